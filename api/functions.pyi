@@ -830,6 +830,7 @@ class calibrate:
         workers: int | None = None,
         rows: int = 1000000,
         repeats: int = 5,
+        stalls: bool = False,
     ) -> OrderedCalibration:
         """Measure what the ordered engine costs on this machine."""
 

@@ -2,13 +2,15 @@
 
 Real traces under ADAPT_DATA and twelve generated ones, 600 control periods of 100 ms each, a pool of 16 workers, four
 of them busy on average; rescales live, and by restarts of 1 s (ten periods). Small traces repeat each row, so that all
-have some 100,000 rows; large ones are thinned. Intervals are 95 %: of a trace by means of ten batches of the difference
-in cost, of generated ones over their seeds. In the table + is a win of plan-ahead, - a loss, = level: an interval with
-0. Settings of plan-ahead were chosen on half of the real traces, marked (tuning), and on generated ones with other
-seeds.
+have some 100,000 rows; large ones are thinned. A rescale costs two control periods of the pool, the default; at other
+prices only plan-ahead and the optimum run anew. Intervals are 95 %: of a trace by means of ten batches of the
+difference in cost, of generated ones over their seeds. In the table + is a win of plan-ahead, - a loss, = level: an
+interval with 0. Settings of plan-ahead were chosen on half of the real traces, marked (tuning), and on generated ones
+with other seeds.
 
 Claims: plan-ahead has no more late rows than ds2, and costs less on more traces than it costs more. Its aims are a
-regret of at most 10 % in the median, and 60 % fewer rescales than ds2; whether it reaches them is printed.
+regret of at most 10 % in the median, and 60 % fewer rescales than ds2; whether it reaches them is printed, at each
+price. A last table has the regret on the traces for tuning if plan-ahead knows the load some stages ahead.
 """
 
 import argparse
@@ -16,8 +18,9 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -26,12 +29,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from references import from_tests
 
-from adapt.core.elastic.planning.prices import GIB, Prices
+from adapt.core.elastic.planning.horizon import Outlook
+from adapt.core.elastic.planning.outlook import STAGES, Past
+from adapt.core.elastic.planning.prices import GIB, Prices, usual_rescale_price
 from adapt.core.elastic.policies.names import ScalingPolicy
 from adapt.core.elastic.policies.placements import Counting
 from adapt.core.elastic.policies.registry import Chosen
 from adapt.core.elastic.policies.scaler import Patience
 from adapt.core.elastic.replay.outcome import ElasticOutcome
+from adapt.core.elastic.replay.regret import Bill
 from adapt.core.elastic.replay.replay import Elastic, ElasticRun, replay_elastic
 from adapt.core.keys.hashes import HASHES
 from adapt.core.keys.names import HashName
@@ -99,7 +105,15 @@ TUNED = (
 AIM, FEWER = 0.10, 0.60
 """Median regret, and share of the rescales of ds2 that are saved: what plan-ahead was made for."""
 
-COMPARED = tuple(one for one in ScalingPolicy if one is not ScalingPolicy.FIXED)
+PLANNED = (ScalingPolicy.PLAN_AHEAD, ScalingPolicy.OPTIMUM)
+OTHERS = tuple(one for one in ScalingPolicy if one not in (ScalingPolicy.FIXED, *PLANNED))
+
+USUAL = usual_rescale_price(POOL, PERIOD_S)
+PRICES = (USUAL, 0.0, 2 * USUAL, 4 * USUAL)
+"""Prices of a rescale, in worker seconds; the tables are at the first."""
+
+AHEAD = (1, 2, 4, STAGES)
+"""Stages of known load, on the traces for tuning."""
 
 columns = from_tests("claims/real_columns.py")
 SOURCES = {file: read for kind in (columns.DECIDING, columns.OTHERS) for file, (read, _) in kind.items()}
@@ -110,6 +124,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", default="", help="traces whose name contains this")
     parser.add_argument("--runs", type=Path, help="folder that keeps what was run, to go on after an interruption")
+    parser.add_argument("--prices", type=int, default=len(PRICES), help="how many of the prices of a rescale are tried")
     options = parser.parse_args()
     is_met = True
     for named, migration in (
@@ -117,10 +132,47 @@ def main() -> int:
         ("restarts of ten periods", Migration(Migrating.RESTART, restart=Restart(start_s=10 * PERIOD_S, saves=False))),
     ):
         kept = None if options.runs is None else options.runs / named
-        traces = ((name, chunk) for name, chunk in _traces() if options.only in name)
-        runs = {name: _kept(kept, name, chunk, migration) for name, chunk in traces}
-        is_met &= _judged(f"Rescales: {named}", runs)
+        runs: dict[float, dict[str, Run]] = {price: {} for price in PRICES[: options.prices]}
+        ahead: dict[str, tuple[Run, ...]] = {}
+        for name, chunk in _traces():
+            if options.only not in name:
+                continue
+            others = _kept(kept, f"{name} others", partial(_run, chunk, migration, OTHERS))
+            for price, found in runs.items():
+                own = _kept(kept, f"{name} {price:g}", partial(_run, chunk, migration, PLANNED, price))
+                found[name] = _together(others, own, price)
+            if name in TUNED and options.prices == len(PRICES):
+                ahead[name] = tuple(
+                    _kept(kept, f"{name} ahead {stages}", partial(_run, chunk, migration, PLANNED[:1], USUAL, stages))
+                    for stages in AHEAD
+                )
+        is_met &= _judged(f"Rescales: {named}", runs[USUAL])
+        _print_prices(runs)
+        _print_ahead(ahead, runs[USUAL])
     return 0 if is_met else 1
+
+
+class Foreseen(Past):
+    """The load, known some stages ahead and foreseen from the past after them."""
+
+    def __init__(self, rates: np.ndarray, stages: int) -> None:
+        """Start without a past.
+
+        Args:
+            rates: Workers that each control period keeps busy, shape (periods,).
+            stages: Stages that are known.
+        """
+        super().__init__()
+        self._done = np.concatenate([[0.0], np.cumsum(rates)])
+        self._stages = stages
+
+    def outlook(self, period_s: float, stage: int) -> Outlook:
+        """Loads that may come; all alike in the stages that are known."""
+        foreseen = super().outlook(period_s, stage)
+        ends = round(self._last_s / period_s) + stage * np.arange(self._stages + 1)
+        work = foreseen.work.copy()
+        work[:, : self._stages] = np.diff(self._done[np.minimum(ends, len(self._done) - 1)]) * period_s
+        return replace(foreseen, work=work)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +180,12 @@ class Case:
     """A policy on a trace.
 
     Attributes:
-        cost_s: Cost, in worker seconds.
+        cost_s: Cost, in worker seconds, without the price of rescales until `at` adds it.
         late: Late rows.
         worker_s: Worker time.
         rescales: Rescales and rebuilds that changed something.
-        batches: Cost of each tenth of the run.
+        batches: Cost of each tenth of the run, likewise.
+        rescales_by_batch: Rescales in each tenth.
     """
 
     cost_s: float
@@ -140,11 +193,17 @@ class Case:
     worker_s: float
     rescales: int
     batches: tuple[float, ...]
+    rescales_by_batch: tuple[int, ...]
+
+    def at(self, price: float) -> "Case":
+        """With rescales at a price."""
+        batches = tuple((np.array(self.batches) + price * np.array(self.rescales_by_batch)).tolist())
+        return replace(self, cost_s=self.cost_s + price * self.rescales, batches=batches)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """All policies on a trace.
+    """Policies on a trace.
 
     Attributes:
         bound_s: Least cost in the model of the optimum with free rescales.
@@ -159,27 +218,39 @@ class Run:
         return self.cases[policy].cost_s / self.cases[BEST].cost_s - 1
 
 
-def _kept(folder: Path | None, name: str, chunk: Chunk, migration: Migration) -> Run:
-    """The run of a trace, from the folder if it is there."""
+def _kept(folder: Path | None, name: str, run: Callable[[], Run]) -> Run:
+    """A run, from the folder if it is there."""
     file = None if folder is None else folder / f"{name}.json"
     if file is not None and file.exists():
         data = json.loads(file.read_text())
         return Run(data["bound_s"], {case: Case(**one) for case, one in data["cases"].items()})
-    run = _summed(replayed(chunk, migration))
+    made = run()
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
         whole = file.with_suffix(".part")
-        whole.write_text(json.dumps(asdict(run)))
+        whole.write_text(json.dumps(asdict(made)))
         whole.replace(file)
-    return run
+    return made
 
 
-def _summed(run: ElasticRun) -> Run:
+def _run(
+    chunk: Chunk, migration: Migration, policies: tuple[ScalingPolicy, ...], price: float = 0.0, known: int = 0
+) -> Run:
+    """Policies on a trace; their cases are without the price of rescales, by which they decide."""
+    run = replayed(chunk, migration, policies, price, known)
+    free = replace(run.bill, prices=replace(run.bill.prices, rescale=0.0))
     cases = {}
     for one in run.outcomes:
-        cost = run.bill.cost(one)
-        cases[one.case] = Case(cost.total_s, cost.late, one.worker_s, one.restarts, tuple(_batches(run, one).tolist()))
+        cost, (batches, rescales) = free.cost(one), _batches(free, one)
+        tenths = tuple(batches.tolist()), tuple(rescales.tolist())
+        cases[one.case] = Case(cost.total_s, cost.late, one.worker_s, one.restarts, *tenths)
     return Run(float(run.bound_s or 0.0), cases)
+
+
+def _together(others: Run, own: Run, price: float) -> Run:
+    """All policies with rescales at a price; the optimum is the cheapest case."""
+    cases = {name: case.at(price) for name, case in {**others.cases, **own.cases}.items()}
+    return Run(own.bound_s, {**cases, BEST: min(cases.values(), key=lambda case: case.cost_s)})
 
 
 def _traces() -> Iterator[tuple[str, Chunk]]:
@@ -231,8 +302,15 @@ def _chunk(keys: pa.ChunkedArray, times: np.ndarray) -> Chunk:
     return Chunk(groups, np.arange(len(due)) % POOL, due.astype(np.float64), None)
 
 
-def replayed(chunk: Chunk, migration: Migration) -> ElasticRun:
-    """All policies on one trace; scale-out delay and cooldown of two and ten periods, as in `replay compare`."""
+def replayed(
+    chunk: Chunk, migration: Migration, policies: tuple[ScalingPolicy, ...], price: float, known: int = 0
+) -> ElasticRun:
+    """Policies on one trace; scale-out delay and cooldown of two and ten periods, as in `replay compare`.
+
+    Args:
+        price: Of a rescale, in worker seconds.
+        known: Stages ahead in which plan-ahead knows the load.
+    """
     costs = Costs(service_s=BUSY * LASTS_S / len(chunk.groups), service_sd_s=0.0)
     settings = StageSettings(
         POOL,
@@ -243,17 +321,19 @@ def replayed(chunk: Chunk, migration: Migration) -> ElasticRun:
         costs=costs,
         state_tuples=100,
     )
+    rows = np.bincount((chunk.due_s / PERIOD_S).astype(np.int64))
+    past = partial(Foreseen, rows * (costs.service_s + costs.produce_s) / PERIOD_S, known)
     elastic = Elastic(
         POOL,
         LEAST,
-        COMPARED,
-        Chosen(lag_rows=PERIOD_S / costs.service_s),
+        policies,
+        Chosen(lag_rows=PERIOD_S / costs.service_s, past=past if known else None),
         Patience(2 * PERIOD_S, 10 * PERIOD_S),
         recipe=Recipe(Scheme.HYBRID),
         counting=Counting(10 * PERIOD_S, 1e-3),
         period_s=PERIOD_S,
         migration=migration,
-        prices=Prices(target_s=5 * PERIOD_S),
+        prices=Prices(target_s=5 * PERIOD_S, rescale=price),
     )
     demand = Demand.from_chunks([chunk], settings)
     return replay_elastic(Rows(lambda: iter([chunk])), demand, settings, elastic, interval_s=PERIOD_S)
@@ -261,7 +341,7 @@ def replayed(chunk: Chunk, migration: Migration) -> ElasticRun:
 
 def _judged(title: str, runs: dict[str, Run]) -> bool:
     """Print regrets, then plan-ahead against each of the others."""
-    others = [one.value for one in COMPARED if one.value not in (OWN, BEST)]
+    others = [one.value for one in OTHERS]
     print(f"## {title}\n")
     print(f"| trace | optimum, s | above the bound | {' | '.join([OWN, *others])} |")
     print(f"|{'---|' * (4 + len(others))}")
@@ -310,6 +390,37 @@ def _claimed(runs: dict[str, Run]) -> bool:
     return late <= late_of_ds2 and signs.count(-1) > signs.count(1)
 
 
+def _print_prices(runs: dict[float, dict[str, Run]]) -> None:
+    """What the price of a rescale decides: regret, rescales and late rows."""
+    print("| price, s | regret of plan-ahead, ds2 | rescales of plan-ahead, ds2, optimum | fewer | late rows | aims |")
+    print(f"|{'---|' * 6}")
+    for price in sorted(runs):
+        found = list(runs[price].values())
+        regrets = [_median([run.regret(name) for run in found]) for name in (OWN, "ds2")]
+        own, ds2, best = (sum(run.cases[name].rescales for run in found) for name in (OWN, "ds2", BEST))
+        late, late_of_ds2 = (sum(run.cases[name].late for run in found) for name in (OWN, "ds2"))
+        fewer = 1 - own / max(1, ds2)
+        are_met = regrets[0] <= AIM, fewer >= FEWER, late <= late_of_ds2
+        print(
+            f"| {price:g} | {regrets[0]:.1%}, {regrets[1]:.0%} | {own:,}, {ds2:,}, {best:,} | {fewer:.0%} |"
+            f" {late:,}, {late_of_ds2:,} | {', '.join(map(_met, are_met))} |"
+        )
+
+
+def _print_ahead(runs: dict[str, tuple[Run, ...]], at_usual: dict[str, Run]) -> None:
+    """Regret of plan-ahead by the stages of load that it knows."""
+    if not runs:
+        return
+    print(f"\n| known stages | {' | '.join(map(str, (0, *AHEAD)))} |\n|{'---|' * (len(AHEAD) + 2)}")
+    costs = {
+        name: [at_usual[name].cases[OWN], *(run.cases[OWN].at(USUAL) for run in known)] for name, known in runs.items()
+    }
+    least = {name: min(one.cost_s for one in (at_usual[name].cases[BEST], *cases)) for name, cases in costs.items()}
+    regrets = np.array([[case.cost_s / least[name] - 1 for case in cases] for name, cases in costs.items()])
+    print(f"| regret, median | {' | '.join(f'{one:.0%}' for one in np.median(regrets, axis=0))} |")
+    print(f"| regret, mean | {' | '.join(f'{one:.0%}' for one in regrets.mean(axis=0))} |\n", flush=True)
+
+
 def _met(is_met: bool) -> str:
     return "met" if is_met else "NOT MET"
 
@@ -340,23 +451,27 @@ def _sign(own: Case, other: Case) -> int:
     return 0 if abs(float(apart.mean())) <= _half(apart) else int(np.sign(apart.mean()))
 
 
-def _batches(run: ElasticRun, one: ElasticOutcome) -> np.ndarray:
-    """Cost of each tenth of the run; what comes later is in the last one."""
-    costs, prices, simulated = np.zeros(BATCHES), run.bill.prices, one.outcome.simulated
+def _batches(bill: Bill, one: ElasticOutcome) -> tuple[np.ndarray, np.ndarray]:
+    """Cost and rescales of each tenth of the run; what comes later is in the last one."""
+    costs, prices, simulated = np.zeros(BATCHES), bill.prices, one.outcome.simulated
+
+    def tenth(at_s: float) -> int:
+        return min(BATCHES - 1, int(at_s / LASTS_S * BATCHES))
 
     def add(at_s: float, cost: float) -> None:
-        costs[min(BATCHES - 1, int(at_s / LASTS_S * BATCHES))] += cost
+        costs[tenth(at_s)] += cost
 
     for interval, span in zip(simulated.intervals, one.spans, strict=True):
-        late = prices.late * run.bill.row_s * interval.total.above(prices.target_s)
+        late = prices.late * bill.row_s * interval.total.above(prices.target_s)
         add(interval.start_s, span.workers * (interval.end_s - interval.start_s) + late)
     for moved in simulated.moves:
         paused_s = moved.times_s.get("restarted", one.ended_s) - moved.times_s.get("paused", one.ended_s)
         add(
             moved.times_s["decided"],
-            prices.moved * moved.state_bytes / GIB + prices.pause * paused_s / run.bill.partitions,
+            prices.moved * moved.state_bytes / GIB + prices.pause * paused_s / bill.partitions,
         )
-    return costs
+    changed = [tenth(step.decided_s) for step in simulated.steps if step.moves or step.before != step.after]
+    return costs, np.bincount(changed, minlength=BATCHES)
 
 
 if __name__ == "__main__":

@@ -110,7 +110,7 @@ PAPERS = {
     "flux": Known(("core/flux", "core/stage", "paper/flux"), _flux),
     "fit": Known(("core/fit", "paper/fit"), _fit),
     "esj": Known(("core/elastic", "paper/esj"), _esj),
-    "ordered": Known(("core/ordered", "paper/ordered"), _ordered),
+    "ordered": Known(("core/ordered", "core/synthetic", "traces/generators", "paper/ordered"), _ordered),
 }
 """Papers by their names for `--only`."""
 

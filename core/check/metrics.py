@@ -234,6 +234,7 @@ blocked_time | share lower | ordered | share of the time of all workers in which
 ring_max | count lower | ordered | most tuples in a ring buffer
 order_violations | count lower | ordered=summary. | runs whose output differs from that of the serial run
 speed_up_bound | ratio higher | ordered=summary. | upper bound of the speed-up, from serial work
+break_even | count higher | ordered=summary. | workers beyond which more add less than 5 % of throughput
 # mechanisms
 drop_rate | share lower | compare | share of the rows shed
 worker_time_s | seconds lower | compare=worker_time | worker time used, over all workers

@@ -1,4 +1,4 @@
-"""The ordered runtime as a scenario: its model on the rows of a stage."""
+"""The ordered runtime as a scenario, by its model."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ def run_ordered(
     interval_s: float,
     duration_s: float | None,
 ) -> Simulated:
-    """Run the rows of a stage in the model of the ordered runtime.
+    """Run a stage in the model of the ordered runtime.
 
     All workers are on one machine, and share the rows of all partitions: any worker may process any partition, one
     worker at a time, so that no state moves, and nothing crosses a network. Outputs leave in the order of the rows. A
@@ -72,7 +72,10 @@ def run_ordered(
 def ordered_marks(
     work_queue: OrderedWorkQueue, rows: Rows, settings: StageSettings, contention: Contention = ASSUMED
 ) -> Marks:
-    """When each row is taken, processed and sent on, by which worker; arguments as in `run_ordered`."""
+    """Times and worker of each row.
+
+    Arguments as in `run_ordered`.
+    """
     groups, due_ns, cost_ns = _columns(rows, settings)
     chain = _chain(groups, cost_ns, settings.partitions)
     run = RunSettings(settings.workers, work_queue=WorkQueue(work_queue.value), mark_every=1)

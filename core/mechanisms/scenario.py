@@ -10,6 +10,7 @@ import pyarrow as pa
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.elastic.planning.cheapest_schedule import Schedule
 from adapt.core.elastic.planning.known_load import KnownLoad
+from adapt.core.elastic.planning.moves import moves_of_stage
 from adapt.core.elastic.policies.names import ScalingPolicy
 from adapt.core.elastic.policies.placements import Counting, PlannedPlacement
 from adapt.core.elastic.policies.registry import Chosen, policy_of, timed_policy
@@ -105,7 +106,10 @@ class Staged:
 
     @property
     def bounds(self) -> Bounds:
-        """Bounds of its throughput; those of the best placement where workers share all partitions."""
+        """Bounds of its throughput.
+
+        Those of the best placement where workers share all partitions.
+        """
         bounds = bounds_of(self.demand, self.settings)
         if not self.is_ordered:
             return bounds
@@ -400,12 +404,14 @@ def _scaling(scenario: Scenario, terms: Terms, stage: Staged, schedule: Schedule
     if not scenario.is_scaled:
         return None
     partitions, rebuild = stage.settings.partitions, _rebuild(scenario, terms)
-    chosen = replace(_chosen(scenario, terms), partitions=partitions, schedule=schedule)
+    migration = _migration(scenario, terms)
+    taken = moves_of_stage(stage.settings, migration, 0.0)
+    chosen = replace(_chosen(scenario, terms), partitions=partitions, taken=taken, schedule=schedule)
     policy, patience = timed_policy(scenario.elastic or ScalingPolicy.FIXED, chosen, _patience(scenario, terms))
     least, pool = terms.least_of(scenario), terms.workers_of(scenario)
     controller = ElasticController(policy, least, pool, patience, rebuild, partitions, scenario.alignment)
     placement = _placement(terms, stage.settings, stage.demand)
-    return Scaling(controller, placement, terms.period_s, _migration(scenario, terms))
+    return Scaling(controller, placement, terms.period_s, migration)
 
 
 def _migration(scenario: Scenario, terms: Terms) -> Migration:

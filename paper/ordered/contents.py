@@ -9,6 +9,7 @@ from paper.ordered.figures import (
     light,
     queues,
     reordering,
+    retail,
     schemes,
     selective,
     slices,
@@ -17,7 +18,20 @@ from paper.ordered.figures.shown import PAPER_RUNS
 from paper.ordered.scope import JITTER, Scope
 from paper.report import Paper, Part
 
-_FIGURES = (heuristics, crowding, choices, slices, balance, latency, queues, light, selective, reordering, schemes)
+_FIGURES = (
+    heuristics,
+    crowding,
+    choices,
+    slices,
+    balance,
+    latency,
+    queues,
+    light,
+    selective,
+    reordering,
+    schemes,
+    retail,
+)
 
 
 def ordered(scope: Scope) -> Paper[Scope]:

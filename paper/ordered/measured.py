@@ -13,7 +13,7 @@ from adapt.core.ordered.engine.outcome import WorkersRun
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.model.model import run_model
 from paper.experiments import Data
-from paper.ordered.pipelines import PIPELINES
+from paper.ordered.pipelines import PIPELINES, retail, retail_costs
 
 Argument: TypeAlias = int | float | str
 """Parameters of a pipeline, except its size and seed."""
@@ -44,6 +44,11 @@ class Pipeline:
     def bound(self, seed: int) -> BoundChain:
         """The chain with its input."""
         return PIPELINES[self.name](rows=self.rows, seed=seed, **dict(self.arguments))
+
+    @property
+    def costs_us(self) -> tuple[float, ...] | None:
+        """Stated costs of a chain whose functions run; None for those of its operators."""
+        return retail_costs(str(dict(self.arguments)["name"])) if self.name == retail.__name__ else None
 
     def __str__(self) -> str:
         return f"{self.name} ({', '.join(f'{name} {value}' for name, value in self.arguments)})"
@@ -87,7 +92,8 @@ class Simulated:
         chain = self.pipeline.bound(self.seed)
         random = np.random.default_rng([self.seed, 1])
         arrivals_ns = np.arange(len(chain.tuples)) * round(self.gap_us * 1000) if self.gap_us else None
-        ran = run_model(chain, self.settings, self.contention, random, arrivals_ns=arrivals_ns)
+        how = self.settings, self.contention, random, self.pipeline.costs_us
+        ran = run_model(chain, *how, arrivals_ns=arrivals_ns)
         return asdict(Ran.of(len(chain.tuples), ran.run))
 
 

@@ -3,8 +3,8 @@
 Table 1 gives the kinds of the operators of each query. It gives neither costs nor selectivities: costs are 1 to 4 us
 here, and selectivities follow from the descriptions of the queries and their streams.
 
-In the model an output is a copy of its input. Keys that are made in a chain, pairs of items and items seen, are
-therefore drawn uniformly there, or all pairs of a session would be equal.
+In the model of these chains an output is a copy of its input. Keys that are made in a chain, pairs of items and items
+seen, are therefore drawn uniformly there, or all pairs of a session would be equal.
 
 Source: ordered streams, section 7 and Table 1.
 """
@@ -15,9 +15,13 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from adapt.core.ordered.chain.bound import BoundChain, Words, bind
+from adapt.core.ordered.chain.bound import BoundChain, Words, bind, columns_of
 from adapt.core.ordered.chain.chain import Chain, Operator
 from adapt.core.ordered.chain.names import OperatorKind, PartitionBy
+from adapt.core.ordered.presets.presets import PRESETS
+from adapt.traces.generators.clicks import ClickStream
+from adapt.traces.generators.sales import SaleStream
+from adapt.traces.store.trace import BLOCK_ROWS
 
 KEYS = 10_000
 """Number of tickets, users, items and pairs of items, each."""
@@ -114,6 +118,33 @@ def query(
     return replace(chain, operators=tuple(drawn))
 
 
+def retail(rows: int, seed: int, name: str, partitions: int) -> BoundChain:
+    """A shipped retail chain over a generated stream of clicks or sales.
+
+    Args:
+        rows: Rows of the stream.
+        seed: Random seed of the stream.
+        name: Name in Table 1.
+        partitions: Partitions of each partitioned operator; for Q15 at most 10, one per category.
+    """
+    preset = PRESETS[f"retail-{name.lower()}"]
+    operators = tuple(
+        replace(each, partitions=min(partitions, CATEGORIES) if each.by is PartitionBy.RANGE else partitions)
+        if each.key
+        else each
+        for each in preset.chain.operators
+    )
+    chain = replace(preset.chain, operators=operators)
+    stream = (SaleStream if preset.stream == "sales" else ClickStream)(rows=rows, seed=seed)
+    table = pa.Table.from_batches(stream.block(number) for number in range(-(-rows // BLOCK_ROWS)))
+    return replace(bind(chain, {column: table[column] for column in columns_of(chain)}), runs=True)
+
+
+def retail_costs(name: str) -> tuple[float, ...]:
+    """Stated cost of a tuple by operator, in microseconds: those of the chain of synthetic work."""
+    return tuple(float(operator.cost) for operator in QUERIES[name])
+
+
 def one_partitioned(rows: int, seed: int, cost_us: float, partitions: int, sigma: float = 0.0) -> BoundChain:
     """One partitioned operator, for Figures 9 and 10.
 
@@ -148,7 +179,7 @@ def many_outputs(rows: int, seed: int, cost_us: float, selectivity: float, secon
 
 
 PIPELINES: Mapping[str, Callable[..., BoundChain]] = {
-    each.__name__: each for each in (query, one_partitioned, one_stateless, many_outputs)
+    each.__name__: each for each in (query, retail, one_partitioned, one_stateless, many_outputs)
 }
 
 

@@ -19,6 +19,7 @@ from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.network_file import FIELDS, read_network
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.ordered.engine.cache_costs import ASSUMED_CACHES
+from adapt.core.ordered.engine.contention import Stalls
 from adapt.core.ordered.engine.costs import TERMS, Cost, EngineProfile, Interval
 from adapt.core.ordered.engine.costs_file import write_engine_profile
 from adapt.core.stage.dag.stages_file import FIELDS as STAGE_FIELDS
@@ -231,8 +232,9 @@ def test_cost_profiles_are_as_their_schema_says():
 
 def test_costs_of_the_ordered_engine_are_as_their_schema_says():
     validator = Draft202012Validator(schema("ordered-costs"))
+    stalls = (Stalls(2, 3.0, (5.0, 9.5), (0.0,)),)
     profile = EngineProfile("here", 2, {term: Interval(2.0, 1.0, 3.5) for term in TERMS})
-    for each in (profile, replace(profile, caches=ASSUMED_CACHES)):
+    for each in (profile, replace(profile, caches=ASSUMED_CACHES, stalls=stalls)):
         document = tomllib.loads(write_engine_profile(each))
         assert not list(validator.iter_errors(document))
     assert set(schema("ordered-costs")["properties"]["cost"]["items"]["properties"]["name"]["enum"]) == set(Cost)

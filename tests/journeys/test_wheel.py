@@ -27,10 +27,10 @@ def installed(tmp_path_factory):
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder / "dist"), str(tree)]
     subprocess.run(build, check=True, capture_output=True)
     (wheel,) = (folder / "dist").glob("*.whl")
-    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
     programs = folder / "venv" / "bin"
-    install = ["install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index", str(wheel)]
-    subprocess.run([programs / "python", "-m", "pip", *install], check=True)
+    pip = [sys.executable, "-m", "pip", "--python", programs / "python", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "install", "--no-deps", "--no-index", wheel], check=True)
     (worker,) = (folder / "venv").glob("lib/python*/site-packages")
     # a plain path: the finder of an editable install, which is a line of code, is not run from here
     (worker / "libraries.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")

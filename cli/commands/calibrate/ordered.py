@@ -19,6 +19,9 @@ def ordered(
     ),
     rows: int = setting(1_000_000, "Rows of each run.", "N", min=10_000),
     repeats: int = setting(5, "Times that all configurations are run; their spread gives the intervals.", "N", min=1),
+    stalls: bool = setting(
+        False, "Also measure how the system stalls threads; the model's workers then stall likewise.", None, "--stalls"
+    ),
 ) -> "OrderedCalibration":
     """Measure what the ordered engine costs on this machine.
 
@@ -33,6 +36,7 @@ def ordered(
     from adapt.core.ordered.calibrate.calibration import calibrate_engine
     from adapt.core.ordered.calibrate.machine import Machine
     from adapt.core.ordered.calibrate.sizes import calibrate_sizes
+    from adapt.core.ordered.calibrate.stalls import measured_stalls
     from adapt.traces.processes.launch import cores, pinning
 
     output.check()
@@ -41,8 +45,8 @@ def ordered(
     if most > have:
         raise UsageError(f"--workers must be at most the {have} cores of this machine (got {workers})")
     with stages() as progress:
-        machine = Machine(rows, process_time)
-        made = calibrate_engine(machine, rows, most, repeats, progress)
+        machine, of_system = Machine(rows, process_time), measured_stalls if stalls else None
+        made = calibrate_engine(machine, rows, most, repeats, progress, of_system)
         made = calibrate_sizes(made, machine, rows, repeats, pinning() if most > 1 else None, progress)
     output.show(made)
     return made

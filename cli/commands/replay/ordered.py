@@ -1,5 +1,6 @@
 """`adapt replay ordered`: a chain of operators, in order, on many workers."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +11,7 @@ from adapt.cli.options.replay.ordered import ArrivalOptions, InputOptions, Model
 from adapt.cli.options.replay.stage import SeedOption
 from adapt.cli.options.result import LongRunOutput
 from adapt.cli.terminal.command_line import command_line
-from adapt.cli.terminal.output import Format, is_for_programs, narrate, narrate_written
+from adapt.cli.terminal.output import Format, is_for_programs, narrate, narrate_written, written_out
 from adapt.cli.terminal.stages import stages
 from adapt.core.ordered.chain.names import Backend
 
@@ -116,7 +117,7 @@ def ordered(
         output.foresight(),
         inputs.opened(),
     )
-    with stages() as progress:
+    with written_out() if output_rows == STDOUT else nullcontext(), stages() as progress:
         run = replay_ordered_trace(
             opened,
             output.out,

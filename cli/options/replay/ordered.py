@@ -58,7 +58,7 @@ class RunTimeOptions:
     policy: str | None = setting(
         None,
         "Scaling policy that chooses how many workers are active, from LEAST to MOST of --workers."
-        f" {', '.join(one for one in ScalingPolicy if one is not ScalingPolicy.OPTIMUM)}, or your own MODULE:CLASS.",
+        f" Choices: {', '.join(one for one in ScalingPolicy if one is not ScalingPolicy.OPTIMUM)}, or MODULE:CLASS.",
         "NAME",
         completion=own.completed([one for one in ScalingPolicy if one is not ScalingPolicy.OPTIMUM]),
     )
@@ -134,10 +134,10 @@ class WorkerOptions:
     at_run_time: RunTimeOptions
     workers: str | None = setting(
         None,
-        "Numbers of workers to run with, as a list, or LEAST:MOST with --policy. Default: 1, 2, 4 and so on up to the"
+        "Numbers of workers, or LEAST:MOST with --policy. Default: 1, 2, 4 and so on up to the"
         " cores of this machine. With auto, the model searches the number beyond which more workers add less than 5 %"
         " of throughput.",
-        "1,2,4|auto|LEAST:MOST",
+        "1,2,4|auto",
         shown=False,
     )
     backend: Backend | None = setting(
@@ -177,7 +177,7 @@ class WorkerOptions:
             ) from None
 
     def scaling(self, cores: int) -> "AutoScaling | None":
-        """How the number of active workers is found at run time; None if all work throughout."""
+        """How the number of active workers is found; None without a policy."""
         bounded = self.workers is not None and (self.at_run_time.policy is not None or ":" in self.workers)
         return self.at_run_time.scaling(self.bounds() if bounded else None, cores)
 

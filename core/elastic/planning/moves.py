@@ -1,16 +1,21 @@
 """What a rescale costs, by the workers before and after."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.elastic.planning.prices import GIB, Prices
 from adapt.core.stage.conditions.names import Migrating
-from adapt.core.stage.conditions.settings import Network
+from adapt.core.stage.conditions.settings import Network, StageSettings
 from adapt.core.stage.control.workers import Migration
 
 Floats = NDArray[np.float64]
+
+Taken: TypeAlias = Callable[[Floats], tuple[Floats, Floats, Floats]]
+"""Stop, delay and state moved of each rescale between numbers of workers, as `known_moves` gives them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,6 +88,12 @@ class MoveCosts:
         price = delay_s * np.maximum(0.0, before - after) + prices.pause * stop_s + prices.moved * moved_bytes / GIB
         price += prices.rescale
         return cls(counts, lost * changes, price * changes, stop * changes)
+
+
+def moves_of_stage(settings: StageSettings, migration: Migration, start_s: float) -> Taken:
+    """What rescales of a stage take, by its settings; see `known_moves`."""
+    state_bytes = float(settings.state_sizes().sum()) * settings.costs.tuple_bytes
+    return lambda counts: known_moves(counts, migration, settings.network, state_bytes, start_s, settings.partitions)
 
 
 def known_moves(

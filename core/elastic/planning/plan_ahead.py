@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from adapt.core.elastic.planning.capacity import Capacity
 from adapt.core.elastic.planning.horizon import costs_ahead
-from adapt.core.elastic.planning.moves import MoveCosts
-from adapt.core.elastic.planning.outlook import Past
+from adapt.core.elastic.planning.moves import MoveCosts, Taken
+from adapt.core.elastic.planning.outlook import STAGES, Past
 from adapt.core.elastic.planning.prices import Prices
 from adapt.core.stage.control.workers import Decision, Seen
 
@@ -20,7 +20,10 @@ WORTHWHILE = 0.01
 """A move must save at least this share of the expected cost."""
 
 SURE = 2.0
-"""Standard errors, over possible loads, that it must save at least."""
+"""Standard errors, over possible loads, that it must save at least, unless it saves in nearly all."""
+
+OFTEN = 0.8
+"""Share of possible loads that are nearly all."""
 
 MOST = 24
 """Most numbers of workers that are compared."""
@@ -36,6 +39,7 @@ class _Begun:
     wanted: int
     processed: int | None
     busy: float
+    expected_s: tuple[float, float]
 
 
 class PlanAhead:
@@ -43,26 +47,32 @@ class PlanAhead:
 
     The options are to stay, to place anew on the same workers, and to place on others. All are priced by what it has
     measured: the work of a row, the load over time, what workers can do with a placement of a given imbalance, and
-    after each move of its own how long it took, what waited because of it and what state moved. Until then a move is
-    taken to stop the stage for the target latency.
+    after each move of its own how long it took, what waited because of it and what state moved. Until then moves are
+    taken to be what the stage's settings say; without settings, to stop the stage for the target latency.
     """
 
     paces_itself: ClassVar[bool] = True
 
-    def __init__(self, least: int, pool: int, prices: Prices) -> None:
+    def __init__(
+        self, least: int, pool: int, prices: Prices, taken: Taken | None = None, past: Past | None = None
+    ) -> None:
         """Start without measurements.
 
         Args:
             least: Fewest workers.
             pool: Most workers.
+            taken: What moves take by the settings of the stage; None, not known.
+            past: Foresees the load; None, from what it saw.
         """
         self._ends = least, pool
         self._prices = prices
-        self._past = Past()
+        self._past = past or Past()
         self._capacity = Capacity()
         self._row_s: float | None = None
-        self._stop_s = self._delay_s = prices.target_s
-        self._measured = False
+        self._taken = taken
+        self._known: dict[int, tuple[Floats, Floats, Floats]] = {}
+        self._stop_off: float | None = None if taken is None else 0.0
+        self._delay_off = self._stop_off
         self._moved_bytes: float | None = None
         self._rebuilt_bytes: float | None = None
         self._begun: _Begun | None = None
@@ -77,15 +87,18 @@ class PlanAhead:
         if self._row_s is None:
             return Decision(seen.workers)
         counts = _counts(min(self._ends[0], seen.workers), max(self._ends[1], seen.workers), seen.workers)
-        stage = 1 + round(max(self._delay_s, self._prices.target_s / 2) / seen.collected_s)
+        stop_s, delay_s, moved = self._takes(counts)
+        stage = 1 + round(max(float(np.median(delay_s[0])), self._prices.target_s / 2) / seen.collected_s)
         outlook = self._past.outlook(seen.collected_s, stage)
-        busy = self._capacity.busy(counts.astype(np.int64))
+        busy = self._capacity.busy(counts.astype(np.int64), stage * STAGES)
         backlog = seen.waiting * self._row_s
-        costs = costs_ahead(outlook, self._moves(counts, busy), busy, self._prices, 0, backlog)
+        moves = MoveCosts.of_options(counts, stop_s, delay_s, moved, self._prices, busy)
+        costs = costs_ahead(outlook, moves, busy, self._prices, 0, backlog)
         best = int(np.argmin(costs.mean(axis=0)))
         if not _pays(costs[:, 0], costs[:, best]):
             return Decision(seen.workers)
-        self._begun = _Begun(seen, int(counts[best]), _processed(seen), float(min(busy[0], busy[best])))
+        able, usual_s = float(min(busy[0], busy[best])), (float(stop_s[0, best]), float(delay_s[0, best]))
+        self._begun = _Begun(seen, int(counts[best]), _processed(seen), able, usual_s)
         return Decision(int(counts[best]), rebuild=int(counts[best]) == seen.workers)
 
     def _measure(self, seen: Seen) -> None:
@@ -103,14 +116,14 @@ class PlanAhead:
             return
         before, in_all = begun.seen, _processed(seen)
         took_s = max(0.0, seen.at_s - before.at_s - seen.collected_s / 2)
-        self._delay_s = _mixed(self._delay_s if self._measured else None, took_s)
+        stop_s, delay_s = begun.expected_s
+        self._delay_off = _corrected(self._delay_off, took_s - delay_s)
         if in_all is not None and begun.processed is not None:
             done = in_all - begun.processed
             could = min(begun.busy * (seen.at_s - before.at_s) / self._row_s, done + seen.waiting - before.arrived)
             if could > 0:
-                stop_s = took_s * max(0.0, 1 - done / could)
-                self._stop_s = _mixed(self._stop_s if self._measured else None, stop_s)
-        self._measured = True
+                stopped_s = took_s * max(0.0, 1 - done / could)
+                self._stop_off = _corrected(self._stop_off, stopped_s - stop_s)
         moved = seen.moved_bytes - before.moved_bytes
         if before.workers == seen.workers:
             self._rebuilt_bytes = _mixed(self._rebuilt_bytes, moved)
@@ -118,21 +131,27 @@ class PlanAhead:
             share = abs(seen.workers - before.workers) / max(seen.workers, before.workers)
             self._moved_bytes = _mixed(self._moved_bytes, moved / share)
 
-    def _moves(self, counts: Floats, busy: Floats) -> MoveCosts:
-        """What moves cost, as far as measured; nothing goes back to the present placement."""
+    def _takes(self, counts: Floats) -> tuple[Floats, Floats, Floats]:
+        """Stop, delay and state moved of moves: as the settings say, and by how much they turned out to be off."""
+        present = int(counts[0])
+        if present not in self._known:
+            target_s = np.full((len(counts), len(counts)), self._prices.target_s)
+            self._known[present] = (target_s, target_s, 0 * target_s) if self._taken is None else self._taken(counts)
+        stop_s, delay_s, moved_bytes = self._known[present]
         before, after = counts[:, None], counts[None, :]
-        share = np.abs(after - before) / np.maximum(before, after)
-        moved_bytes = share * (self._moved_bytes or 0.0)
-        moved_bytes[0, before[0] == counts] = self._rebuilt_bytes or 0.0
-        stop_s, delay_s = (np.full_like(share, one) for one in (self._stop_s, self._delay_s))
-        return MoveCosts.of_options(counts, stop_s, delay_s, moved_bytes, self._prices, busy)
+        if self._moved_bytes is not None:
+            moved_bytes = np.abs(after - before) / np.maximum(before, after) * self._moved_bytes
+        moved_bytes = np.where(before == after, self._rebuilt_bytes or 0.0, moved_bytes)
+        stop_s, delay_s = stop_s + (self._stop_off or 0.0), delay_s + (self._delay_off or 0.0)
+        return np.maximum(0.0, stop_s), np.maximum(0.0, delay_s), moved_bytes
 
 
 def _pays(stay: Floats, go: Floats) -> bool:
     """Whether a move saves enough, for sure enough; costs under each load."""
     saved = stay - go
     unsure = SURE * float(saved.std()) / len(saved) ** 0.5
-    return bool(saved.mean() > max(WORTHWHILE * float(stay.mean()), unsure))
+    is_sure = saved.mean() > unsure or np.mean(saved > 0) >= OFTEN
+    return bool(is_sure and saved.mean() > WORTHWHILE * float(stay.mean()))
 
 
 def _counts(least: int, most: int, present: int) -> Floats:
@@ -144,6 +163,11 @@ def _counts(least: int, most: int, present: int) -> Floats:
 def _mixed(before: float | None, new: float) -> float:
     """A running mean."""
     return new if before is None else (1 - NEW) * before + NEW * new
+
+
+def _corrected(off: float | None, error: float) -> float:
+    """Correction of what was known, or of a guess, which the first measurement replaces."""
+    return error if off is None else off + NEW * error
 
 
 def _processed(seen: Seen) -> int | None:

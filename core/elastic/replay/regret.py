@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from adapt.core.elastic.planning.cheapest_schedule import Schedule, cheapest_schedule
 from adapt.core.elastic.planning.known_load import KnownLoad
-from adapt.core.elastic.planning.moves import MoveCosts, known_moves
+from adapt.core.elastic.planning.moves import MoveCosts, moves_of_stage
 from adapt.core.elastic.planning.prices import GIB, Prices
 from adapt.core.elastic.policies.names import ScalingPolicy
 from adapt.core.elastic.replay.outcome import ElasticOutcome
@@ -144,11 +144,8 @@ class Plannable:
             moving: How partitions migrate, and the start-up time of a worker.
             least: Fewest workers.
         """
-        migration, startup_s = moving
         counts: NDArray[np.float64] = np.arange(least, settings.workers + 1, dtype=np.float64)
-        state_bytes = float(settings.state_sizes().sum()) * settings.costs.tuple_bytes
-        taken = known_moves(counts, migration, settings.network, state_bytes, startup_s, settings.partitions)
-        return cls(load, MoveCosts.priced(counts, *taken, prices), prices)
+        return cls(load, MoveCosts.priced(counts, *moves_of_stage(settings, *moving)(counts), prices), prices)
 
     def schedules(self) -> list[Schedule]:
         """The cheapest schedule for each of `USED`, without repetitions."""

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adapt.core.elastic.planning.known_load import KnownLoad
+from adapt.core.elastic.planning.moves import moves_of_stage
 from adapt.core.elastic.planning.prices import Prices
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy
 from adapt.core.elastic.policies.placements import Counting, PlannedPlacement, RulePlacement, range_placement
@@ -227,11 +228,12 @@ def replay_elastic(
         policy: AnyScalingPolicy, rebuild: Rebuild, name: str, start: _Begun, chosen: Chosen
     ) -> ElasticOutcome:
         case = f"{name}{start.named}"
+        migration = migration_of(policy, elastic.migration, start.chosen.times)
+        chosen = replace(chosen, taken=moves_of_stage(settings, migration, elastic.startup_s))
         timed, patience = timed_policy(policy, chosen, elastic.patience, elastic.usual)
         bounded = timed, start.least, elastic.pool
         scaler = ElasticController(*bounded, patience, rebuild, settings.partitions, elastic.alignment)
         placement = elastic.placement(settings.partitions, costed)
-        migration = migration_of(policy, elastic.migration, start.chosen.times)
         scaling = Scaling(scaler, placement, elastic.period_s, migration, elastic.startup_s)
         actors, tell, backend = Actors(scaling=scaling), telling(case, told), elastic.backend
         done = simulate(settings, rows, duration_s, actors, interval_s=every_s, on_interval=tell, backend=backend)

@@ -1,16 +1,16 @@
 """Calibration of the ordered engine: fit, and error on held-out runs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
-from adapt.core.ordered.calibrate.configuration import SENT_CHUNKS, Configuration, fitted, held_out
-from adapt.core.ordered.calibrate.fit import Measured, profile_of
+from adapt.core.ordered.calibrate.configuration import SENT_CHUNKS, Configuration, fitted, held_out, worker_counts
+from adapt.core.ordered.calibrate.fit import Measured, contention_in, profile_of
 from adapt.core.ordered.engine.cache_costs import sizes_tables
-from adapt.core.ordered.engine.contention import Contention
-from adapt.core.ordered.engine.costs import TERMS, Cost, EngineCosts, EngineProfile
+from adapt.core.ordered.engine.contention import Contention, Stalls
+from adapt.core.ordered.engine.costs import CONTENDED, TERMS, Cost, EngineCosts, EngineProfile, Term
 from adapt.core.ordered.engine.costs_file import engine_profile_hash, write_engine_profile
 from adapt.core.ordered.model.engine_times import queries_of
 from adapt.core.ordered.model.model import run_model
@@ -18,6 +18,9 @@ from adapt.core.table import Column, Displayed, Kind, Table
 
 MODELED_ROWS = 20_000
 """Rows of a prediction."""
+
+ENOUGH_CORES = 0.85
+"""Share of their cores that runs of many workers get on a free machine."""
 
 _ABOUT = {
     Cost.FEED: "a row enters the first work queue",
@@ -27,11 +30,19 @@ _ABOUT = {
     Cost.SEND: "a chunk is sent on, one worker at a time",
     Cost.OUTPUT: "an output is sent on, one worker at a time",
     Cost.UNEVEN: "more for a tuple where not each has one output",
+    Cost.APART: "more for a tuple without exactly one output",
+    Cost.VARIED: "more for a tuple with another number of outputs than the last",
+    Cost.HIDDEN: "less for a tuple whose function takes time",
+    Cost.LINE: "a cache line moves to another core; contention is in proportion",
     Cost.CONTENDED_TUPLE: "each other worker on the operator adds to a tuple",
     Cost.CONTENDED_CLAIM: "each other worker on the operator adds to a claim",
+    Cost.CONTENDED_HANDOVER: "each other worker on the operator adds to a handover",
+    Cost.PASSED_TUPLE: "more for a tuple while others are on other operators",
+    Cost.PASSED_CLAIM: "more for a claim while others are on other operators",
     Cost.QUERY: "a worker asks the scheduler, enters an operator and leaves it",
     Cost.QUERY_OPERATOR: "each operator of the chain adds to a query",
     Cost.CONTENDED_QUERY: "each other worker adds to a query",
+    Cost.CONTENDED_QUERY_OPERATOR: "each other worker adds to a query by operator of the chain",
 }
 
 
@@ -52,11 +63,13 @@ class Checked:
     Attributes:
         measured_ns: CPU per row: the median, the lowest and the highest.
         predicted_ns: The same by the model: with the costs, and with both ends of their intervals.
+        cores: CPU seconds per second of the runs, in the median.
     """
 
     configuration: Configuration
     measured_ns: tuple[float, float, float]
     predicted_ns: tuple[float, float, float]
+    cores: float
 
     @property
     def error(self) -> float:
@@ -87,6 +100,7 @@ class OrderedCalibration(Displayed):
         """How far the predictions are off, in a sentence."""
         return (
             f"of {len(self.checks)} configurations held out, predicted CPU per row is off by {_error_of(self.checks)}",
+            *([_cores_note(most)] if (most := [one for one in self.checks if one.configuration.workers > 1]) else []),
             f"measured with up to {self.profile.workers} worker{'s' * (self.profile.workers > 1)}; results of the model"
             " for more are extrapolated",
             *([f"with payloads and states the error is {_error_of(self.sized)}"] if self.sized else []),
@@ -130,9 +144,25 @@ class OrderedCalibration(Displayed):
             return []
         return [*sizes_tables(caches), _checked_table("Payloads and states of other sizes", self.sized)]
 
+    def stalled(self) -> Table:
+        """Stalls of the machine by number of workers."""
+        columns = [
+            Column("workers", Kind.COUNT, about="threads that read the clock all the time"),
+            Column("rate", Kind.NUMBER, "1/s", "stalls in a second in which a thread runs"),
+            Column("lost", Kind.SHARE, about="of the time, taken from a thread"),
+            Column("stall_p50", Kind.SECONDS),
+            Column("stall_p99", Kind.SECONDS),
+            Column("late_p99", Kind.SECONDS, about="how late idle workers wake up"),
+        ]
+        rows = [
+            [one.workers, one.per_s, one.lost, *(_seconds(one.us, p) for p in (50, 99)), _seconds(one.late_us, 99)]
+            for one in self.profile.stalls
+        ]
+        return Table.from_rows("Stalls of this machine", columns, rows)
+
     def displayed(self) -> list[Table]:
-        """Costs and held-out configurations; then the same of sizes."""
-        return [self.found(), self.held(), *self.sizes()]
+        """Costs and held-out configurations; then the same of sizes, and the stalls."""
+        return [self.found(), self.held(), *self.sizes(), *([self.stalled()] if self.profile.stalls else [])]
 
 
 def _error_of(checks: Sequence[Checked]) -> str:
@@ -144,6 +174,7 @@ def _error_of(checks: Sequence[Checked]) -> str:
 def _checked_table(title: str, checks: Sequence[Checked]) -> Table:
     columns = [
         Column("configuration"),
+        Column("cores", Kind.NUMBER, about="CPU seconds per second of its runs, median"),
         Column("measured", Kind.NUMBER, "ns", "CPU per row, median"),
         Column("measured_low", Kind.NUMBER, "ns"),
         Column("measured_high", Kind.NUMBER, "ns"),
@@ -152,12 +183,17 @@ def _checked_table(title: str, checks: Sequence[Checked]) -> Table:
         Column("predicted_high", Kind.NUMBER, "ns", "with the upper ends"),
         Column("error", Kind.SHARE, about="predicted over measured, less 1"),
     ]
-    rows = [[str(one.configuration), *one.measured_ns, *one.predicted_ns, one.error] for one in checks]
+    rows = [[str(one.configuration), one.cores, *one.measured_ns, *one.predicted_ns, one.error] for one in checks]
     return Table.from_rows(title, columns, rows)
 
 
 def calibrate_engine(
-    runner: Runner, rows: int, workers: int, repeats: int, told: Callable[[str, int, int], None] | None = None
+    runner: Runner,
+    rows: int,
+    workers: int,
+    repeats: int,
+    told: Callable[[str, int, int], None] | None = None,
+    stalls: Callable[[int], Stalls] | None = None,
 ) -> OrderedCalibration:
     """Fit the costs of the engine, and predict held-out runs.
 
@@ -166,25 +202,53 @@ def calibrate_engine(
         workers: Most workers of a run.
         repeats: Times that all configurations are run.
         told: Progress callback.
+        stalls: Measures the stalls of a number of workers; None for no stalls.
     """
     tell = told or (lambda *_: None)
     used, kept = fitted(workers), held_out(workers)
     repeated: list[list[Measured]] = []
-    checked_ns: list[list[float]] = [[] for _ in kept]
+    checked: list[list[Measured]] = [[] for _ in kept]
     for repeat in range(repeats):
         tell("measuring", repeat, repeats)
         repeated.append([*map(runner.run, used), *map(runner.send, SENT_CHUNKS)])
-        for values, one in zip(checked_ns, kept, strict=True):
-            values.append(runner.run(one).cpu_ns / one.rows_of(rows))
+        for of_one, one in zip(checked, kept, strict=True):
+            of_one.append(runner.run(one))
     tell("predicting", 0, 0)
     runs = f"{len(used)} configurations, {rows:,} rows each, {repeats} times, with up to {workers} workers"
     profile = profile_of(repeated, workers, runs)
-    ends = [profile.costs_at(bound) for bound in ("ns", "low_ns", "high_ns")]
-    checks: list[Checked] = []
-    for one, values in zip(kept, checked_ns, strict=True):
-        middle, low, high = (predicted_ns(one, costs) for costs in ends)
-        checks.append(Checked(one, spread(values), (middle, low, high)))
+    if stalls is not None:
+        tell("measuring stalls", 0, 0)
+        profile = replace(profile, stalls=tuple(map(stalls, worker_counts(workers))))
+    checks = [checked_of(one, of_one, profile, one.rows_of(rows)) for one, of_one in zip(kept, checked, strict=True)]
     return OrderedCalibration(profile, tuple(checks))
+
+
+def checked_of(one: Configuration, runs: Sequence[Measured], profile: EngineProfile, rows: int) -> Checked:
+    """A held-out configuration with its prediction.
+
+    At the overlap of its runs, and with their moves of cache lines.
+    """
+    line, values = profile.costs.get(Term(Cost.LINE)), [run.cpu_ns / rows for run in runs]
+    contention = float(np.median([contention_in(run, line.ns if line else None) for run in runs]))
+    middle, low, high = (
+        predicted_ns(one, _scaled(profile.costs_at(bound), contention)) for bound in ("ns", "low_ns", "high_ns")
+    )
+    return Checked(one, spread(values), (middle, low, high), float(np.median([run.cores for run in runs])))
+
+
+def _scaled(costs: EngineCosts, contention: float) -> EngineCosts:
+    ns = {term: ns * (contention if term.cost in CONTENDED else 1.0) for term, ns in costs.ns.items()}
+    return replace(costs, ns=ns)
+
+
+def _cores_note(checks: Sequence[Checked]) -> str:
+    """How much of their cores the runs of many workers got."""
+    least = min(checks, key=lambda one: one.cores / one.configuration.workers)
+    most = least.configuration.workers
+    advice = (
+        "" if least.cores > ENOUGH_CORES * most else "; other programs took the rest, so repeat this on a free machine"
+    )
+    return f"held-out runs of {most} workers got {least.cores:.2g} of {most} cores or more{advice}"
 
 
 def predicted_ns(one: Configuration, costs: EngineCosts, rows: int = MODELED_ROWS) -> float:
@@ -193,6 +257,10 @@ def predicted_ns(one: Configuration, costs: EngineCosts, rows: int = MODELED_ROW
     run = run_model(one.chain(rows), settings, Contention(), np.random.default_rng(0), engine=costs).run
     asking = sum(count * costs.ns.get(term, 0.0) for term, count in queries_of(settings, run.operators).items())
     return (sum(tally.busy_ns for tally in run.operators) + asking) / rows
+
+
+def _seconds(us: Sequence[float], percentile: float) -> float:
+    return float(np.percentile(us, percentile, method="inverted_cdf")) / 1e6 if us else 0.0
 
 
 def spread(values: Sequence[float]) -> tuple[float, float, float]:

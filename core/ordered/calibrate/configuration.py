@@ -43,6 +43,7 @@ class Configuration:
         heuristic: Scheduling heuristic.
         slice_us: Time slice.
         share: It runs the rows of a run divided by this.
+        alone: Only one of its workers runs.
         tuple_bytes: Payload that each operator reads.
         state_bytes: State of each key; 0 for a word.
         keys: Keys of the generated stream, equally frequent.
@@ -57,9 +58,15 @@ class Configuration:
     heuristic: Heuristic = Heuristic.CT
     slice_us: float = 100.0
     share: int = 1
+    alone: bool = False
     tuple_bytes: int = 0
     state_bytes: int = 0
     keys: int = KEYS
+
+    @property
+    def running(self) -> int:
+        """Workers that run."""
+        return 1 if self.alone else self.workers
 
     def rows_of(self, rows: int) -> int:
         """Rows of its run."""
@@ -120,9 +127,19 @@ def fitted(most_workers: int) -> tuple[Configuration, ...]:
         *(Configuration((_PARTITIONED,), *one) for one in product(counts[1:], (16, 64), (2, 8))),
         *(Configuration((_STATEFUL,), 1, chunk) for chunk in CHUNKS),
         *(Configuration((_STATELESS, kind), 1, 64) for kind in OperatorKind),
-        *(Configuration((_STATELESS,), 1, 64, selectivity=outputs) for outputs in (0.3, 0.7, 2.5)),
+        *(
+            Configuration((_PARTITIONED,), workers, chunk, alone=True)
+            for workers in counts[1:]
+            for chunk in (16, 64, 512)
+        ),
+        *(Configuration((_STATELESS,), 1, 64, selectivity=outputs) for outputs in (0.1, 0.3, 0.7, 0.9, 2.0, 2.5)),
+        *(Configuration((_STATELESS,), 1, 64, cost_us=us, share=10) for us in (0.2, 1.0)),
         *(_asking(operators, 1, heuristic) for heuristic, operators in product(Heuristic, QUERIED)),
-        *(_asking(1, workers) for workers in counts[1:]),
+        *(_asking(operators, workers) for operators, workers in product(QUERIED, counts[1:])),
+        *(
+            Configuration((_STATELESS, kind), workers, chunk)
+            for kind, workers, chunk in product(OperatorKind, counts[1:], (4, 16, 64, 512))
+        ),
     )
 
 

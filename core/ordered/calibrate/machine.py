@@ -5,16 +5,21 @@ from dataclasses import dataclass, field, replace
 
 from adapt.core.ordered.calibrate.configuration import Configuration
 from adapt.core.ordered.calibrate.fit import Measured
+from adapt.core.ordered.calibrate.line import line_ns
 from adapt.core.ordered.calibrate.sending import timed_sending
 from adapt.core.ordered.chain.bound import BoundChain
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind
 from adapt.core.ordered.engine.costs import Cost, Term
-from adapt.core.ordered.engine.threads import run_by_workers
+from adapt.core.ordered.engine.outcome import WorkersRun
+from adapt.core.ordered.engine.threads import run_alone, run_by_workers
 from adapt.core.ordered.functions.work import measured_pace
 from adapt.core.ordered.model.engine_times import counts_of, queries_of
 
 _TRIES = 3
 """Times that sending is timed; the shortest counts, since only a clock can time it."""
+
+_RUNS, _ENOUGH = 6, 0.85
+"""Most runs of a configuration, and the share that is enough: of all runs, the one with the largest counts."""
 
 
 @dataclass(slots=True)
@@ -32,21 +37,43 @@ class Machine:
     _pace: int = 0
 
     def run(self, one: Configuration) -> Measured:
-        """Run a configuration; a run without rows is subtracted."""
+        """Run a configuration, again while other programs take the cores.
+
+        A run without rows is subtracted.
+        """
+        best: Measured | None = None
+        for _ in range(_RUNS):
+            done = self._run(one)
+            if best is None or done.share > best.share:
+                best = done
+            if best.share >= _ENOUGH:
+                return best
+        assert best is not None
+        return best
+
+    def _run(self, one: Configuration) -> Measured:
         chain, settings = self._chain(one), one.settings()
         self._pace = self._pace or measured_pace()
+        moved_ns = line_ns() if one.running > 1 else None
         start_s = self.cpu_clock()
-        run_by_workers(chain.part(0, 0), settings, self._pace)
+        self._by_threads(one, chain.part(0, 0))
         begun_s = self.cpu_clock()
-        done = run_by_workers(chain, settings, self._pace)
+        done = self._by_threads(one, chain)
         took_s = self.cpu_clock() - begun_s
         cpu_s = max(took_s - (begun_s - start_s), took_s / 10)
-        counts: dict[Term, float] = {}
+        counts, work_ns = dict[Term, float](), 0.0
         for bound, tally in zip(chain.operators, done.operators, strict=True):
-            for term, count in counts_of(bound, settings, tally).items():
+            for term, count in counts_of(bound, settings, tally, len(chain.operators)).items():
                 counts[term] = counts.get(term, 0.0) + count
+            work_ns += 1000 * one.cost_us * tally.inputs
         counts |= queries_of(settings, done.operators)
-        return Measured(counts, cpu_s * 1e9)
+        cores = cpu_s / max(done.elapsed_s, 1e-9)
+        overlap = min(max((cores - 1) / max(one.running - 1, 1), 0.0), 1.0) if one.running > 1 else 0.0
+        share = overlap if one.running > 1 else min(cores, 1.0)
+        return Measured(counts, cpu_s * 1e9, work_ns, cores, overlap, share, moved_ns)
+
+    def _by_threads(self, one: Configuration, chain: BoundChain) -> WorkersRun:
+        return (run_alone if one.alone else run_by_workers)(chain, one.settings(), self._pace)
 
     def send(self, chunk: int) -> Measured:
         """Time only the sections that one worker at a time may enter."""
@@ -57,7 +84,7 @@ class Machine:
 
     def _chain(self, one: Configuration) -> BoundChain:
         """The chain of a configuration; each is made once."""
-        alike = replace(one, workers=1, chunk=0, heuristic=Heuristic.CT, slice_us=1.0)
+        alike = replace(one, workers=1, chunk=0, heuristic=Heuristic.CT, slice_us=1.0, alone=False)
         if alike not in self._chains:
             self._chains[alike] = alike.chain(one.rows_of(self.rows))
         return self._chains[alike]

@@ -6,8 +6,9 @@ from dataclasses import astuple, replace
 import numpy as np
 
 from adapt.core.ordered.calibrate.caches import Pin, timed_states, timed_tuples
-from adapt.core.ordered.calibrate.calibration import Checked, OrderedCalibration, Runner, predicted_ns, spread
+from adapt.core.ordered.calibrate.calibration import OrderedCalibration, Runner, checked_of
 from adapt.core.ordered.calibrate.configuration import Configuration
+from adapt.core.ordered.calibrate.fit import Measured
 from adapt.core.ordered.chain.names import OperatorKind
 from adapt.core.ordered.engine.cache_costs import CacheCosts, StateCost, TupleCost
 
@@ -48,19 +49,17 @@ def calibrate_sizes(
     """
     tell, configurations = told or (lambda *_: None), sized(made.profile.workers)
     points = list[tuple[Sequence[StateCost], Sequence[TupleCost]]]()
-    checked_ns: list[list[float]] = [[] for _ in configurations]
+    checked: list[list[Measured]] = [[] for _ in configurations]
     for repeat in range(repeats):
         tell("measuring sizes", repeat, repeats)
         points.append((timed_states(pin), timed_tuples()))
-        for values, one in zip(checked_ns, configurations, strict=True):
-            values.append(runner.run(one).cpu_ns / one.rows_of(rows))
+        for runs, one in zip(checked, configurations, strict=True):
+            runs.append(runner.run(one))
     profile = replace(made.profile, caches=ascending(points))
     tell("predicting", 0, 0)
-    ends = [profile.costs_at(bound) for bound in ("ns", "low_ns", "high_ns")]
-    checks = []
-    for one, values in zip(configurations, checked_ns, strict=True):
-        middle, low, high = (predicted_ns(one, costs) for costs in ends)
-        checks.append(Checked(one, spread(values), (middle, low, high)))
+    checks = [
+        checked_of(one, runs, profile, one.rows_of(rows)) for one, runs in zip(configurations, checked, strict=True)
+    ]
     return replace(made, profile=profile, sized=tuple(checks))
 
 

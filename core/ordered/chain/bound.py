@@ -171,6 +171,7 @@ class BoundChain:
         streams: In a graph, the fields of each stream.
         stream_types: In a graph, the types of these fields.
         store: Keeps what is as long as the tuples.
+        runs: Whether a model runs built-in functions on the stream, instead of drawing outputs.
         skipped: Rows of the trace that name no input; None unless a column names the inputs.
     """
 
@@ -184,6 +185,7 @@ class BoundChain:
     streams: tuple[tuple[str, ...], ...] = ()
     stream_types: tuple[Mapping[str, WordType], ...] = ()
     store: Store = in_memory
+    runs: bool = False
     skipped: Skipped | None = None
 
     def part(self, first: int, end: int) -> "BoundChain":

@@ -8,9 +8,11 @@ from enum import StrEnum
 from adapt.core.errors import BadInput
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind
 from adapt.core.ordered.engine.cache_costs import ASSUMED_CACHES, CacheCosts
-from adapt.core.ordered.engine.contention import assumed_contention
+from adapt.core.ordered.engine.contention import Contention, Stalls, assumed_contention
 
-SCHEMA = "adapt.ordered-costs/1"
+SCHEMA = "adapt.ordered-costs/2"
+EARLIER = "adapt.ordered-costs/1"
+"""Files of it are valid too."""
 
 
 class Cost(StrEnum):
@@ -29,17 +31,33 @@ class Cost(StrEnum):
     OUTPUT = "output"
     """An output row is sent on, or leaves the chain; one worker at a time."""
     UNEVEN = "uneven"
-    """What a tuple costs more where not every tuple has one output, since it is sent by itself."""
+    """In files of earlier versions, what a tuple costs more where not every tuple has one output."""
+    APART = "apart"
+    """What a tuple costs more that does not have exactly one output, since it is sent by itself."""
+    VARIED = "varied"
+    """What a tuple costs more that has another number of outputs than the one before it: mispredicted branches."""
+    HIDDEN = "hidden"
+    """What a tuple costs less whose function takes time, since the processor begins the next tuple meanwhile."""
+    LINE = "line"
+    """A cache line moves from one core to the other; all costs of contention were measured at this time."""
     CONTENDED_TUPLE = "contended-tuple"
     """What each other worker on the operator adds to a tuple."""
     CONTENDED_CLAIM = "contended-claim"
     """What each other worker on the operator adds to a claim."""
+    CONTENDED_HANDOVER = "contended-handover"
+    """What each other worker on the operator adds to a handover."""
+    PASSED_TUPLE = "passed-tuple"
+    """What a tuple costs more while all other workers are on other operators, since it passes between cores."""
+    PASSED_CLAIM = "passed-claim"
+    """What a claim costs more then."""
     QUERY = "query"
     """A worker asks the scheduler for an operator, enters it, and leaves it after its slice."""
     QUERY_OPERATOR = "query-operator"
     """What each operator of the chain adds to a query."""
     CONTENDED_QUERY = "contended-query"
     """What each other worker adds to a query."""
+    CONTENDED_QUERY_OPERATOR = "contended-query-operator"
+    """What each other worker adds to a query by operator of the chain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +73,24 @@ class Term:
 
 
 _CONTENDED = (Cost.CONTENDED_TUPLE, Cost.CONTENDED_CLAIM)
-QUERIES = (Cost.QUERY, Cost.QUERY_OPERATOR, Cost.CONTENDED_QUERY)
+QUERIES = (Cost.QUERY, Cost.QUERY_OPERATOR, Cost.CONTENDED_QUERY, Cost.CONTENDED_QUERY_OPERATOR)
+_PASSED = (Cost.PASSED_TUPLE, Cost.PASSED_CLAIM)
+_LATER = (Cost.UNEVEN, Cost.APART, Cost.VARIED, Cost.HIDDEN, Cost.LINE, Cost.CONTENDED_HANDOVER, *_PASSED)
+"""Costs that only files of some versions have."""
+CONTENDED = (*_CONTENDED, Cost.CONTENDED_HANDOVER, *_PASSED, *QUERIES[2:])
+"""Costs of cache lines that move between cores."""
 _OF_MANY = (*_CONTENDED, Cost.HANDOVER)
 _SHARED = (OperatorKind.STATELESS, OperatorKind.PARTITIONED)
 
 TERMS = (
-    *(Term(cost) for cost in (Cost.FEED, Cost.SEND, Cost.OUTPUT, Cost.UNEVEN)),
+    *(Term(cost) for cost in (Cost.FEED, Cost.SEND, Cost.OUTPUT, Cost.UNEVEN, Cost.APART, Cost.VARIED, Cost.HIDDEN)),
+    Term(Cost.LINE),
     *(Term(cost, kind) for kind in OperatorKind for cost in (Cost.TUPLE, Cost.CLAIM)),
-    Term(Cost.HANDOVER, OperatorKind.PARTITIONED),
+    *(Term(cost, OperatorKind.PARTITIONED) for cost in (Cost.HANDOVER, Cost.CONTENDED_HANDOVER)),
     *(Term(cost, kind) for kind in _SHARED for cost in _CONTENDED),
     *(Term(cost, heuristic=each) for each in Heuristic for cost in (Cost.QUERY, Cost.QUERY_OPERATOR)),
-    Term(Cost.CONTENDED_QUERY),
+    *(Term(cost, kind) for kind in OperatorKind for cost in _PASSED),
+    *(Term(cost) for cost in (Cost.CONTENDED_QUERY, Cost.CONTENDED_QUERY_OPERATOR)),
 )
 """All costs. No two workers contend for a stateful operator."""
 
@@ -86,10 +111,11 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class EngineCosts:
-    """One number for each cost, in nanoseconds, and the cache model."""
+    """Costs in nanoseconds, the cache model, and stalls of workers."""
 
     ns: Mapping[Term, float]
     caches: CacheCosts = ASSUMED_CACHES
+    stalls: Stalls | None = None
 
     def of(self, cost: Cost, kind: OperatorKind | None = None, heuristic: Heuristic | None = None) -> float:
         """A cost; 0 if there is none of this kind."""
@@ -104,8 +130,9 @@ class EngineProfile:
         measured: On what they were measured, in words.
         workers: Most workers of a measured run.
         costs: Of each term; without those of many workers if only one was measured, and in files of earlier versions
-            without those of queries.
+            without those of queries, and with `uneven` instead of `apart` and `varied`.
         caches: Costs of states and payloads; None if they were not measured.
+        stalls: By number of workers, ascending; empty if they were not measured.
 
     Raises:
         BadInput: a cost is missing.
@@ -115,20 +142,25 @@ class EngineProfile:
     workers: int
     costs: Mapping[Term, Interval]
     caches: CacheCosts | None = None
+    stalls: tuple[Stalls, ...] = ()
 
     def __post_init__(self) -> None:
         if self.workers < 1:
             raise BadInput(f"workers must be at least 1 (got {self.workers})")
         for term in TERMS:
-            optional = term.cost in QUERIES or (term.cost in _OF_MANY and self.workers == 1)
+            optional = term.cost in (*QUERIES, *_LATER) or (term.cost in _OF_MANY and self.workers == 1)
             if term not in self.costs and not optional:
                 raise BadInput(f"the cost {term} is missing; measure it with adapt calibrate ordered")
 
-    def costs_at(self, bound: str = "ns") -> EngineCosts:
+    def costs_at(self, bound: str = "ns", workers: int = 0) -> EngineCosts:
         """The costs (`ns`), or the ends of all intervals.
 
         Those that were not measured are assumed.
+
+        Args:
+            workers: With the stalls of that many workers, or the most that were measured; 0 for none.
         """
+        of_workers = [one for one in self.stalls if one.workers <= workers]
         contention = assumed_contention()
         assumed = {Term(Cost.CONTENDED_TUPLE, kind): 1000 * contention.contention_us for kind in _SHARED}
         assumed[Term(Cost.CONTENDED_QUERY)] = 1000 * contention.query_contention_us
@@ -137,4 +169,23 @@ class EngineProfile:
             assumed[Term(Cost.QUERY, heuristic=each)] = 1000 * contention.query_us
             assumed[Term(Cost.QUERY_OPERATOR, heuristic=each)] = 1000 * contention.query_operator_us
         known = {term: getattr(one, bound) for term, one in self.costs.items()}
-        return EngineCosts({**assumed, **known}, self.caches or ASSUMED_CACHES)
+        return EngineCosts({**assumed, **known}, self.caches or ASSUMED_CACHES, of_workers[-1] if of_workers else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Modeled:
+    """Inputs of a model, in addition to the chain and the settings.
+
+    Attributes:
+        costs_us: Cost of a tuple by operator; None where each tuple has its own.
+        selectivities: Outputs per tuple, by operator.
+        contention: Time that workers cost each other.
+        seed: Random seed; below 2^62.
+        engine: Measured costs of the engine; None for the assumed contention.
+    """
+
+    costs_us: tuple[float | None, ...]
+    selectivities: tuple[float, ...]
+    contention: Contention
+    seed: int
+    engine: EngineCosts | None = None

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 from adapt.core.errors import BadInput
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind
 from adapt.core.ordered.engine.cache_costs import CacheCosts, StateCost, TupleCost
-from adapt.core.ordered.engine.costs import SCHEMA, TERMS, Cost, EngineProfile, Interval, Term
-from adapt.core.toml import Element, elements, only, versioned_document, with_lines
+from adapt.core.ordered.engine.contention import Stalls
+from adapt.core.ordered.engine.costs import EARLIER, SCHEMA, TERMS, Cost, EngineProfile, Interval, Term
+from adapt.core.toml import Element, elements, number_of, only, versioned_document, with_lines
 
 _INTERVAL = ("ns", "low_ns", "high_ns")
 
@@ -32,6 +33,9 @@ def write_engine_profile(profile: EngineProfile) -> str:
     for kind in ("state", "tuple"):
         for point in [] if profile.caches is None else getattr(profile.caches, f"{kind}s"):
             lines += ["", f"[[{kind}]]", *(f"{name} = {_number(value)}" for name, value in asdict(point).items())]
+    for each in profile.stalls:
+        lines += ["", "[[stall]]", f"workers = {each.workers}", f"per_s = {float(f'{each.per_s:.6g}')}"]
+        lines += [f"{name} = {[float(one) for one in getattr(each, name)]}" for name in ("us", "late_us")]
     return "\n".join(lines) + "\n"
 
 
@@ -55,9 +59,9 @@ def read_engine_profile(text: str) -> EngineProfile:
     Raises:
         BadInput: The text is not TOML, has another schema, or a field is missing or invalid; names the line.
     """
-    document = versioned_document(text, SCHEMA, "adapt calibrate ordered")
+    document = versioned_document(text, SCHEMA, "adapt calibrate ordered", EARLIER)
     try:
-        only("the profile", document, ("schema", "measured", "workers", "cost", "state", "tuple"))
+        only("the profile", document, ("schema", "measured", "workers", "cost", "state", "tuple", "stall"))
         head, costs = Element("the profile", document, tuple(document)), dict[Term, Interval]()
         for given in elements(document, "cost"):
             of = Element("one [[cost]]", given, ("name", "kind", "heuristic", *_INTERVAL))
@@ -69,11 +73,27 @@ def read_engine_profile(text: str) -> EngineProfile:
             if term not in TERMS or term in costs:
                 raise BadInput(f"one [[cost]]: {term} is given twice, or there is no such cost of this kind")
             costs[term] = Interval(*(of.number(name) for name in _INTERVAL))
+        stalls = tuple(_stalls_of(given) for given in elements(document, "stall"))
+        if [one.workers for one in stalls] != sorted({one.workers for one in stalls}):
+            raise BadInput("[[stall]] must have ascending workers")
         states, tuples = _points(StateCost, "state", document), _points(TupleCost, "tuple", document)
         caches = CacheCosts(states, tuples) if states or tuples else None
-        return EngineProfile(head.text("measured"), head.whole("workers", 0), costs, caches)
+        return EngineProfile(head.text("measured"), head.whole("workers", 0), costs, caches, stalls)
     except BadInput as error:
         raise BadInput(with_lines(text, [str(error)])) from None
+
+
+def _stalls_of(given: Mapping[str, Any]) -> Stalls:
+    of = Element("one [[stall]]", given, ("workers", "per_s", "us", "late_us"))
+    none: tuple[float, ...] = ()
+    us, late_us = (of.read(name, _numbers, none) for name in ("us", "late_us"))
+    return Stalls(of.whole("workers", 0), of.number("per_s"), us, late_us)
+
+
+def _numbers(where: str, name: str, value: Any) -> tuple[float, ...]:
+    if not isinstance(value, list):
+        raise BadInput(f"{where}: {name} must be a list of numbers (got {value!r})")
+    return tuple(number_of(where, name, one) for one in value)
 
 
 def engine_profile_hash(profile: EngineProfile) -> str:

@@ -13,12 +13,12 @@ from adapt.core.ordered.chain.names import Heuristic, OperatorKind, Parallelism,
 from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.engine.binding import STATIC, barred, degrees_of, replicas_of_workers, workers_used
 from adapt.core.ordered.engine.checkpoint import START, Checkpoint, saved
+from adapt.core.ordered.engine.costs import Modeled
 from adapt.core.ordered.engine.kernel import codes
 from adapt.core.ordered.engine.kernel.chunk import chunk_form
 from adapt.core.ordered.engine.kernel.codes import GOES_ON, MOST_CHUNK
 from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, TALLY, TIMED
 from adapt.core.ordered.engine.kernel.worker import release_all, release_unsent, take_kept
-from adapt.core.ordered.engine.modeled import Modeled
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, Progress, Scheduling, WorkersRun
 from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.engine.settings import QST_LIMIT, SLICE_US, WINDOW_MS, RunSettings
@@ -239,6 +239,7 @@ class Memory:
                     "disorders",
                     "waited_ns",
                     "slices",
+                    "crowded",
                 )
             },
             fullest=int(by_worker["fullest"].max()),
@@ -397,9 +398,9 @@ def _checked_arrivals(arrivals_ns: Words, tuples: int) -> Words:
 def runs_functions(chain: BoundChain) -> bool:
     """Whether a model runs the functions of a chain.
 
-    If one is the user's own, or in a graph; otherwise it moves copies of tuples.
+    If one is the user's own, or in a graph, or the chain says so; otherwise it moves copies of tuples.
     """
-    return chain.graph is not None or has_own(chain)
+    return chain.runs or chain.graph is not None or has_own(chain)
 
 
 def has_own(chain: BoundChain) -> bool:

@@ -1,4 +1,4 @@
-"""Number of workers at run time: an autoscaler on the counters of a run."""
+"""Number of workers at run time, by an autoscaler."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -95,7 +95,7 @@ class AutoScaling:
 
 
 class WorkerControl:
-    """Observes a run every control period, and decides how many workers are active.
+    """Observes a run every period and decides on its workers.
 
     Any worker may run any operator and enter any partition. So policies see equal loads, and equal partitions, and rows
     are attributed to workers by the time that they were busy.
@@ -111,7 +111,7 @@ class WorkerControl:
             arrivals_ns: When each tuple arrives, ascending.
         """
         self.period_s, self._scaler = period_s, scaler
-        self._punctuations, self._arrivals_ns = punctuations, arrivals_ns
+        self._punctuations, self.arrivals_ns = punctuations, arrivals_ns
         self._waits, self._at_s, self._arrived = Waiting(), 0.0, 0
         self._busy_s: NDArray[np.float64] = np.zeros(scaler.pool)
         self._rows = 0
@@ -137,7 +137,7 @@ class WorkerControl:
     def _seen(self, memory: Memory, at_s: float) -> Seen:
         m, took_s = self.workers, at_s - self._at_s
         progress = memory.progress()
-        tuples = int(np.searchsorted(self._arrivals_ns, round(at_s * 1e9), "right"))
+        tuples = int(np.searchsorted(self.arrivals_ns, round(at_s * 1e9), "right"))
         arrived = tuples - int(np.searchsorted(self._punctuations, tuples))
         busy_s = progress.busy_ns / 1e9 - self._busy_s
         processed = progress.rows - self._rows

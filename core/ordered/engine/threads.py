@@ -55,6 +55,20 @@ def run_by_workers(
     return memory.run(elapsed_s)
 
 
+def run_alone(chain: BoundChain, settings: RunSettings, pace: int) -> WorkersRun:
+    """Run a chain for several workers by only one of them."""
+    memory = Memory(chain, settings, pace, 0)
+    try:
+        _compile(memory)
+        start = kernel.now_ns()
+        kernel.work(memory.address, 0, False)
+        elapsed_s = (kernel.now_ns() - start) / 1e9
+        _check_finished(memory)
+        return memory.run(elapsed_s)
+    finally:
+        memory.release()
+
+
 @dataclass(slots=True)
 class Crash:
     """All workers stop, wherever they are.
@@ -175,7 +189,7 @@ class _Gates:
         self.open(active)
 
     def open(self, active: int) -> None:
-        """Let so many workers work, and park the others at the end of their slices."""
+        """Let the first workers work, and park the others after their slices."""
         for gate in self._gates[active:]:
             gate.clear()
         self._memory.header["active"] = active

@@ -88,9 +88,10 @@ def touched(state: int, words: int, value: np.uint64) -> np.uint64:
     return total
 
 
-@flattened
+@inlined
 def _summed(given: int, first: int, words: int) -> np.uint64:
     """Sum of the words of a payload, each times an odd number."""
+    apart()
     total = np.uint64(0)
     for at in range(words):
         total += np.uint64(load(given, first + at)) * np.uint64(2 * at + 1)
@@ -100,14 +101,22 @@ def _summed(given: int, first: int, words: int) -> np.uint64:
 @inlined
 def _updated(words: int, given: int, value: np.uint64) -> np.uint64:
     """The state of a tuple's key after a value."""
-    state, key, key_at, size = fixed(words, STATE), 0, fixed(words, OWN + 2), fixed(words, OWN + 10)
+    state, key, key_at = fixed(words, STATE), 0, fixed(words, OWN + 2)
     if key_at >= 0:
         key = load(given, key_at)
-    if size:
-        return touched(state + 8 * key * size, size, value)
     value = np.uint64(load(state, key)) * np.uint64(_FACTOR) + value
     store(state, key, np.int64(value))
     return value
+
+
+@inlined
+def _updated_at_length(words: int, given: int, value: np.uint64) -> np.uint64:
+    """The same for a state of a given size."""
+    apart()
+    size, key, key_at = fixed(words, OWN + 10), 0, fixed(words, OWN + 2)
+    if key_at >= 0:
+        key = load(given, key_at)
+    return touched(fixed(words, STATE) + 8 * key * size, size, value)
 
 
 def _work(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (one state per key is enough)
@@ -139,7 +148,9 @@ def _work_fully(words: int, given: int, outputs: int) -> int:
     value, payload = np.uint64(load(given, at)), fixed(words, OWN + 12)
     if payload:
         value += _summed(given, fixed(words, OWN + 11), payload)
-    if fixed(words, OWN + 3):
+    if fixed(words, OWN + 10):
+        value = _updated_at_length(words, given, value)
+    elif fixed(words, OWN + 3):
         value = _updated(words, given, value)
     value = mixed_bits(value + seed)
     count = whole

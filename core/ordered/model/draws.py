@@ -31,6 +31,28 @@ def _drawn(header: Header, operator: Operator, what: int, serial: int) -> np.uin
 
 
 @inlined
+def _added_ps(header: Header, operator: Operator, tuples: int) -> int:
+    """What the engine adds to a tuple in picoseconds.
+
+    Its share of a chunk, which is no larger than what waits.
+    """
+    others, passes = operator.working - 1, header.workers - header.idlers > operator.working
+    added_ps = operator.added_ps + operator.crowd_ps * others
+    claim_ps = operator.claim_ps + operator.crowd_claim_ps * others
+    if passes:
+        added_ps += operator.passed_ps
+        claim_ps += operator.passed_claim_ps
+    if claim_ps or operator.lane_ps:
+        chunk = min(operator.full_chunk, max(operator.tail - operator.head, 0) + tuples)
+        lanes = operator.modeled_lanes
+        if lanes:
+            met = lanes * (1.0 - (1.0 - 1.0 / lanes) ** chunk)
+            claim_ps += int(met * (operator.lane_ps + operator.crowd_lane_ps * others))
+        added_ps += claim_ps // chunk
+    return added_ps
+
+
+@inlined
 def _state_ps(operator: Operator, fields: int, worker: int) -> int:
     """Time for the state of a tuple's key, which is then this worker's."""
     place, key = operator.owner_key_at, 0
@@ -50,7 +72,7 @@ def service_ps(header: Header, operator: Operator, serial: int, tuples: int, wor
     `worker` is any number above 0 that no other worker has.
     """
     at, share = operator.cost_at, header.jitter / 1048576.0
-    added_ps = operator.added_ps + operator.crowd_ps * (operator.working - 1)
+    added_ps = _added_ps(header, operator, tuples)
     total, added = 0.0, 0
     for number in range(serial, serial + tuples):
         given = tuple_at(operator, number)

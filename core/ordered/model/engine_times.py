@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
-from adapt.core.ordered.chain.names import OperatorKind
+from adapt.core.ordered.chain.names import FunctionName, OperatorKind
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.costs import Cost, EngineCosts, Term
 from adapt.core.ordered.engine.kernel.codes import MOST_CHUNK
@@ -13,50 +13,106 @@ from adapt.core.ordered.engine.outcome import OperatorTally
 from adapt.core.ordered.engine.settings import SLICE_US, RunSettings
 from adapt.core.ordered.own.function import inner_of
 
+_ROUNDS = 10
+"""Rounds in which the size of a chunk and the cost of its tuples agree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """Times in nanoseconds.
+
+    Attributes:
+        tuple: For each tuple.
+        claim: For each chunk.
+        lane: For each lane of a chunk.
+    """
+
+    tuple: float = 0.0
+    claim: float = 0.0
+    lane: float = 0.0
+
+    def per_tuple(self, tuples: float, lanes: float) -> float:
+        """For a tuple in a chunk, by its tuples and lanes."""
+        return self.tuple + (self.claim + lanes * self.lane) / tuples
+
 
 @dataclass(frozen=True, slots=True)
 class OperatorTimes:
-    """Times of an operator in the model, in nanoseconds.
+    """Times of an operator in the model.
 
     Attributes:
-        added: To a tuple's cost.
-        crowd: To a tuple's cost by each other worker on the operator.
-        sent: To send a tuple; one worker at a time.
+        added: To the cost of tuples.
+        crowd: The same, by each other worker on the operator.
+        passed: The same, while other workers are on other operators.
+        sent: To send a tuple, in nanoseconds; one worker at a time.
         output: To send one of its outputs.
+        chunk: Tuples of a full chunk.
     """
 
-    added: float
-    crowd: float
+    added: Added
+    crowd: Added
+    passed: Added
     sent: float
     output: float
+    chunk: float = 1.0
 
 
 def assumed_times(contention: Contention) -> OperatorTimes:
     """The same for all operators, without measured costs."""
-    return OperatorTimes(0.0, 1000 * contention.contention_us, 0.0, 1000 * contention.output_us)
+    return OperatorTimes(Added(), Added(1000 * contention.contention_us), Added(), 0.0, 1000 * contention.output_us)
 
 
 def measured_times(
-    bound: BoundOperator, settings: RunSettings, us: float, selectivity: float, costs: EngineCosts
+    bound: BoundOperator, settings: RunSettings, us: float, selectivity: float, costs: EngineCosts, operators: int = 1
 ) -> OperatorTimes:
-    """Costs of a chunk, shared by its tuples.
+    """Costs of tuples and chunks.
 
-    The model itself moves single tuples, whatever the chunk.
+    A chunk that adapts to the cost of tuples also adapts to what other workers add to it, so its size is a fixed point.
 
     Args:
         us: Mean cost of its function per tuple.
         selectivity: Its outputs per tuple.
+        operators: Operators of the chain.
     """
-    kind, tuples = bound.operator.kind, chunk_at(settings, us + costs.of(Cost.TUPLE, bound.operator.kind) / 1000)
-    lanes = lanes_met(bound, settings, tuples)
-    added = costs.of(Cost.TUPLE, kind) + costs.of(Cost.CLAIM, kind) / tuples
-    added += lanes * costs.of(Cost.HANDOVER, kind) / tuples
+    kind = bound.operator.kind
+    apart, varied = uneven_shares(selectivity)
+    tuple_ns = costs.of(Cost.TUPLE, kind) + apart * costs.of(Cost.APART) + varied * costs.of(Cost.VARIED)
     if selectivity != 1:
-        added += costs.of(Cost.UNEVEN)
+        tuple_ns += costs.of(Cost.UNEVEN)
     if bound.number == 0:
-        added += costs.of(Cost.FEED)
-    crowd = costs.of(Cost.CONTENDED_TUPLE, kind) + costs.of(Cost.CONTENDED_CLAIM, kind) / tuples
-    return OperatorTimes(added, crowd, costs.of(Cost.SEND) / tuples, costs.of(Cost.OUTPUT))
+        tuple_ns += costs.of(Cost.FEED)
+    if works(bound):
+        tuple_ns -= min(costs.of(Cost.HIDDEN), 1000 * us)
+    added = Added(tuple_ns, costs.of(Cost.CLAIM, kind), costs.of(Cost.HANDOVER, kind))
+    contended = Cost.CONTENDED_TUPLE, Cost.CONTENDED_CLAIM, Cost.CONTENDED_HANDOVER
+    crowd = Added(*(costs.of(cost, kind) for cost in contended))
+    passed = Added(costs.of(Cost.PASSED_TUPLE, kind), costs.of(Cost.PASSED_CLAIM, kind))
+    others = settings.workers - 1
+    tuples = 1.0
+    for _ in range(_ROUNDS):
+        lanes = lanes_met(bound, settings, tuples)
+        each_ns = added.per_tuple(tuples, lanes)
+        if others:
+            each_ns += passed.per_tuple(tuples, lanes) if operators > 1 else others * crowd.per_tuple(tuples, lanes)
+        tuples = chunk_at(settings, us + max(each_ns, 0.0) / 1000)
+    return OperatorTimes(added, crowd, passed, costs.of(Cost.SEND) / tuples, costs.of(Cost.OUTPUT), tuples)
+
+
+def works(bound: BoundOperator) -> bool:
+    """Whether its function is work whose time the chain gives."""
+    return bound.operator.function is FunctionName.WORK and bool(bound.operator.cost)
+
+
+def uneven_shares(selectivity: float) -> tuple[float, float]:
+    """Shares of tuples that are sent apart, and whose number varies.
+
+    The former do not have exactly one output, the latter another number than the tuple before. Numbers of outputs are
+    taken as the two integers next to the selectivity, independent from tuple to tuple.
+    """
+    whole = int(selectivity)
+    share = selectivity - whole
+    single = share if whole == 0 else 1 - share if whole == 1 else 0.0
+    return 1 - single, 2 * share * (1 - share)
 
 
 def query_times(
@@ -72,7 +128,7 @@ def query_times(
         return 1000 * alone, 1000 * contention.query_contention_us
     how = settings.heuristic
     alone = engine.of(Cost.QUERY, heuristic=how) + operators * engine.of(Cost.QUERY_OPERATOR, heuristic=how)
-    return alone, engine.of(Cost.CONTENDED_QUERY)
+    return alone, engine.of(Cost.CONTENDED_QUERY) + operators * engine.of(Cost.CONTENDED_QUERY_OPERATOR)
 
 
 def chunk_at(settings: RunSettings, us: float) -> float:
@@ -83,32 +139,54 @@ def chunk_at(settings: RunSettings, us: float) -> float:
     return max(min((settings.slice_us or SLICE_US) / max(us, 1e-3), MOST_CHUNK, share), 1.0)
 
 
+def lanes_split(bound: BoundOperator, settings: RunSettings) -> int:
+    """Lanes by which the engine splits chunks; 0 where it does not."""
+    lanes = lanes_of(bound, settings, is_model=False) if bound.operator.kind is OperatorKind.PARTITIONED else 1
+    return 0 if lanes == 1 else lanes
+
+
 def lanes_met(bound: BoundOperator, settings: RunSettings, tuples: float) -> float:
     """Mean lanes among a chunk's tuples.
 
     All are taken as equally frequent; 0 without, or where a single lane needs no split.
     """
-    lanes = lanes_of(bound, settings, is_model=False) if bound.operator.kind is OperatorKind.PARTITIONED else 1
-    return 0.0 if lanes == 1 else float(lanes * (1 - (1 - 1 / lanes) ** tuples))
+    lanes = lanes_split(bound, settings)
+    return float(lanes * (1 - (1 - 1 / lanes) ** tuples)) if lanes else 0.0
 
 
-def counts_of(bound: BoundOperator, settings: RunSettings, tally: OperatorTally) -> dict[Term, float]:
-    """How often an operator had each cost in a run of threads."""
+def counts_of(
+    bound: BoundOperator, settings: RunSettings, tally: OperatorTally, operators: int = 1
+) -> dict[Term, float]:
+    """How often an operator had each cost in a run of threads.
+
+    Where it is the only one, the others are always on it or look for its work.
+
+    Args:
+        operators: Operators of the chain.
+    """
     kind, chunks = bound.operator.kind, float(tally.in_use.sum())
+    apart, varied = uneven_shares(tally.outputs / tally.inputs if tally.inputs else 1.0)
     counts = {
         Term(Cost.FEED): float(tally.inputs if bound.number == 0 else 0),
         Term(Cost.SEND): chunks,
         Term(Cost.OUTPUT): float(tally.outputs),
-        Term(Cost.UNEVEN): float(tally.inputs if tally.outputs != tally.inputs else 0),
+        Term(Cost.APART): apart * tally.inputs,
+        Term(Cost.VARIED): varied * tally.inputs,
+        Term(Cost.HIDDEN): float(tally.inputs if works(bound) else 0),
         Term(Cost.TUPLE, kind): float(tally.inputs),
         Term(Cost.CLAIM, kind): chunks,
     }
     if kind is OperatorKind.PARTITIONED and chunks and (met := lanes_met(bound, settings, tally.inputs / chunks)):
         counts[Term(Cost.HANDOVER, kind)] = chunks * met
+    most = min(settings.workers, bound.partitions if kind is OperatorKind.PARTITIONED else settings.workers)
+    others = tally.crowded / chunks if operators > 1 and chunks else most - 1.0
+    counts[Term(Cost.PASSED_TUPLE, kind)] = (passed := min(max(settings.workers - 1 - others, 0.0), 1.0)) * tally.inputs
+    counts[Term(Cost.PASSED_CLAIM, kind)] = passed * chunks
     if kind is not OperatorKind.STATEFUL:
-        others = min(settings.workers, bound.partitions if kind is OperatorKind.PARTITIONED else settings.workers) - 1
-        counts[Term(Cost.CONTENDED_TUPLE, kind)] = float(others * tally.inputs)
+        counts[Term(Cost.CONTENDED_TUPLE, kind)] = others * tally.inputs
         counts[Term(Cost.CONTENDED_CLAIM, kind)] = others * chunks
+        if handovers := counts.get(Term(Cost.HANDOVER, kind)):
+            counts[Term(Cost.CONTENDED_HANDOVER, kind)] = others * handovers
     return counts
 
 
@@ -119,6 +197,7 @@ def queries_of(settings: RunSettings, tallies: Sequence[OperatorTally]) -> dict[
         Term(Cost.QUERY, heuristic=how): queries,
         Term(Cost.QUERY_OPERATOR, heuristic=how): queries * len(tallies),
         Term(Cost.CONTENDED_QUERY): queries * (settings.workers - 1),
+        Term(Cost.CONTENDED_QUERY_OPERATOR): queries * (settings.workers - 1) * len(tallies),
     }
     return {term: count for term, count in counts.items() if count}
 

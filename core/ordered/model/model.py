@@ -10,10 +10,9 @@ from adapt.core.ordered.chain.bound import BoundChain, Words
 from adapt.core.ordered.chain.chain import LONGEST_COST_US, MOST_OUTPUTS
 from adapt.core.ordered.chain.names import WorkQueue
 from adapt.core.ordered.engine.contention import Contention
-from adapt.core.ordered.engine.costs import EngineCosts
+from adapt.core.ordered.engine.costs import EngineCosts, Modeled
 from adapt.core.ordered.engine.kernel.codes import FAULTY, FINISHED, GOES_ON
 from adapt.core.ordered.engine.memory import Memory
-from adapt.core.ordered.engine.modeled import Modeled
 from adapt.core.ordered.engine.outcome import WorkersRun
 from adapt.core.ordered.engine.scaling import WorkerControl
 from adapt.core.ordered.engine.settings import RunSettings
@@ -45,9 +44,8 @@ def run_model(
     random: np.random.Generator,
     costs_us: Sequence[float | None] | None = None,
     selectivities: Sequence[float] | None = None,
-    arrivals_ns: Words | None = None,
+    arrivals_ns: Words | WorkerControl | None = None,
     engine: EngineCosts | None = None,
-    control: WorkerControl | None = None,
 ) -> ModelRun:
     """Run a chain in the model.
 
@@ -63,8 +61,8 @@ def run_model(
             chain.
         selectivities: Measured outputs per tuple by operator; default: those of the chain.
         arrivals_ns: When each tuple arrives, ascending, from 0 on; None if all are there at the start.
+            A control that knows the times also decides how many workers are active; else all of them are.
         engine: Measured costs of the engine, instead of the assumed contention.
-        control: Decides how many workers are active, at times of the model; None for all of them.
 
     Raises:
         UsageError: an argument is out of range, or the model does not support the work queue.
@@ -95,7 +93,9 @@ def run_model(
             f"(got {tuple(given)})"
         )
     modeled = Modeled(costs, tuple(given), contention, int(random.integers(2**62)), engine)
-    memory = model_memory(chain, settings, modeled, arrivals_ns)
+    control = arrivals_ns if isinstance(arrivals_ns, WorkerControl) else None
+    times_ns = arrivals_ns.arrivals_ns if isinstance(arrivals_ns, WorkerControl) else arrivals_ns
+    memory = model_memory(chain, settings, modeled, times_ns)
     if control is None:
         simulate(memory.address, NEVER)
     else:

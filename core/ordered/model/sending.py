@@ -30,6 +30,7 @@ def has_room(me: ModelWorker, operator: Operator) -> bool:
 def _unblock(header: Header, me: ModelWorker, worker: int, state: int, when: int) -> None:
     """End a worker's wait, and count it."""
     tally_at(header, worker, me.operator).waited_ns += when - me.blocked_ns
+    me.since_ns = header.now_ns
     schedule(me, state, when)
 
 

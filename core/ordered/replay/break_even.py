@@ -81,9 +81,9 @@ def break_even_sentence(speeds: Sequence[Speed]) -> str:
         return ""
     if found == most:
         before = speeds[-2]
-        faster = share(most.median / before.median - 1)
+        times = f"{most.median / before.median:.2f} times as fast as {before.workers:,}"
         above = counted(most.workers, "worker")
-        return f"Break-even is above {above}: {most.workers:,} are {faster} faster than {before.workers:,}."
+        return f"Break-even is above {above}: {most.workers:,} are {times}."
     at = counted(found.workers, "worker")
     said = f"Break-even is at {at}: up to {most.workers:,}, more add less than {GAIN:.0%} of throughput"
     if any(more.median > (1 + GAIN) * found.median for more in speeds if more.workers > found.workers):

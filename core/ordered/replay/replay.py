@@ -491,16 +491,17 @@ def _by_model(
 
         def modeled(engine_costs: EngineCosts | None) -> WorkersRun:
             random = np.random.default_rng(ordered.seed)
-            of = costs.us, costs.selectivities, arrivals_ns, engine_costs, control
+            times_ns = arrivals_ns if control is None else control
+            of = costs.us, costs.selectivities, times_ns, engine_costs
             return run_model(chain, settings, ordered.contention, random, *of).run
 
         control = ordered.control(chain, workers, arrivals_ns)
         scaled = None if control is None else control.scaled
         if engine is None or pace is not None:
-            done = modeled(None if engine is None else engine.costs_at())
+            done = modeled(None if engine is None else engine.costs_at(workers=workers))
             beyond = None if engine is None else workers > engine.workers
             return WorkersOutcome(workers, rows, done, None, None, paced=pace, extrapolated=beyond, scaled=scaled)
-        done, *ends = (modeled(engine.costs_at(bound)) for bound in ("ns", "low_ns", "high_ns"))
+        done, *ends = (modeled(engine.costs_at(bound, workers)) for bound in ("ns", "low_ns", "high_ns"))
         speeds = [rows / one.elapsed_s for one in (done, *ends) if one.elapsed_s > 0]
         spread = (min(speeds), max(speeds)) if speeds else None
         beyond = workers > engine.workers

@@ -299,8 +299,9 @@ def of_most_workers(operators: Table) -> Table:
 
 def with_columns(table: Table, names: Sequence[str]) -> Table:
     """A table with some of its columns, without empty ones."""
-    kept = [name for name in names if any(cell is not None for cell in table.values(name))]
-    places = [[column.name for column in table.columns].index(name) for name in kept]
+    own = [column.name for column in table.columns]
+    kept = [name for name in names if name in own and any(cell is not None for cell in table.values(name))]
+    places = [own.index(name) for name in kept]
     rows = tuple(tuple(row[at] for at in places) for row in table.rows)
     return replace(table, columns=tuple(table.columns[at] for at in places), rows=rows)
 

@@ -197,7 +197,10 @@ def _groups(settings: StageSettings, source: Source | Made) -> Records:
 
 
 def service_times(settings: StageSettings) -> NDArray[np.float64]:
-    """Service times that are drawn for rows without costs, in seconds; shape (SERVICE_TIMES,)."""
+    """Service times of rows without costs.
+
+    In seconds, shape (SERVICE_TIMES,).
+    """
     chance = np.random.default_rng([settings.seed, 0])
     costs = settings.costs
     if costs.spread is None:

@@ -6,14 +6,16 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from adapt.core.ordered.chain.names import OperatorKind, WorkQueue
+from adapt.core.ordered.chain.names import OperatorKind, Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.serial import run_serially
 from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.model.model import run_model
 from paper.experiments import described
 from paper.ordered.figures.choices import work_us
 from paper.ordered.figures.shown import peaks, said
 from paper.ordered.measured import Pipeline, Ran, Simulated
-from paper.ordered.pipelines import CATEGORIES, QUERIES, one_partitioned, one_stateless, query
+from paper.ordered.pipelines import CATEGORIES, QUERIES, one_partitioned, one_stateless, query, retail, retail_costs
 from paper.ordered.scope import Scope
 
 SHORT = {OperatorKind.STATELESS: "SL", OperatorKind.PARTITIONED: "PS", OperatorKind.STATEFUL: "SF"}
@@ -57,6 +59,24 @@ def test_normal_keys_fall_into_ranges_from_minus_1_to_1():
 
 def test_the_work_of_a_tuple_counts_what_operators_give():
     assert work_us() == pytest.approx(1 + 2 + 2.3 * 1 + 2.3 * 0.02 * 4)
+
+
+@pytest.mark.parametrize("name", ["Q3", "Q15"])
+def test_the_functions_of_retail_chains_run_in_the_model_in_order(name: str) -> None:
+    chain, costs_us = retail(400, 1, name, 7), retail_costs(name)
+    assert [bound.partitions for bound in chain.operators if bound.operator.key] == [7] * (2 if name == "Q3" else 1)
+    settings = RunSettings(4, Reorder.RETRY)
+    run = run_model(chain, settings, Contention(0.3), np.random.default_rng(0), costs_us).run
+    serial = run_serially(chain)
+    assert run.egress == serial.egress
+    assert tuple(tally.inputs for tally in run.operators) == serial.inputs
+    assert tuple(tally.outputs for tally in run.operators) == serial.outputs
+
+
+def test_a_retail_chain_costs_what_its_operators_are_stated_to_cost() -> None:
+    pipeline = Pipeline.of(retail, 300, name="Q15", partitions=10)
+    kept = Ran.from_data(Simulated(pipeline, RunSettings(mark_every=1), Contention(), 0.0, 3).measure([]))
+    assert kept.rate * 6e-6 == pytest.approx(1.0, rel=0.01)  # 1 + 1 + 4 us; each sale passes all three
 
 
 def test_a_run_of_one_worker_takes_its_work_and_is_kept():

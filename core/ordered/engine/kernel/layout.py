@@ -114,6 +114,11 @@ HEADER = _on_lines(
         "events",
         "idlers",  # workers that wait for work
         "parked",  # workers beyond the active ones
+        "stalls",  # lengths of stalls to draw from, and their address; 0 for none
+        "stalls_at",
+        "stall_gap_ns",  # mean time between two
+        "lates",  # times by which long sleeps end late, and their address
+        "lates_at",
     ),
 )
 
@@ -170,6 +175,14 @@ OPERATOR = _on_lines(
         "cost_at",  # the field with the cost; -1 for `cost_ns`
         "added_ps",  # to a tuple's cost, in picoseconds
         "crowd_ps",  # the same, by each other worker on the operator
+        "passed_ps",  # the same, while others are on other operators
+        "claim_ps",  # to a chunk, shared by its tuples
+        "crowd_claim_ps",
+        "passed_claim_ps",
+        "lane_ps",  # to each lane of a chunk
+        "crowd_lane_ps",
+        "modeled_lanes",  # lanes of the engine; 0 without
+        "full_chunk",  # tuples of a chunk, where as many wait
         "sent_ps",  # to send a tuple
         "output_ps",  # to send one of its outputs
         "owners_at",  # the worker that processed each key last; 0 without states of a given size
@@ -208,6 +221,7 @@ TALLY = _on_lines(
         "made",
         "busy_ns",
         "slices",  # slices that it began
+        "crowded",  # workers that were on the operator too, added up over its claims
         "delegated",
         "retries",
         "blocked",

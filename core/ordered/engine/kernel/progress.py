@@ -10,7 +10,7 @@ from adapt.core.ordered.engine.kernel.layout import Header, operator_at
 _REST_AFTER, _REST_US = 50, 50
 """Rounds without progress after which a worker sleeps, and the length of the sleep."""
 
-_WAKING_US, _LONGEST_US = 100, 1000
+WAKING_US, LONGEST_US = 100, 1000
 """How much earlier than the next arrival an idle worker wakes, since systems wake it late; and its longest sleep."""
 
 
@@ -42,7 +42,7 @@ def _pause_us(header: Header) -> int:
     if not fixed(header, "arrivals_at") or fed >= header.rows or not is_empty(header):
         return 0
     due_ns = load(fixed(header, "arrivals_at"), fed) - (clock_ns() - fixed(header, "start_ns"))
-    return min(due_ns // 1000 - _WAKING_US, _LONGEST_US)
+    return min(due_ns // 1000 - WAKING_US, LONGEST_US)
 
 
 @inlined

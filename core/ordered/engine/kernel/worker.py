@@ -62,7 +62,9 @@ def _spend(header: Header, tally: Tally, scratch: int, operator: Operator, left_
 
 @compiled
 def work(address: int, worker: int, was_parked: bool) -> bool:
-    """Run a worker until the run is over, or it is parked; returns whether it is parked.
+    """Run a worker until the end, or until it is parked.
+
+    Returns whether it is parked.
 
     A parked worker holds nothing and counts as idle, until it is called again with `was_parked`.
     """

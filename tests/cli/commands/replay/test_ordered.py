@@ -1,6 +1,8 @@
 """`adapt replay ordered`: what it prints and keeps, the report of it, and every way to get it wrong."""
 
 import json
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +15,7 @@ from adapt.core.ordered.chain.names import Heuristic
 from adapt.core.ordered.engine.contention import assumed_contention
 from adapt.core.ordered.engine.costs import TERMS, EngineProfile, Interval
 from adapt.core.ordered.engine.costs_file import write_engine_profile
+from adapt.traces.replay import egress
 from adapt.traces.store.manifest import read_manifest
 from adapt.traces.store.runs import read_run
 from adapt.traces.store.trace import open_trace
@@ -128,7 +131,7 @@ def test_measured_costs_of_the_engine_give_the_throughput_and_its_interval(adapt
     ("code", "file", "more", "sentence"),
     [
         (3, None, "", "engine.toml"),
-        (3, "", "", 'it must begin with schema = "adapt.ordered-costs/1"'),
+        (3, "", "", 'it must begin with schema = "adapt.ordered-costs/2"'),
         (3, measured_costs(tuple=(2, 1, 3)).replace("low_ns = 1.0", "low_ns = 9.0"), "", "from low_ns to high_ns"),
         (2, measured_costs(), "--contention 0.1us", "--contention is measured in the file of --costs; remove one"),
         (2, measured_costs(), "--output-time 0.1us", "--output-time is measured in the file of --costs; remove one"),
@@ -211,7 +214,7 @@ def test_a_policy_finds_the_number_of_workers(adapt, here, backend):
         assert len(periods) >= 3
         assert {period["workers"] for period in periods} <= {1, 2, 3}
         assert document["parameters"]["scaling"]["most"] == 3
-    assert document["parameters"]["scaling"]["own"]["name"] == "calm:Calm"
+    assert document["parameters"]["scaling"]["policy"] == "calm:Calm"
     adapt.done("replay", "ordered", *f"{line} ds2 -o x.run".split())
     adapt.done("report", *"x.run --html x.html".split())
     page = (here / "x.html").read_text()
@@ -288,6 +291,13 @@ def test_every_scheme_of_parallelism_gives_the_output_of_the_serial_run(adapt, h
     assert document["summary"]["order_violations"] == 0
     assert [row["used"] for row in document["workers"]] == [None, 2 if how == "pipeline" else None]
     assert ("served" in document) == ("micro-batch" not in how)
+
+
+def test_a_list_of_loads_is_printed_as_text(adapt, here):
+    line = "x.trace --chain c.toml --workers 1,2 --backend sim --offered 0.5,0.9 -o x.ordered"
+    said = adapt.done("replay", "ordered", *line.split()).out
+    assert "Latency by rate of arrivals" in said
+    assert run(["check", "x.ordered", "--limit", "break_even <= 2"]) == 0
 
 
 def test_the_model_searches_the_number_of_workers(adapt, here):
@@ -390,6 +400,16 @@ def test_a_plan_that_no_operator_takes_or_for_other_keys_is_refused(adapt, here)
     (here / "plan.toml").write_text((here / "plan.toml").read_text().replace('"key"\n', '"bytes"\n'))
     refused = adapt.refused(3, "replay", "ordered", *line.replace("c.toml", "plan.toml").split())
     assert "five.plan is a plan for string keys, but column 'bytes' of operator 'by key' has type int64" in refused
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device to write to")
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_a_full_stdout_of_output_rows_is_said_in_one_line(adapt, here, monkeypatch, form):
+    line = f"x.trace --chain c.toml --workers 1 --backend threads --repeats 1 --output - --format {form}"
+    with open("/dev/full", "wb", buffering=0) as full:
+        monkeypatch.setattr(egress.sys, "stdout", SimpleNamespace(buffer=full, flush=full.flush, fileno=full.fileno))
+        told = adapt.refused(4, "replay", "ordered", *line.split())
+    assert told == "adapt: cannot write to stdout: No space left on device; free space or redirect it elsewhere"
 
 
 TWO = """

@@ -22,7 +22,8 @@ def problems(draw):
     """Four windows, up to three workers."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     work = random.gamma(1, 1.5, 4)
-    prices = Prices(draw(st.sampled_from([0.2, 1.0, 3.0])), draw(st.sampled_from([0.0, 1.0, 10.0])))
+    target_s, late = draw(st.sampled_from([0.2, 1.0, 3.0])), draw(st.sampled_from([0.0, 1.0, 10.0]))
+    prices = Prices(target_s, late, rescale=draw(st.sampled_from([0.0, 0.5, 2.0])))
     stop_s, delay_s, moved = (np.full((3, 3), random.uniform(0, most)) for most in (1.5, 1.0, GIB / 10))
     moves = MoveCosts.priced(COUNTS, stop_s, delay_s, moved, prices)
     return KnownLoad(1.0, work), moves, prices
@@ -39,6 +40,16 @@ def test_no_sequence_of_workers_is_cheaper(problem, start, used):
     assert best <= own * (1 + 1e-12)
     assert own <= best + found.gap + 1e-9
     assert found.gap <= 1e-3 * best
+
+
+def test_a_rescale_costs_its_price_and_one_not_made_nothing():
+    load, taken = KnownLoad(1.0, np.full(4, 1.5)), (np.zeros((3, 3)),) * 3
+    for workers, rescales in (([2, 2, 2, 2], 0), ([3, 3, 1, 1], 2), ([1, 2, 3, 2], 4)):
+        costs = []
+        for prices in (Prices(1.0), Prices(1.0, rescale=7.0)):
+            moves = MoveCosts.priced(COUNTS, *taken, prices)
+            costs.append(cost_of_schedule(np.array(workers), load, moves, prices, 2))
+        assert costs[1] - costs[0] == pytest.approx(7 * rescales)
 
 
 def test_workers_come_before_a_peak_and_go_where_a_rescale_is_worth_it():

@@ -1,6 +1,7 @@
 """Choices over a receding horizon against a queue in small steps under all sequences of workers; forecasts."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from adapt.core.elastic.planning.horizon import LATE_FROM, Outlook, costs_ahead
 from adapt.core.elastic.planning.moves import MoveCosts
 from adapt.core.elastic.planning.outlook import Past
-from adapt.core.elastic.planning.prices import Prices
+from adapt.core.elastic.planning.prices import GIB, Prices
 
 COUNTS = np.arange(1.0, 4.0)
 SEQUENCES = np.array(list(itertools.product(range(1, 4), repeat=5)))
@@ -18,6 +19,8 @@ STEPS = 40
 
 def queued(load, moves, prices, begun):
     """Cost of each sequence from 2 workers: a queue in order of arrival, step by step; row by row late or not.
+
+    `moves` are without the price of rescales, which are counted.
 
     Late is what waits longer than the share of the target latency from which the horizon takes rows to be late.
     """
@@ -36,7 +39,8 @@ def queued(load, moves, prices, begun):
         backlog = np.maximum(0, backlog + come - can[:, at - 1])
         late += come * (backlog > served[:, at + target] - served[:, at])
     ends = backlog + prices.late * np.maximum(0, backlog - target_s * SEQUENCES[:, -1])
-    return SEQUENCES.sum(axis=1) + price.sum(axis=1) + prices.late * late + ends
+    rescales = prices.rescale * (before != SEQUENCES - 1).sum(axis=1)
+    return SEQUENCES.sum(axis=1) + price.sum(axis=1) + rescales + prices.late * late + ends
 
 
 def of_the_best_sequences(loads, moves, prices, begun):
@@ -48,11 +52,12 @@ def of_the_best_sequences(loads, moves, prices, begun):
 @pytest.mark.parametrize("seed", range(8))
 def test_a_cost_is_that_of_the_best_sequences_where_no_backlog_is_worth_it(seed):
     random = np.random.default_rng(seed)
-    loads, prices = random.integers(1, 7, (3, 5)) / 2, Prices(1 / STEPS / LATE_FROM)
+    loads, prices = random.integers(1, 7, (3, 5)) / 2, Prices(1 / STEPS / LATE_FROM, rescale=random.uniform(0, 2))
     loads[:, 0] = 1
-    moves = MoveCosts(COUNTS, np.zeros((3, 3)), random.uniform(0, 1) * (1 - np.eye(3)), np.zeros((3, 3)))
-    found = costs_ahead(Outlook(1.0, loads), moves, COUNTS, prices, 1, 0.0).mean(axis=0)
-    assert found == pytest.approx(of_the_best_sequences(loads, moves, prices, 0.0))
+    taken = np.zeros((3, 3)), np.zeros((3, 3)), np.full((3, 3), random.uniform(0, GIB / 20))
+    found = costs_ahead(Outlook(1.0, loads), MoveCosts.priced(COUNTS, *taken, prices), COUNTS, prices, 1, 0.0)
+    free = MoveCosts.priced(COUNTS, *taken, replace(prices, rescale=0.0))
+    assert found.mean(axis=0) == pytest.approx(of_the_best_sequences(loads, free, prices, 0.0))
 
 
 def test_a_choice_is_hardly_ever_worse_than_the_best():

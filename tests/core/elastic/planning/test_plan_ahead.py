@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from adapt.core.elastic.planning.capacity import AGES, Capacity, _aged, _mean
 from adapt.core.elastic.planning.plan_ahead import PlanAhead
 from adapt.core.elastic.planning.prices import Prices
 from adapt.core.stage.control.workers import Decision, PartitionsSeen
@@ -53,9 +54,14 @@ def test_workers_follow_the_load():
     assert wanted >= 5
 
 
-def moves(stop_s, hot=()):
+def known(stop_s):
+    """Settings of a stage whose rescales all stop it."""
+    return lambda counts: (np.full((len(counts),) * 2, stop_s),) * 2 + (np.zeros((len(counts),) * 2),)
+
+
+def moves(stop_s, hot=(), rescale=0.0, taken=None):
     """Moves in 400 s of a load that changes between 1.6 and 3.2 workers every 20 s; each stops all work."""
-    policy, stage, made = PlanAhead(1, 8, Prices(1.0)), Simulated(4, hot), []
+    policy, stage, made = PlanAhead(1, 8, Prices(1.0, rescale=rescale), taken), Simulated(4, hot), []
     for at in range(1, 401):
         view = stage.period(1.6 if at // 20 % 2 else 3.2)
         decision = policy.decided(view)
@@ -73,6 +79,25 @@ def test_moves_that_stop_the_stage_are_made_less_often():
     free = len(moves(0))
     assert free > 10
     assert len(moves(3)) < free / 2
+
+
+def test_moves_are_made_less_often_the_more_they_are_priced():
+    made = [len(moves(0, rescale=price)) for price in (0.0, 5.0, 1000.0)]
+    assert made[0] > made[1] > made[2] == 0
+
+
+def test_what_the_settings_say_of_restarts_counts_before_the_first_one():
+    """Unknown, one is tried; known to stop the stage for a minute, none is; known to be free, many are."""
+    assert len(moves(60)) > 0 == len(moves(60, taken=known(60.0)))
+    assert len(moves(0, taken=known(0.0))) > 10
+
+
+def test_moves_that_take_longer_than_the_settings_say_are_made_less_often():
+    assert len(moves(3, taken=known(0.0))) < len(moves(0, taken=known(0.0))) / 2
+
+
+def test_the_same_observations_give_the_same_decisions():
+    assert moves(1, taken=known(1.0)) == moves(1, taken=known(1.0))
 
 
 @pytest.mark.parametrize("hot", [(0.35, 0.35), (0.3, 0.2, 0.2)])
@@ -98,6 +123,27 @@ def test_a_new_placement_that_does_not_help_is_not_tried_forever():
                 stage.period(1.1, works=False)
     assert asked
     assert sum(at >= 150 for at in asked) < 5
+
+
+def test_a_placement_that_is_stale_in_a_moment_is_worth_no_more_than_the_present_one():
+    """Hot partitions are divided by a new placement, and back on one worker a period later."""
+    capacity, stage, counts = Capacity(), Simulated(2, (0.35, 0.35)), np.array([2, 2])
+    for at in range(40):
+        stage.owners[:2] = (0, 1) if at % 10 == 0 else 0
+        capacity.add(stage.period(1.1), 0.01, moved=at % 10 == 0)
+    stay, new = capacity.busy(counts, 1)
+    assert new > 1.2 * stay
+    stay, new = capacity.busy(counts, 100)
+    assert new < 1.05 * stay
+
+
+def test_an_age_is_as_long_as_all_before_it():
+    assert [_aged(age) for age in (0, 1, 2, 3, 6, 7, 14, 15, 1000)] == [0, 1, 1, 2, 2, 3, 3, 4, AGES - 1]
+    by_age = np.arange(1.0, AGES + 1)
+    for since, ahead in ((0, 1), (0, 40), (5, 300)):
+        assert _mean(by_age, since, ahead) == pytest.approx(
+            np.mean([by_age[_aged(since + one)] for one in range(ahead)])
+        )
 
 
 def test_nothing_is_wanted_before_a_row_was_processed():

@@ -10,33 +10,61 @@ from adapt.core.ordered.calibrate import sizes
 from adapt.core.ordered.calibrate.calibration import calibrate_engine, predicted_ns
 from adapt.core.ordered.calibrate.configuration import NO_TIME_US, SENT_CHUNKS, Configuration, fitted, held_out
 from adapt.core.ordered.calibrate.fit import Measured, fit, profile_of
+from adapt.core.ordered.calibrate.line import line_ns
 from adapt.core.ordered.calibrate.sizes import calibrate_sizes, sized
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind
 from adapt.core.ordered.engine.cache_costs import ASSUMED_CACHES, CacheCosts, StateCost
-from adapt.core.ordered.engine.contention import assumed_contention
-from adapt.core.ordered.engine.costs import QUERIES, TERMS, Cost, EngineCosts, EngineProfile, Term
+from adapt.core.ordered.engine.contention import Stalls, assumed_contention
+from adapt.core.ordered.engine.costs import (
+    CONTENDED,
+    EARLIER,
+    QUERIES,
+    SCHEMA,
+    TERMS,
+    Cost,
+    EngineCosts,
+    EngineProfile,
+    Interval,
+    Term,
+)
 from adapt.core.ordered.engine.costs_file import read_engine_profile, write_engine_profile
 from adapt.core.ordered.engine.outcome import OperatorTally
-from adapt.core.ordered.model.engine_times import counts_of, queries_of
+from adapt.core.ordered.model.engine_times import counts_of, queries_of, uneven_shares
 
 ROWS = 4096
-TRUE = {term: 1.0 + 3.0 * place for place, term in enumerate(TERMS)}
-"""A different cost for each term, in nanoseconds."""
+FITTED = [term for term in TERMS if term.cost not in (Cost.UNEVEN, Cost.LINE)]
+TRUE = {term: 1.0 + 3.0 * place for place, term in enumerate(FITTED)}
+"""A different cost for each term, in nanoseconds, where a cache line moves in `LINE_NS`."""
+LINE_NS = 100.0
 
 
 @dataclass
 class Synthetic:
-    """Runs whose CPU time is made from known costs, and a random error."""
+    """Runs whose CPU time is made from known costs, and a random error.
+
+    With `varies`, workers overlap and cache lines move differently in each run.
+    """
 
     error: float = 0.0
     seed: int = 0
+    varies: bool = False
 
     def __post_init__(self) -> None:
         self.random = np.random.default_rng(self.seed)
 
-    def measured(self, counts: dict[Term, float]) -> Measured:
-        ns = sum(count * TRUE[term] for term, count in counts.items())
-        return Measured(counts, ns * (1 + self.error * self.random.uniform(-1, 1)))
+    def measured(self, counts: dict[Term, float], work_ns: float = 0.0, overlap: float = 1.0) -> Measured:
+        line_ns = LINE_NS
+        if self.varies:
+            overlap *= self.random.uniform(0.2, 1)
+            line_ns = self.random.choice([50.0, LINE_NS, 200.0])
+        ns = work_ns
+        for term, count in counts.items():
+            if term.cost is Cost.HIDDEN:
+                count = -count
+            elif term.cost in CONTENDED:
+                count *= overlap * line_ns / LINE_NS
+            ns += count * TRUE[term]
+        return Measured(counts, ns * (1 + self.error * self.random.uniform(-1, 1)), work_ns, 1.0, overlap, 1.0, line_ns)
 
     def run(self, one: Configuration) -> Measured:
         chain, settings = one.chain(64), one.settings()
@@ -49,12 +77,13 @@ class Synthetic:
             in_use[5] = -(-int(given) // chunk)
             slices = int(in_use[5]) if one.slice_us == NO_TIME_US else 0
             counted = int(given), int(outputs), 0, 0, 0, 0, 0, 0, 0, in_use, np.zeros(1, np.int64)
-            tallies.append(tally := OperatorTally("", *counted, slices=slices))
-            for term, count in counts_of(bound, settings, tally).items():
+            crowded = 0 if bound.operator.kind is OperatorKind.STATEFUL else int(in_use[5]) * (one.workers - 1) // 3
+            tallies.append(tally := OperatorTally("", *counted, slices=slices, crowded=crowded))
+            for term, count in counts_of(bound, settings, tally, len(one.kinds)).items():
                 counts[term] = counts.get(term, 0.0) + count
             rows = outputs
-        made = self.measured(counts | queries_of(settings, tallies))
-        return replace(made, cpu_ns=made.cpu_ns + one.rows_of(ROWS) * len(one.kinds) * 1000 * one.cost_us)
+        work_ns = 1000 * one.cost_us * sum(tally.inputs for tally in tallies)
+        return self.measured(counts | queries_of(settings, tallies), work_ns, 0.0 if one.alone else 1.0)
 
     def send(self, chunk: int) -> Measured:
         return self.measured({Term(Cost.SEND): ROWS / chunk, Term(Cost.OUTPUT): float(ROWS)})
@@ -64,14 +93,38 @@ def runs(of: Synthetic, workers: int) -> list[Measured]:
     return [*map(of.run, fitted(workers)), *map(of.send, SENT_CHUNKS)]
 
 
-def test_the_fit_recovers_every_cost() -> None:
-    assert fit(runs(Synthetic(), 4)) == {term: pytest.approx(ns, rel=1e-6) for term, ns in TRUE.items()}
+@pytest.mark.parametrize("varies", [False, True])
+def test_the_fit_recovers_every_cost_whatever_the_cores_that_runs_got(varies: bool) -> None:
+    found = fit(runs(Synthetic(varies=varies), 4), LINE_NS)
+    assert found == {term: pytest.approx(ns, rel=1e-5) for term, ns in TRUE.items()}
+
+
+def test_a_run_without_its_cores_counts_little() -> None:
+    good = runs(Synthetic(), 2)
+    bad = [replace(run, cpu_ns=3 * run.cpu_ns, share=0.0) for run in good]
+    found = fit([*good, *bad], LINE_NS)
+    claim = Term(Cost.CLAIM, OperatorKind.STATELESS)
+    assert found[claim] == pytest.approx(TRUE[claim], rel=0.03)
+
+
+@pytest.mark.parametrize("selectivity", [0.0, 0.3, 1.0, 1.4, 2.0, 2.5])
+def test_shares_of_uneven_tuples_are_those_of_independent_draws(selectivity: float) -> None:
+    random = np.random.default_rng(1)
+    outputs = np.floor(selectivity) + (random.random(200_000) < selectivity % 1)
+    apart, varied = uneven_shares(selectivity)
+    assert apart == pytest.approx(np.mean(outputs != 1), abs=0.01)
+    assert varied == pytest.approx(np.mean(np.diff(outputs) != 0), abs=0.01)
+
+
+def test_a_cache_line_moves_in_some_time_or_none_is_measured() -> None:
+    measured = line_ns()
+    assert measured is None or measured > 0
 
 
 def test_costs_of_contention_need_two_workers() -> None:
     found = fit(runs(Synthetic(), 1))
-    of_many = {Cost.HANDOVER, Cost.CONTENDED_TUPLE, Cost.CONTENDED_CLAIM, Cost.CONTENDED_QUERY}
-    assert {term.cost for term in TERMS if term not in found} == of_many
+    of_many = {Cost.HANDOVER, *CONTENDED}
+    assert {term.cost for term in FITTED if term not in found} == of_many
     profile = profile_of([runs(Synthetic(), 1)], 1, "")
     assert profile.costs_at().of(Cost.CONTENDED_TUPLE, OperatorKind.STATELESS) == 150.0
 
@@ -79,7 +132,8 @@ def test_costs_of_contention_need_two_workers() -> None:
 def test_intervals_span_the_fits_of_all_repeats() -> None:
     repeats = [runs(Synthetic(0.02, seed), 4) for seed in range(5)]
     profile = profile_of(repeats, 4, "")
-    for term, one in profile.costs.items():
+    for term in FITTED:
+        one = profile.costs[term]
         each = [fit(one_repeat)[term] for one_repeat in repeats]
         assert (one.low_ns, one.ns, one.high_ns) == (min(each), sorted(each)[2], max(each))
     claim = profile.costs[Term(Cost.CLAIM, OperatorKind.STATELESS)]
@@ -107,8 +161,10 @@ def test_the_model_adds_what_the_counts_of_a_run_add() -> None:
 
 def test_a_profile_survives_its_file() -> None:
     profile = profile_of([runs(Synthetic(0.01, seed), 2) for seed in (0, 1)], 2, 'of "one" machine')
+    profile = replace(profile, stalls=(Stalls(1, 0.0, (), ()), Stalls(2, 12.5, (5.0, 300.0), (0.0, 40.0))))
     again = read_engine_profile(write_engine_profile(profile))
-    assert (again.measured, again.workers) == (profile.measured, profile.workers)
+    assert (again.measured, again.workers, again.stalls) == (profile.measured, profile.workers, profile.stalls)
+    assert [again.costs_at(workers=k).stalls for k in (0, 1, 3)] == [None, *profile.stalls]
     for term, one in profile.costs.items():
         assert again.costs[term].ns == pytest.approx(one.ns, rel=1e-5)
     assert write_engine_profile(again) == write_engine_profile(profile)
@@ -150,18 +206,33 @@ def test_the_cache_model_is_measured_and_predicts_runs_of_other_sizes(monkeypatc
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        ("adapt.ordered-costs/1", "adapt.costs/1", "adapt calibrate ordered"),
+        ("adapt.ordered-costs/2", "adapt.costs/2", "adapt calibrate ordered"),
         ("workers = 2", "workers = 0", "at least 1"),
         ('name = "feed"', 'name = "fed"', "feed"),
+        ("us = [5.0]", "us = [7.0, 5.0]", "ascending"),
+        ("us = [5.0]", 'us = "5"', "list of numbers"),
         ('name = "feed"', 'name = "send"', "twice"),
         ("ns = 1.0\n", "ns = -1.0\n", "low_ns"),
     ],
 )
 def test_a_faulty_file_is_refused(old: str, new: str, complaint: str) -> None:
-    text = write_engine_profile(profile_of([runs(Synthetic(), 2)], 2, ""))
+    profile = replace(profile_of([runs(Synthetic(), 2)], 2, ""), stalls=(Stalls(1, 2.0, (5.0,), ()),))
+    text = write_engine_profile(profile)
     assert old in text
     with pytest.raises(BadInput, match=complaint):
         read_engine_profile(text.replace(old, new, 1))
+
+
+def test_a_file_of_an_earlier_version_keeps_its_meaning() -> None:
+    profile = profile_of([runs(Synthetic(), 2)], 2, "")
+    later = (Cost.APART, Cost.VARIED, Cost.HIDDEN, Cost.LINE, Cost.CONTENDED_HANDOVER)
+    earlier = {term: one for term, one in profile.costs.items() if term.cost not in later}
+    earlier[Term(Cost.UNEVEN)] = Interval(15.0, 14.0, 16.0)
+    text = write_engine_profile(EngineProfile("", 2, earlier)).replace(SCHEMA, EARLIER)
+    costs = read_engine_profile(text).costs_at()
+    one = Configuration((OperatorKind.STATELESS,), selectivity=0.5)
+    without = EngineCosts({**costs.ns, Term(Cost.UNEVEN): 0.0})
+    assert predicted_ns(one, costs) - predicted_ns(one, without) == pytest.approx(15.0, abs=0.1)
 
 
 def test_queries_that_an_earlier_version_did_not_measure_are_assumed() -> None:

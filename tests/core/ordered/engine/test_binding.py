@@ -84,7 +84,7 @@ def test_workers_without_a_replica_are_not_used() -> None:
 @pytest.mark.parametrize("how", Parallelism)
 @pytest.mark.parametrize("reorder", Reorder)
 def test_no_scheme_hangs_with_tiny_rings_and_queues_and_many_or_few_workers(how: Parallelism, reorder: Reorder) -> None:
-    chain = bound([stateless("a", 3.0), partitioned("b", 16), stateless("c", 0.4), stateful("d", 2.0)], 400)
+    chain = bound([stateless("a", 3.0), partitioned("b", 16), stateless("c", 0.4), stateful("d", 2.0)], 40)
     serial = run_serially(chain).egress
     batch = {"batch": 2} if how is MICRO_BATCH else {}
     for workers in (1, 3, 32):
@@ -95,7 +95,7 @@ def test_no_scheme_hangs_with_tiny_rings_and_queues_and_many_or_few_workers(how:
         assert done.egress == serial, settings
         assert not any(tally.overlaps or tally.disorders for tally in done.operators)
         modeled = run_model(chain, settings, Contention(), np.random.default_rng(1), costs_us=(1.0, 2.0, 0.0, 1.0)).run
-        assert modeled.operators[0].inputs == 400
+        assert modeled.operators[0].inputs == 40
 
 
 @pytest.mark.parametrize(

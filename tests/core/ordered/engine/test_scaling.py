@@ -12,7 +12,7 @@ from adapt.core.elastic.policies.keda import LagThreshold
 from adapt.core.elastic.policies.scale_on import ScaleOn
 from adapt.core.elastic.policies.scaler import ElasticController, Patience
 from adapt.core.elastic.policies.thresholds import ThresholdScaling
-from adapt.core.ordered.chain.names import FunctionName
+from adapt.core.ordered.chain.names import FunctionName, Parallelism
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.scaling import AutoScaling, Scaled, WorkerControl
 from adapt.core.ordered.engine.serial import run_serially
@@ -48,6 +48,11 @@ class Watching(WorkerControl):
         return super().decide(memory, at_s)
 
 
+def dynamic(random):
+    """Settings of workers that may run any operator."""
+    return {"workers": int(random.integers(2, 9)), "parallelism": Parallelism.DYNAMIC, "degrees": (), "batch": 0}
+
+
 def even(rate, rows=ROWS):
     return (np.arange(rows) * 1e9 / rate).astype(np.int64)
 
@@ -59,9 +64,7 @@ def controlled(policy, most, chain, times, period_s=0.01):
 
 def modeled(chain, times, control, workers, **settings):
     random = np.random.default_rng(1)
-    return run_model(
-        chain, RunSettings(workers, **settings), Contention(), random, arrivals_ns=times, control=control
-    ).run
+    return run_model(chain, RunSettings(workers, **settings), Contention(), random, arrivals_ns=control).run
 
 
 @pytest.mark.parametrize("rate", [30e3, 130e3, 210e3, 330e3, 470e3])
@@ -102,7 +105,7 @@ def test_any_workers_at_any_time_give_the_serial_output_on_threads(seed):
     random = np.random.default_rng(seed)
     rows = 2000
     chain = bound(random_operators(random), rows, keys=int(random.choice([1, 20, 500])))
-    settings = replace(random_settings(random), workers=int(random.integers(2, 9)), checked=True)
+    settings = replace(random_settings(random), **dynamic(random), checked=True)
     times = np.cumsum(random.exponential(40e3, rows) * (random.random(rows) > 0.3)).astype(np.int64)
     control = WorkerControl(Drawn(random, settings.workers), 0.0007, chain.punctuations, times)
     run = run_by_workers(chain, settings, pace=1, arrivals_ns=times, control=control)
@@ -116,7 +119,7 @@ def test_any_workers_at_any_time_give_the_same_output_in_the_model(seed):
     rows = 1000
     drawn = [each for each in random_operators(random) if each.function is FunctionName.WORK] or [stateless("a")]
     chain = bound([replace(each, cost=2.0) for each in drawn], rows)
-    settings = replace(random_settings(random), workers=int(random.integers(2, 9)))
+    settings = replace(random_settings(random), **dynamic(random))
     times = np.cumsum(random.exponential(1e3, rows)).astype(np.int64)
     alone = RunSettings(mark_every=settings.mark_every)
     expected = run_model(chain, alone, Contention(), np.random.default_rng(1)).run.egress
@@ -124,7 +127,7 @@ def test_any_workers_at_any_time_give_the_same_output_in_the_model(seed):
     for _ in range(2):
         any_number = Drawn(np.random.default_rng(seed), settings.workers)
         control = WorkerControl(any_number, 2e-5, chain.punctuations, times)
-        run = run_model(chain, settings, Contention(), np.random.default_rng(1), arrivals_ns=times, control=control).run
+        run = run_model(chain, settings, Contention(), np.random.default_rng(1), arrivals_ns=control).run
         assert run.egress == expected
         runs.append((run.elapsed_s, control.scaled.sizes, [period.waiting for period in control.scaled.periods]))
     assert runs[0] == runs[1]

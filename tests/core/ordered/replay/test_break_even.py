@@ -65,7 +65,8 @@ def test_the_sentence_says_how_much_slower_the_most_workers_are() -> None:
         "Break-even is at 2 workers: up to 4, more add less than 5% of throughput; 4 are 20.00% slower."
     )
     assert (
-        break_even_sentence(exact((1, 100), (2, 150))) == "Break-even is above 2 workers: 2 are 50.00% faster than 1."
+        break_even_sentence(exact((1, 100), (2, 150)))
+        == "Break-even is above 2 workers: 2 are 1.50 times as fast as 1."
     )
     assert break_even_sentence(exact((4, 100))) == ""
 

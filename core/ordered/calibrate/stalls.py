@@ -1,0 +1,101 @@
+"""Measurement of the machine's stalls by loops that read the clock."""
+
+import threading
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.atomics import clock_ns, rest_us, store
+from adapt.core.compiled import compiled
+from adapt.core.ordered.engine.contention import Stalls
+from adapt.core.ordered.engine.kernel.progress import LONGEST_US, WAKING_US
+
+SHORTEST_NS = 5_000
+"""Gaps between two readings of the clock that are this long are stalls; the loop itself takes some 30 ns."""
+
+SECONDS, SLEEPS = 3.0, 200
+"""How long stalls are watched, and the sleeps whose ends are timed."""
+_ROOM, _QUANTILES, _SPAN_S = 1 << 16, 200, 0.2
+
+
+@compiled
+def _gaps(address: int, room: int, end_ns: int) -> int:
+    """Write the gaps between readings of the clock; returns their number."""
+    before, found = clock_ns(), 0
+    while before < end_ns and found < room:
+        now = clock_ns()
+        if now - before >= SHORTEST_NS:
+            store(address, found, now - before)
+            found += 1
+        before = now
+    return found
+
+
+@compiled
+def _lateness(address: int, sleeps: int, us: int) -> None:
+    """Write how much longer than asked a thread sleeps."""
+    for number in range(sleeps):
+        start = clock_ns()
+        rest_us(us)
+        store(address, number, clock_ns() - start - 1000 * us)
+
+
+@compiled
+def _now_ns() -> int:
+    return clock_ns()
+
+
+def measured_stalls(workers: int, seconds: float = SECONDS) -> Stalls:
+    """Stalls and late wake-ups of threads that run at the same time.
+
+    They run for short spans with pauses, since a system stalls threads that never pause.
+    """
+    spans, span_s = max(round(seconds / _SPAN_S), 1), min(seconds, _SPAN_S)
+    gaps, late = list[NDArray[np.int64]](), np.zeros(SLEEPS, np.int64)
+    _gaps(late.ctypes.data, 0, 0)
+    _lateness(late.ctypes.data, 1, 1)
+    pause = threading.Event()
+    for _ in range(spans):
+        gaps += _watched(workers, span_s)
+        pause.wait(span_s)
+    _lateness(late.ctypes.data, SLEEPS, LONGEST_US - WAKING_US)
+    return stalls_of(workers, gaps, spans * span_s, late)
+
+
+def _watched(workers: int, seconds: float) -> list[NDArray[np.int64]]:
+    """The gaps of each thread in some seconds."""
+    gaps = [np.zeros(_ROOM, np.int64) for _ in range(workers)]
+    end_ns, counts = _now_ns() + int(1e9 * seconds), [0] * workers
+
+    def watch(worker: int) -> None:
+        counts[worker] = _gaps(gaps[worker].ctypes.data, _ROOM, end_ns)
+
+    threads = [threading.Thread(target=watch, args=(worker,), daemon=True) for worker in range(workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return [each[:count] for each, count in zip(gaps, counts, strict=True)]
+
+
+def stalls_of(workers: int, gaps: list[NDArray[np.int64]], seconds: float, late_ns: NDArray[np.int64]) -> Stalls:
+    """Rate and quantiles of measured stalls.
+
+    Args:
+        gaps: Of each thread, in nanoseconds.
+        seconds: How long each thread was watched.
+        late_ns: How late each sleep ended.
+    """
+    each = np.concatenate(gaps)
+    running_s = max(workers * seconds - each.sum() / 1e9, 1e-3)
+    late_us = np.maximum(late_ns / 1000 - WAKING_US, 0)
+    return Stalls(workers, len(each) / running_s, _quantiles(each / 1000), _quantiles(late_us) if late_us.any() else ())
+
+
+def _quantiles(values: NDArray[np.float64]) -> tuple[float, ...]:
+    """All values, or as many quantiles as a file should have."""
+    if not len(values):
+        return ()
+    steps = min(len(values), _QUANTILES)
+    found = np.quantile(values, (np.arange(steps) + 0.5) / steps, method="inverted_cdf")
+    return tuple(float(f"{one:.4g}") for one in found)
