@@ -1,4 +1,4 @@
-"""Drop plans of FIT planners for a chain of operators on one node."""
+"""Drop plans of FIT planners for a chain of operators."""
 
 import numpy as np
 
@@ -16,9 +16,9 @@ _FREE_S = 1e-12
 
 
 def kept_shares(planner: DropPlanner, work: OfferedWork) -> Floats:
-    """The share of rows that a planner keeps in each tick, by the rates of the tick before; shape (ticks,).
+    """The share of rows that a planner keeps in each tick.
 
-    The workers are one node, all outputs are worth the same, and tables cover the highest rates of the stream. What the
+    By the rates of the tick before; shape (ticks,). The workers are one node, all outputs are worth the same, and tables cover the highest rates of the stream. What the
     plan drops between operators is dropped at ingress too, where it costs least.
 
     Raises:

@@ -231,9 +231,9 @@ class OrderedRun(Displayed):
         """Tables of the run by name.
 
         `workers`, `operators`, `occupancy`, `partitions`; of several rates of arrivals also `loads`, of shares of the
-        sustainable rate also `search`, with a scaling policy also `scaling`, with shedding also `shedding`, of replicas also `replicas`, of workers
-        bound to operators also `served`, for a model also `costs` and `constants`, and with payloads or states of given
-        sizes `sizes`.
+        sustainable rate also `search`, with a scaling policy also `scaling`, with shedding also `shedding`, of replicas
+        also `replicas`, of workers bound to operators also `served`, for a model also `costs` and `constants`, and with
+        payloads or states of given sizes `sizes`.
         """
         tables = {
             "workers": workers_table(self.outcomes),

@@ -78,7 +78,9 @@ class Shedding:
         workers: int,
         seed: int,
     ) -> "Shed":
-        """Which rows are kept: by the seed and their numbers alone; punctuations always are.
+        """Which rows are kept.
+
+        By the seed and their numbers alone; punctuations always are.
 
         Args:
             arrivals_ns: When each tuple arrives, ascending.
@@ -129,7 +131,7 @@ class Shed:
 
     @property
     def least(self) -> float:
-        """Share of rows that must be dropped, if each tick's capacity were used fully."""
+        """Share of rows that must be dropped at full capacity."""
         could = np.minimum(self.work.rates, self.work.capacity / max(self.work.row_s, 1e-12))
         return float(1 - could.sum() / self.work.rates.sum()) if self.work.rates.any() else 0.0
 
