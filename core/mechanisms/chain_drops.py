@@ -18,8 +18,9 @@ _FREE_S = 1e-12
 def kept_shares(planner: DropPlanner, work: OfferedWork) -> Floats:
     """The share of rows that a planner keeps in each tick.
 
-    By the rates of the tick before; shape (ticks,). The workers are one node, all outputs are worth the same, and tables cover the highest rates of the stream. What the
-    plan drops between operators is dropped at ingress too, where it costs least.
+    By the rates of the tick before; shape (ticks,). The workers are one node, all outputs are worth the same, and
+    tables cover the highest rates of the stream. What the plan drops between operators is dropped at ingress too, where
+    it costs least.
 
     Raises:
         UsageError: the planner cannot plan for this chain.
