@@ -134,22 +134,35 @@ def main() -> int:
         kept = None if options.runs is None else options.runs / named
         runs: dict[float, dict[str, Run]] = {price: {} for price in PRICES[: options.prices]}
         ahead: dict[str, tuple[Run, ...]] = {}
-        for name, chunk in _traces():
+        for name, trace in _traces():
             if options.only not in name:
                 continue
-            others = _kept(kept, f"{name} others", partial(_run, chunk, migration, OTHERS))
+            others = _kept(kept, f"{name} others", partial(_run, trace, migration, OTHERS))
             for price, found in runs.items():
-                own = _kept(kept, f"{name} {price:g}", partial(_run, chunk, migration, PLANNED, price))
+                own = _kept(kept, f"{name} {price:g}", partial(_run, trace, migration, PLANNED, price))
                 found[name] = _together(others, own, price)
             if name in TUNED and options.prices == len(PRICES):
                 ahead[name] = tuple(
-                    _kept(kept, f"{name} ahead {stages}", partial(_run, chunk, migration, PLANNED[:1], USUAL, stages))
+                    _kept(kept, f"{name} ahead {stages}", partial(_run, trace, migration, PLANNED[:1], USUAL, stages))
                     for stages in AHEAD
                 )
         is_met &= _judged(f"Rescales: {named}", runs[USUAL])
         _print_prices(runs)
         _print_ahead(ahead, runs[USUAL])
     return 0 if is_met else 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """A trace that is replayed in `LASTS_S`.
+
+    Attributes:
+        chunk: Its rows.
+        times: Seconds of the replay in a second of the trace, by which published policies decide.
+    """
+
+    chunk: Chunk
+    times: float
 
 
 class Foreseen(Past):
@@ -234,10 +247,10 @@ def _kept(folder: Path | None, name: str, run: Callable[[], Run]) -> Run:
 
 
 def _run(
-    chunk: Chunk, migration: Migration, policies: tuple[ScalingPolicy, ...], price: float = 0.0, known: int = 0
+    trace: Trace, migration: Migration, policies: tuple[ScalingPolicy, ...], price: float = 0.0, known: int = 0
 ) -> Run:
     """Policies on a trace; their cases are without the price of rescales, by which they decide."""
-    run = replayed(chunk, migration, policies, price, known)
+    run = replayed(trace, migration, policies, price, known)
     free = replace(run.bill, prices=replace(run.bill.prices, rescale=0.0))
     cases = {}
     for one in run.outcomes:
@@ -253,8 +266,8 @@ def _together(others: Run, own: Run, price: float) -> Run:
     return Run(own.bound_s, {**cases, BEST: min(cases.values(), key=lambda case: case.cost_s)})
 
 
-def _traces() -> Iterator[tuple[str, Chunk]]:
-    """Each trace by name, as one chunk of rows."""
+def _traces() -> Iterator[tuple[str, Trace]]:
+    """Each trace by name."""
     if DATA.exists():
         for file, found in groupby(REAL.items(), key=lambda item: item[1][0]):
             rows, times = SOURCES[file](DATA / file)
@@ -264,7 +277,10 @@ def _traces() -> Iterator[tuple[str, Chunk]]:
         for seed in SEEDS:
             stream = zipf_stream(ROWS, 10_000, 1.0, seed, ROWS / (4 * DAY_S), variation=variation)
             rows = pa.Table.from_batches([stream.block(at) for at in range(-(-ROWS // BLOCK_ROWS))])
-            yield f"{name} {seed}", _chunk(pc.cast(rows["key"], pa.string()), rows["ts"].cast(pa.int64()).to_numpy())
+            yield (
+                f"{name} {seed}",
+                _trace(pc.cast(rows["key"], pa.string()), rows["ts"].cast(pa.int64()).to_numpy() / 1e6),
+            )
 
 
 def _seconds(file: str, times: np.ndarray) -> np.ndarray:
@@ -282,7 +298,7 @@ def _seconds(file: str, times: np.ndarray) -> np.ndarray:
     return times / 1000 if file == "fx-ticks" else times
 
 
-def _real(keys: pa.ChunkedArray, times: np.ndarray, days: float) -> Chunk:
+def _real(keys: pa.ChunkedArray, times: np.ndarray, days: float) -> Trace:
     """Rows of a stretch, without the thousandth at each end, which are outliers in some."""
     order = np.argsort(times, kind="stable")
     cut = len(order) // 1000
@@ -292,25 +308,29 @@ def _real(keys: pa.ChunkedArray, times: np.ndarray, days: float) -> Chunk:
         order = order[(times[order] >= first) & (times[order] < first + days * DAY_S)]
     thinned = order[:: max(1, len(order) // ROWS)]
     repeated = np.repeat(thinned, max(1, ROWS // len(thinned)))
-    return _chunk(keys.take(pa.array(repeated)), times[repeated])
+    return _trace(keys.take(pa.array(repeated)), times[repeated])
 
 
-def _chunk(keys: pa.ChunkedArray, times: np.ndarray) -> Chunk:
+def _trace(keys: pa.ChunkedArray, times_s: np.ndarray) -> Trace:
     """Rows of keys at times, which last `LASTS_S` in all."""
-    due = (times - times[0]) / max(float(times[-1] - times[0]), 1e-9) * LASTS_S
+    factor = LASTS_S / float(times_s[-1] - times_s[0])
+    due = (times_s - times_s[0]) * factor
     groups = HASHES[HashName.MURMUR3].modulo(pc.fill_null(keys, "").combine_chunks(), PARTITIONS).astype(np.int64)
-    return Chunk(groups, np.arange(len(due)) % POOL, due.astype(np.float64), None)
+    return Trace(Chunk(groups, np.arange(len(due)) % POOL, due.astype(np.float64), None), factor)
 
 
 def replayed(
-    chunk: Chunk, migration: Migration, policies: tuple[ScalingPolicy, ...], price: float, known: int = 0
+    trace: Trace, migration: Migration, policies: tuple[ScalingPolicy, ...], price: float, known: int = 0
 ) -> ElasticRun:
     """Policies on one trace; scale-out delay and cooldown of two and ten periods, as in `replay compare`.
+
+    `flink`, `conttune`, `spark` and `spark-streaming` have their published times, as times of the trace.
 
     Args:
         price: Of a rescale, in worker seconds.
         known: Stages ahead in which plan-ahead knows the load.
     """
+    chunk = trace.chunk
     costs = Costs(service_s=BUSY * LASTS_S / len(chunk.groups), service_sd_s=0.0)
     settings = StageSettings(
         POOL,
@@ -327,7 +347,7 @@ def replayed(
         POOL,
         LEAST,
         policies,
-        Chosen(lag_rows=PERIOD_S / costs.service_s, past=past if known else None),
+        Chosen(lag_rows=PERIOD_S / costs.service_s, times=trace.times, past=past if known else None),
         Patience(2 * PERIOD_S, 10 * PERIOD_S),
         recipe=Recipe(Scheme.HYBRID),
         counting=Counting(10 * PERIOD_S, 1e-3),
