@@ -248,8 +248,8 @@ class ArrivalOptions:
     speedup: float | None = setting(None, "Rows arrive by the trace: trace seconds per second.", "RATIO")
     shed: DropPlanner | None = setting(
         None,
-        "Drop rows above the capacity before they enter, by a planner of `adapt replay fit`. It plans every --period for"
-        " the rate of the period before.",
+        "Drop rows above the capacity before they enter, by a planner of `adapt replay fit`. It plans every --period"
+        " for the rate of the period before.",
     )
     spacing: Spacing | None = setting(
         None,
