@@ -648,6 +648,10 @@ class replay:
         sustainable: bool = False,
         target_latency: str = "10x",
         speedup: float | None = None,
+        shed: Literal[
+            "none", "proportional", "greedy-local", "lp", "solver", "solver-w", "c-fit", "d-fit", "d-fit-cuts", "exact"
+        ]
+        | None = None,
         spacing: Literal["poisson", "even", "trace"] | None = None,
         heuristic: Literal["ct", "lp", "et", "qst", "ct-literal"] = "ct",
         parallelism: Literal["dynamic", "replicated", "micro-batch", "pipeline"] = "dynamic",

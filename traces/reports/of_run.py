@@ -150,7 +150,11 @@ def _ordered(run: StoredRun) -> Told:
     tables = run.tables
     workers, summary = verdict_under(tables["workers"], run.summary)
     sentences = [str(run.summary.records()[0]["verdict"])]
-    further = [tables[name] for name in ("loads", "costs", "constants", "occupancy", "partitions") if name in tables]
+    further = [
+        tables[name]
+        for name in ("shedding", "loads", "costs", "constants", "occupancy", "partitions")
+        if name in tables
+    ]
     over = tables.get("loads"), tables.get("scaling")
     charts = ordered_charts(tables["workers"], tables["operators"], tables["occupancy"], *over)
     return sentences, [replace(workers, note=""), tables["operators"], summary, *further], charts

@@ -97,6 +97,7 @@ def ordered(
         repeats=workers.repeats,
         replicas=workers.replicas,
         scaling=workers.scaling(cores),
+        shedding=arrivals.shedding(workers.at_run_time.period),
         arrivals=arrivals.arrivals(),
         target=arrivals.target(),
         finds_workers=workers.are_searched,

@@ -1,6 +1,7 @@
 """Options of `adapt replay ordered`."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,6 +11,7 @@ from adapt.cli.options.amounts import above_0, seconds
 from adapt.cli.options.groups import setting
 from adapt.core.elastic.policies.names import ScalingPolicy
 from adapt.core.errors import UsageError
+from adapt.core.fit.network.names import DropPlanner
 from adapt.core.ordered.chain.names import (
     Backend,
     Heuristic,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from adapt.core.ordered.engine.scaling import AutoScaling
     from adapt.core.ordered.engine.settings import RunSettings
     from adapt.core.ordered.replay.arrivals import Arrivals
+    from adapt.core.ordered.replay.shedding import Shedding
     from adapt.core.ordered.replay.sustainable import LatencyTarget
     from adapt.core.stage.control.workers import Scaler
     from adapt.traces.store.trace import Trace
@@ -61,7 +64,9 @@ class RunTimeOptions:
     )
     policy_option: own.PolicyOptionsOption = None
     period: str | None = setting(
-        None, "How often the policy decides (default: a hundredth of the time until the last arrival).", "100ms"
+        None,
+        "How often --policy or --shed decides (default: a hundredth of the time until the last arrival).",
+        "100ms",
     )
     scale_out_delay: str | None = setting(
         None, "How long more workers must be needed before they start (default: 2 periods).", "200ms", shown=False
@@ -241,10 +246,25 @@ class ArrivalOptions:
         "TIME|RATIOx",
     )
     speedup: float | None = setting(None, "Rows arrive by the trace: trace seconds per second.", "RATIO")
+    shed: DropPlanner | None = setting(
+        None,
+        "Drop rows above the capacity before they enter, by a planner of `adapt replay fit`. It plans every --period"
+        " for the rate of the period before.",
+    )
     spacing: Spacing | None = setting(
         None,
         "Spacing of arrivals with --rate, --offered or --sustainable. Default: poisson.",
     )
+
+    def shedding(self, period: str | None) -> "Shedding | None":
+        """How rows are dropped; None for none."""
+        if self.shed is None:
+            return None
+        from adapt.core.mechanisms.chain_drops import kept_shares
+        from adapt.core.ordered.replay.shedding import Shedding
+
+        planner, tick_s = self.shed, None if period is None else above_0("--period", period)
+        return Shedding(planner.value, partial(kept_shares, planner), tick_s, {"tick_s": tick_s})
 
     def arrivals(self) -> "tuple[Arrivals, ...]":
         """How rows arrive, by ascending rate; empty by default.

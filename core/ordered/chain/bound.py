@@ -203,6 +203,12 @@ class BoundChain:
             return self
         return replace(self, operators=tuple(_by_workers(bound, workers, self.texts) for bound in self.operators))
 
+    def taken(self, places: Words) -> "BoundChain":
+        """The chain over some tuples, by their ascending places."""
+        found = np.searchsorted(places, self.punctuations)
+        kept = found[(places[np.minimum(found, len(places) - 1)] == self.punctuations)] if len(places) else found[:0]
+        return replace(self, tuples=self.tuples[places], punctuations=kept)
+
     @property
     def rows(self) -> int:
         """Number of tuples that are rows of the trace."""

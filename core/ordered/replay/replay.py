@@ -24,6 +24,7 @@ from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.functions.work import fixed_loop_s, measured_pace
 from adapt.core.ordered.model.cache_times import has_sizes
+from adapt.core.ordered.model.engine_times import mean_costs_us
 from adapt.core.ordered.model.model import run_model
 from adapt.core.ordered.model.operator_costs import (
     Costs,
@@ -38,6 +39,7 @@ from adapt.core.ordered.replay.outcome import WorkersOutcome, median_of
 from adapt.core.ordered.replay.replicas import check_replicas, replicas_of, replicas_sentence, replicas_table
 from adapt.core.ordered.replay.sample import check_sample
 from adapt.core.ordered.replay.schemes import PARALLELISM, scheme_sentence, served_table
+from adapt.core.ordered.replay.shedding import Shed, Shedding
 from adapt.core.ordered.replay.sizes import sizes_table
 from adapt.core.ordered.replay.sustainable import LatencyTarget, Probe, Search, search_table, searched
 from adapt.core.ordered.replay.tables import (
@@ -65,6 +67,9 @@ SAMPLE = 5_000
 
 TIMED = 10_000
 """Default number of timed tuples in a run."""
+
+_NANOSECONDS = 1000.0
+"""Speed-up at which times in nanoseconds are played as microseconds are."""
 
 Told: TypeAlias = Callable[[str, int, int], None]
 """Progress callback: the step, the rows done, and the total rows or 0."""
@@ -94,6 +99,7 @@ class Ordered:
             rows of built-in functions and `SAMPLE` rows of own ones.
         replicas: Further runs of threads with other workers and schedules, crashed and restored.
         scaling: How the number of active workers is found at run time, up to the only number given; None, all work.
+        shedding: How rows are dropped before they enter; None, none are.
         finds_workers: Whether the model searches the number of workers beyond which more are not worth having; it then
             runs with all numbers that the search tries, instead of `workers`.
 
@@ -114,6 +120,7 @@ class Ordered:
     engine: EngineProfile | None = None
     replicas: int = 0
     scaling: AutoScaling | None = None
+    shedding: Shedding | None = None
     finds_workers: bool = False
 
     def __post_init__(self) -> None:
@@ -135,6 +142,8 @@ class Ordered:
             raise UsageError("workers auto is searched with all rows there at the start; omit the rate of arrivals")
         for workers in self.workers:
             replace(self.settings, workers=workers)
+        if self.shedding is not None:
+            self._check_shedding()
         if self.scaling is not None and (not self.arrivals or any(each.sustained for each in self.arrivals)):
             raise UsageError("--policy needs rows that arrive at a rate; give --rate, --offered or --speedup")
         if self.scaling is not None and self.settings.parallelism is not Parallelism.DYNAMIC:
@@ -143,6 +152,14 @@ class Ordered:
             )
         if self.settings.work_queue is WorkQueue.SHARED:
             raise UsageError(f"work queue {WorkQueue.SHARED} loses the order of partitions; it is for tests only")
+
+    def _check_shedding(self) -> None:
+        if len(self.arrivals) != 1 or self.arrivals[0].sustained:
+            raise UsageError("--shed needs rows that arrive at one rate; give --rate, --offered or --speedup")
+        if len(self.workers) != 1 or self.scaling is not None:
+            raise UsageError("--shed plans for one number of workers; give it with --workers, and no --policy")
+        if self.replicas:
+            raise UsageError("--shed and --replicas exclude each other; omit one")
 
     def settings_of(self, workers: int, rows: int) -> RunSettings:
         """Settings of one run."""
@@ -170,6 +187,7 @@ class OrderedRun(Displayed):
         lower: Outcomes at lower rates of arrivals, ascending, each in the order of workers.
         probes: Runs of the searches for the sustainable rate.
         replicas: Runs with crashes.
+        shed: Rows that were dropped before they entered; None, none were.
     """
 
     mechanism: ClassVar[str] = "ordered"
@@ -185,6 +203,7 @@ class OrderedRun(Displayed):
     lower: tuple[WorkersOutcome, ...] = ()
     probes: tuple[Probe, ...] = ()
     replicas: tuple[RestoredRun, ...] = ()
+    shed: Shed | None = None
 
     def summary(self) -> Table:
         """Summary of the run in one row, with its verdict."""
@@ -203,6 +222,8 @@ class OrderedRun(Displayed):
         told = "" if self.obstacles else scheme_sentence(ordered.settings, self.outcomes)
         if self.replicas:
             told = f"{told} {replicas_sentence(self.replicas, self.egress)}".strip()
+        if self.shed is not None:
+            told = f"{told} {self.shed.sentence(self.chain.rows)}".strip()
         row = (f"{verdict} {told}".strip(), *facts, ordered.settings.parallelism.value)
         return replace(table, columns=(*table.columns, PARALLELISM), rows=(row,))
 
@@ -210,9 +231,9 @@ class OrderedRun(Displayed):
         """Tables of the run by name.
 
         `workers`, `operators`, `occupancy`, `partitions`; of several rates of arrivals also `loads`, of shares of the
-        sustainable rate also `search`, with a scaling policy also `scaling`, of replicas also `replicas`, of workers
-        bound to operators also `served`, for a model also `costs` and `constants`, and with payloads or states of given
-        sizes `sizes`.
+        sustainable rate also `search`, with a scaling policy also `scaling`, with shedding also `shedding`, of replicas
+        also `replicas`, of workers bound to operators also `served`, for a model also `costs` and `constants`, and with
+        payloads or states of given sizes `sizes`.
         """
         tables = {
             "workers": workers_table(self.outcomes),
@@ -226,6 +247,8 @@ class OrderedRun(Displayed):
             tables["loads"] = loads_table((*self.lower, *self.outcomes))
         if self.outcomes[0].scaled is not None:
             tables["scaling"] = scaling_table(self.outcomes[0].scaled)
+        if self.shed is not None:
+            tables["shedding"] = self.shed.table()
         if self.probes:
             tables["search"] = search_table(self.probes)
         if self.replicas:
@@ -298,6 +321,12 @@ def replay_ordered(
     tell = told or (lambda *_: None)
     check_chain(chain, ordered)
     decisive = {**ordered_parameters(ordered, chain.rows), **(parameters or {})}
+    if ordered.shedding is not None:
+        clocks: dict[str, Any] = {"clock": clock, "cpu_clock": cpu_clock, "told": told}
+        arrivals_ns, shed = _shed(chain, ordered, ordered.shedding, times_us, clocks)
+        kept = replace(ordered, shedding=None, arrivals=(Arrivals(speedup=_NANOSECONDS),))
+        run = replay_ordered(shed.rest(chain), kept, **clocks, parameters=decisive, taken=taken, times_us=arrivals_ns)
+        return replace(run, ordered=ordered, shed=shed, parameters=decisive)
     if ordered.backend is Backend.SIM:
         costs = costs_of(chain, ordered, tell)
         return _model_run(chain, ordered, costs, decisive, tell, times_us)
@@ -319,6 +348,23 @@ def replay_ordered(
     tell("replicas", 0, 0)
     copies = replicas_of(chain, ordered.settings, max(ordered.workers), ordered.replicas, threads.pace)
     return replace(done, replicas=copies)
+
+
+def _shed(
+    chain: BoundChain, ordered: Ordered, shedding: Shedding, times_us: Words | None, clocks: Mapping[str, Any]
+) -> tuple[Words, Shed]:
+    """What is dropped, and when the rows that are kept arrive, in nanoseconds."""
+    (workers,), (arrives,), capacity = ordered.workers, ordered.arrivals, None
+    if arrives.needs_capacity:
+        saturated = replace(ordered, arrivals=(), shedding=None, check=0, repeats=1)
+        capacity = replay_ordered(chain, saturated, **clocks).outcomes[0].throughput
+    arrivals_ns = arrives.paced(chain, capacity, times_us, ordered.seed).arrivals_ns
+    costs = costs_of(chain, ordered)
+    means = mean_costs_us(chain, costs.us)
+    shed = shedding.shed(chain, arrivals_ns, (means, costs.selectivities), workers, ordered.seed)
+    is_row = np.ones(len(chain.tuples), bool)
+    is_row[chain.punctuations] = False
+    return arrivals_ns[shed.kept][is_row[shed.kept]], shed
 
 
 def _model_run(
@@ -568,6 +614,8 @@ def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
     told |= {name: told[name] or "auto" for name in ("slice_us", "ct_window_ms", "qst_limit")}
     if ordered.scaling is not None:
         told["scaling"] = {"policy": ordered.scaling.name, **ordered.scaling.described}
+    if ordered.shedding is not None:
+        told["shedding"] = {"planner": ordered.shedding.name, **ordered.shedding.described}
     if ordered.arrivals:
         told["arrivals"] = {"seed": ordered.seed, "rates": [asdict(each) for each in ordered.arrivals]}
         if any(each.sustained for each in ordered.arrivals):

@@ -341,6 +341,8 @@ def test_the_model_searches_the_number_of_workers(adapt, here):
         (2, "--workers 1:3 --policy ds --rate 5", "--policy has no choice 'ds'; did you mean 'ds2'"),
         (2, "--workers 1:3 --policy optimum --rate 5", "--policy optimum needs the whole run in advance"),
         (2, "--workers 1:3 --policy ds2 --rate 5 --period 0s", "--period must be above 0 (got 0s)"),
+        (2, "--workers 2 --shed exact", "--shed needs rows that arrive at one rate; give --rate, --offered or"),
+        (2, "--workers 1,2 --shed exact --rate 5", "--shed plans for one number of workers; give it with --workers"),
         (2, "--rows 0", "--rows must be at least 1 (got 0)"),
         (2, "--work-queue shared", "'shared'"),
         (2, "--jitter 2", "jitter must be between 0 and 1 (got 2)"),
