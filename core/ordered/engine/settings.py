@@ -87,7 +87,8 @@ class RunSettings:
             )
         if batched and self.heuristic is not Heuristic.CT:
             raise UsageError(
-                f"--heuristic {self.heuristic} has no effect with --parallelism {how}, where operators take turns; omit it"
+                f"--heuristic {self.heuristic} has no effect with --parallelism {how}, where operators take turns; omit"
+                " it"
             )
         if self.batch and not batched:
             raise UsageError(f"--batch needs --parallelism {Parallelism.MICRO_BATCH} (got {how}); omit it")
@@ -97,8 +98,8 @@ class RunSettings:
             raise UsageError(f"--degree must be at least 1 (got {','.join(map(str, self.degrees))})")
         if how is Parallelism.REPLICATED and self.work_queue is not WorkQueue.HYBRID:
             raise UsageError(
-                f"--work-queue {self.work_queue} has no effect with --parallelism {how}, where each replica has its own "
-                "queue; omit it"
+                f"--work-queue {self.work_queue} has no effect with --parallelism {how}, where each replica has its "
+                "own queue; omit it"
             )
 
 
