@@ -201,7 +201,7 @@ def _closing(name: FunctionName) -> int:
     return closing.address
 
 
-def plain_worker() -> Callable[[int, int], None]:
+def plain_worker() -> Callable[[int, int, bool], bool]:
     """`worker.work`, interpreted."""
     counting, pairing = plain(random_bits, top), plain(baskets)
     closings = {
@@ -227,8 +227,8 @@ def plain_worker() -> Callable[[int, int], None]:
 
     names = plain(*_ENGINE, operate=operate, run_chunk=run_chunk)
 
-    def worker(header: int, number: int) -> None:
+    def worker(header: int, number: int, was_parked: bool) -> bool:
         with np.errstate(over="ignore"):
-            names.work(header, number)
+            return bool(names.work(header, number, was_parked))
 
     return worker
