@@ -155,6 +155,9 @@ class Recovery:
         stage, movement, worker = self._stage, self._movement, report.crash.worker
         del self._unknown[worker]
         report.taken_over_s = stage.now_s
+        stage.forget_jobs(worker)
+        if self._spilling is not None:  # partitions that it was given since, as nobody knew
+            self._spilling.crashed(worker)
         if self._standby is not None:
             self._standby.suspend()
         orphans = movement.bury(worker)

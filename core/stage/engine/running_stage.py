@@ -251,6 +251,11 @@ class Stage:
         for producer in self.hosted(worker):
             halt(self.arrays.worlds, producer)
 
+    def forget_jobs(self, worker: int) -> None:
+        """Drop the jobs that a dead worker was given since its crash."""
+        self.arrays["worker"]["job"][worker] = 0
+        self._jobs.forget(worker)
+
     def revive(self, worker: int) -> None:
         """Restart a dead worker."""
         record = self.arrays["worker"][worker]

@@ -14,6 +14,7 @@ from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
 from adapt.core.stage.assembly import Actors, Assembly, assemble
 from adapt.core.stage.conditions.arrivals import Made
+from adapt.core.stage.conditions.disturbances import ExternalLoad
 from adapt.core.stage.conditions.faults import Crash, FaultSchedule
 from adapt.core.stage.conditions.join import Join, SerialJoin
 from adapt.core.stage.conditions.names import Router
@@ -289,6 +290,25 @@ def test_invariants_when_both_workers_of_a_pair_die_before_the_first_is_noticed(
     memory = Memory(20_801, disk_bytes_per_s=2e7, seek_s=1e-4, seek_sd_s=1e-5, quantum_s=1e-3)
     faults = FaultSchedule((Crash(0, 0.015625), Crash(2, 0.01953125)), 0.004647021231759503)
     check_run(Scenario(of, None, 0.0, "any", memory, faults, True, 37, steps=[0.015625, 0.0078125]))
+
+
+def test_invariants_when_a_worker_is_given_partitions_while_it_is_dead():
+    """Nobody knows yet, so it is to make room for them on disk; back at once, it must not."""
+    of = StageSettings(
+        workers=5,
+        owners=np.array([4, 3, 2, 1, 1, 0, 0, 0, 0, 4, 3, 4], np.int32),
+        partition_of=np.array([6], np.int32),
+        router=Router.EXCHANGE,
+        buffer_tuples=1,
+        network=Network(latency_s=0.0, connection_tuples=12, packet_tuples=1, flow_bits_per_s=2.5e8),
+        costs=Costs(service_s=4.5e-05, service_sd_s=3e-06, produce_s=0.0, marshal_s=2e-07, tuple_bytes=80),
+        state_tuples=np.array([181, 291, 218, 189, 163, 167, 280, 83, 244, 201, 0, 118]),
+        window=1,
+        disturbances=(ExternalLoad(1, 0.0, 0.015625, burst_s=0.0006262976800827263, sleep_s=5e-05, wait_s=2.5e-05),),
+    )
+    memory = Memory(23_281.0, disk_bytes_per_s=2e7, seek_s=1e-4, seek_sd_s=1e-5, quantum_s=1e-3)
+    faults = FaultSchedule((Crash(0, 0.015625), Crash(2, 0.015625, 0.01953125)), 0.00390625)
+    check_run(Scenario(of, None, 0.0, "any", memory, faults, False, 0, steps=[0.015625, 0.015625]))
 
 
 def check_run(scenario) -> None:
