@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from adapt.core.elastic.policies.ds2 import POLICY_INTERVAL_S, WARM_UP, TrueRates
-from adapt.core.elastic.policies.epochs import Epoch, Job
+from adapt.core.elastic.policies.epochs import JobIntervals
 from adapt.core.elastic.policies.gaussian_process import WorkersProcess
 from adapt.core.stage.control.workers import Seen
 
@@ -43,26 +43,20 @@ class ContTune:
     interval_s: float = POLICY_INTERVAL_S
     warm_up: int = WARM_UP
     alpha: int = ALPHA
-    _job: Job = field(default_factory=Job)
-    _epoch: Epoch = field(init=False)
-    _ignored: int = 0
+    _intervals: JobIntervals = field(init=False)
     _waiting: int = 0
     _abilities: dict[int, deque[float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._epoch = Epoch(self.interval_s)
+        self._intervals = JobIntervals(self.interval_s, self.warm_up)
 
     def wanted(self, seen: Seen) -> int:
         """The number of the phase after an interval, else the current one."""
-        if self._job.started(seen):
-            self._epoch.clear()
-            self._ignored = 0
-        interval = self._epoch.add(seen)
+        interval = self._intervals.add(seen)
         if interval is None:
             return seen.workers
         waited, self._waiting = self._waiting, interval.waiting
-        if self._ignored < self.warm_up:
-            self._ignored += 1
+        if not self._intervals.is_warm:
             return seen.workers
         processed, busy_s = int(interval.processed.sum()), float(interval.busy_s.sum())
         if processed == 0 or busy_s <= 0:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from adapt.core.elastic.policies.epochs import Epoch, Job
+from adapt.core.elastic.policies.epochs import JobIntervals
 from adapt.core.elastic.policies.thresholds import workers_for
 from adapt.core.errors import UsageError
 from adapt.core.stage.control.workers import Seen
@@ -56,23 +56,15 @@ class ScalingManager:
     model: TrueRates
     interval_s: float = POLICY_INTERVAL_S
     warm_up: int = WARM_UP
-    _job: Job = field(default_factory=Job)
-    _epoch: Epoch = field(init=False)
-    _ignored: int = 0
+    _intervals: JobIntervals = field(init=False)
 
     def __post_init__(self) -> None:
-        self._epoch = Epoch(self.interval_s)
+        self._intervals = JobIntervals(self.interval_s, self.warm_up)
 
     def wanted(self, seen: Seen) -> int:
         """The model's number after an interval, else the current one."""
-        if self._job.started(seen):
-            self._epoch.clear()
-            self._ignored = 0
-        interval = self._epoch.add(seen)
-        if interval is None:
-            return seen.workers
-        if self._ignored < self.warm_up:
-            self._ignored += 1
+        interval = self._intervals.add(seen)
+        if interval is None or not self._intervals.is_warm:
             return seen.workers
         wanted = self.model.wanted(interval)
         return seen.workers if wanted == seen.workers - 1 else wanted

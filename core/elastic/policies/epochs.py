@@ -1,7 +1,7 @@
 """Sums of observations over a decision interval."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -66,3 +66,35 @@ class Epoch:
             return None
         done, self._so_far = self._so_far, None
         return done
+
+
+@dataclass(slots=True)
+class JobIntervals:
+    """Decision intervals of a job that warms up after each start.
+
+    Attributes:
+        interval_s: Length of an interval.
+        warm_up: Intervals after a start in which the job is not warm.
+        is_warm: Whether the job was warm in the last interval.
+    """
+
+    interval_s: float
+    warm_up: int
+    is_warm: bool = False
+    _job: Job = field(default_factory=Job)
+    _epoch: Epoch = field(init=False)
+    _passed: int = 0
+
+    def __post_init__(self) -> None:
+        self._epoch = Epoch(self.interval_s)
+
+    def add(self, seen: Seen) -> Seen | None:
+        """The observation of the whole interval if it is over, else None."""
+        if self._job.started(seen):
+            self._epoch.clear()
+            self._passed = 0
+        interval = self._epoch.add(seen)
+        if interval is not None:
+            self.is_warm = self._passed >= self.warm_up
+            self._passed += 1
+        return interval
