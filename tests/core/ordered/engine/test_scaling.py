@@ -58,7 +58,9 @@ def even(rate, rows=ROWS):
 
 
 def controlled(policy, most, chain, times, period_s=0.01):
-    make = lambda period_s: ElasticController(policy, 1, most, Patience(2 * period_s, 5 * period_s))  # noqa: E731
+    def make(period_s):
+        return ElasticController(policy, 1, most, Patience(2 * period_s, 5 * period_s))
+
     return AutoScaling("any", make, period_s).control(chain, times)
 
 
