@@ -11,12 +11,10 @@ from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.chain.names import OperatorKind
+from adapt.core.ordered.engine.scaling import PERIODS, check_period
 from adapt.core.random_bits import substream, uniforms
 from adapt.core.table import Column, Kind, Table
 from adapt.core.values import share
-
-TICKS = 100
-"""Planning intervals until the last arrival, by default."""
 
 _AT_ONCE = 1 << 20
 """Tuples of a block."""
@@ -71,8 +69,7 @@ class Shedding:
     described: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.tick_s is not None and not 0 < self.tick_s < np.inf:
-            raise UsageError(f"--period must be above 0 s (got {self.tick_s:g} s)")
+        check_period(self.tick_s)
 
     def shed(
         self,
@@ -93,7 +90,7 @@ class Shedding:
         if chain.graph is not None:
             raise UsageError("--shed needs operators that follow each other; a graph has several paths to drop from")
         last_s = float(arrivals_ns[-1]) / 1e9 if len(arrivals_ns) else 0.0
-        tick_s = max(last_s / TICKS, 1e-6) if self.tick_s is None else self.tick_s
+        tick_s = max(last_s / PERIODS, 1e-6) if self.tick_s is None else self.tick_s
         counts = np.zeros(int(last_s / tick_s) + 1, np.int64)
         for _, ticks, is_row in _by_blocks(chain, arrivals_ns, tick_s):
             counts += np.bincount(ticks[is_row], minlength=len(counts))
