@@ -320,7 +320,11 @@ def test_the_model_searches_the_number_of_workers(adapt, here):
         (2, "--parallelism micro-batch --batch 0", "--batch must be at least 1 (got 0)"),
         (2, "--parallelism replicated --degree 1,2,3", "or one for each of 2 (got 3: 1,2,3)"),
         (2, "--parallelism replicated --degree few", "--degree takes a number or a list such as 1,4,1 (got 'few')"),
-        (2, "--parallelism pipeline --replicas 2", "--replicas draws its schedules; use --parallelism dynamic (got pipeline)"),
+        (
+            2,
+            "--parallelism pipeline --replicas 2",
+            "--replicas draws its schedules; use --parallelism dynamic (got pipeline)",
+        ),
         (2, "--ring-buffer 100", "the ring buffer size must be a power of two, at most 4194304 (got 100); try 128"),
         (2, "--chunk 1025", "chunk must be from 1 to 1024 tuples (got 1025)"),
         (2, "--chunk 0", "--chunk must be auto or a number of tuples (got '0')"),
