@@ -75,8 +75,8 @@ def main() -> int:
             is_met = is_met and is_right and growth <= MOST_GROWTH
             print(
                 f"replay ordered of {ROWS[0]:,} and {ROWS[1]:,} rows {name}: peak {few / 1024:,.0f} and"
-                f" {many / 1024:,.0f} MiB, {growth:.2f}x, claimed at most {MOST_GROWTH:g}x; {summary['tuples_out']:,} rows"
-                f" left in order: {is_right}; {run['workers'][0]['throughput']:,.0f} rows/s",
+                f" {many / 1024:,.0f} MiB, {growth:.2f}x, claimed at most {MOST_GROWTH:g}x;"
+                f" {summary['tuples_out']:,} rows left in order: {is_right}; {run['workers'][0]['throughput']:,.0f} rows/s",
                 flush=True,
             )
     print("met" if is_met else "NOT MET")
