@@ -76,7 +76,8 @@ def main() -> int:
             print(
                 f"replay ordered of {ROWS[0]:,} and {ROWS[1]:,} rows {name}: peak {few / 1024:,.0f} and"
                 f" {many / 1024:,.0f} MiB, {growth:.2f}x, claimed at most {MOST_GROWTH:g}x;"
-                f" {summary['tuples_out']:,} rows left in order: {is_right}; {run['workers'][0]['throughput']:,.0f} rows/s",
+                f" {summary['tuples_out']:,} rows left in order: {is_right};"
+                f" {run['workers'][0]['throughput']:,.0f} rows/s",
                 flush=True,
             )
     print("met" if is_met else "NOT MET")
