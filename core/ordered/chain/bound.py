@@ -100,8 +100,8 @@ class BoundOperator:
         partition_of: The partition of each key; None if it has no key, or a key made in the chain.
         partitions: Number of partitions; 1 if it has no key.
         types: Types of the fields that own functions read; others are integers.
-        texts: Texts by field, in the order of their numbers.
         route: How it works in a graph, where fields are places for those of any stream; None in a chain.
+        texts: Texts by field, in the order of their numbers.
     """
 
     operator: Operator
@@ -111,8 +111,8 @@ class BoundOperator:
     partition_of: PartitionOf | None
     partitions: int
     types: Mapping[str, WordType] = field(default_factory=dict)
-    texts: Mapping[str, pa.Array] = field(default_factory=dict)
     route: Route | None = None
+    texts: Mapping[str, pa.Array] = field(default_factory=dict)
 
     @property
     def value_at(self) -> int:
@@ -306,7 +306,8 @@ def bind(
     inner = tuple(
         BoundOperator(
             *(operator, number, layouts.given[number], layouts.streams[graph.made_by(number)]),
-            *(encoded.partition_of.get(operator.name), _count(operator, plan), types_at[number], encoded.texts),
+            *(encoded.partition_of.get(operator.name), _count(operator, plan), types_at[number]),
+            texts=encoded.texts,
         )
         for number, operator in enumerate(chain.operators)
     )
