@@ -101,7 +101,7 @@ def run_segment(
     taken: Callable[[Words], None],
     pace: int | None = None,
 ) -> Checkpoint:
-    """Run a chain from a checkpoint to the end of its tuples, the next checkpoint.
+    """Run a chain from a checkpoint to the next one.
 
     Args:
         taken: Called with the output tuples, some at a time.

@@ -189,7 +189,7 @@ class Own(Function):
 
 
 def shown_value(bound: BoundOperator, name: str, kind: WordType, value: float) -> object:
-    """A value of a field, or the text that it is the number of."""
+    """A value of a field, with texts instead of their numbers."""
     texts = bound.texts.get(name) if kind is WordType.TEXT else None
     return texts[value].as_py() if texts is not None and 0 <= value < len(texts) else value
 
