@@ -95,6 +95,7 @@ class Memory:
         self.storage, self._room, self._counts = Storage(settings), 0, 0
         self._begun, self._states = START if begun is None else begun, list[tuple[Words, Sequence[Blocks]]]()
         self._copies = model is not None and not runs_functions(chain)
+        self._by_tuple = model is not None and not model.adapts and not settings.chunk
         timed = -(-len(chain.tuples) // settings.mark_every) if settings.mark_every else 0
         self._timed = self.storage.records(timed, TIMED)
         self._kept = self.storage.zeros(keep * (self._sizes(chain.operators[-1])[1] - 1))
@@ -309,8 +310,9 @@ class Memory:
             record["work_queue"] = _WORK_QUEUES[settings.work_queue]
             if settings.work_queue is not WorkQueue.SHARED:
                 record["master_at"] = self.storage.room(queue)
-                lanes = lanes_of(bound, settings, is_model=self._model is not None)
-                if lanes == 1 and self._model is None:  # no two workers meet: in serial order, as without partitions
+                by_lane = self._model is None or not (settings.chunk or self._by_tuple)
+                lanes = lanes_of(bound, settings, by_lane=by_lane)
+                if lanes == 1 and by_lane:  # no two workers meet: in serial order, as without partitions
                     record["work_queue"] = codes.SHARED_QUEUE
                 else:
                     record["lanes"] = lanes - 1 if lanes < bound.partitions else -1
@@ -344,7 +346,7 @@ class Memory:
         header["active"] = settings.workers
         header["ingress_at"] = self.storage.keep(np.ascontiguousarray(self._chain.tuples))
         header["tallies_at"], header["reorder"] = self._tallies.ctypes.data, _REORDERS[settings.reorder]
-        header["chunk"] = settings.chunk or (self._model is not None)
+        header["chunk"] = settings.chunk or self._by_tuple
         header["queue"], header["heuristic"] = settings.queue_capacity, _HEURISTICS[settings.heuristic]
         header["slice_ns"] = int((settings.slice_us or SLICE_US) * 1e3) or 1
         header["window_ns"] = int((settings.ct_window_ms or WINDOW_MS) * 1e6) or 1
@@ -400,12 +402,13 @@ def has_own(chain: BoundChain) -> bool:
     return any(isinstance(bound.operator.function, OwnFunction) for bound in chain.operators)
 
 
-def lanes_of(bound: BoundOperator, settings: RunSettings, *, is_model: bool) -> int:
+def lanes_of(bound: BoundOperator, settings: RunSettings, *, by_lane: bool = True) -> int:
     """Lanes of an operator.
 
-    These are its partitions, or fewer if workers take chunks of many tuples.
+    These are its partitions, or fewer if workers split chunks of many tuples by lane: threads, and a model whose chunks
+    adapt to the cost of tuples.
     """
-    if is_model or settings.work_queue is not WorkQueue.HYBRID:
+    if not by_lane or settings.work_queue is not WorkQueue.HYBRID:
         return bound.partitions
     if settings.workers == 1 or settings.parallelism in STATIC:
         return 1

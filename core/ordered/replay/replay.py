@@ -484,7 +484,7 @@ def costs_of(chain: BoundChain, ordered: Ordered, told: Told | None = None) -> C
         batch=0,
     )
     if ordered.engine is None:
-        settings = replace(settings, chunk=settings.chunk or 1)  # as in the model
+        settings = replace(settings, chunk=settings.chunk or (not ordered.arrivals))  # as in the model
     warm_up(chain)
     measured = run_by_workers(chain, settings)
     engine = None if ordered.engine is None else ordered.engine.costs_at()
@@ -506,7 +506,8 @@ def _by_model(
             random = np.random.default_rng(ordered.seed)
             times_ns = arrivals_ns if control is None else control
             of = costs.us, costs.selectivities, times_ns, engine_costs
-            return run_model(chain, settings, ordered.contention, random, *of).run
+            adapts = bool(ordered.arrivals)
+            return run_model(chain, settings, ordered.contention, random, *of, adapts=adapts).run
 
         control = ordered.control(chain, workers, arrivals_ns)
         scaled = None if control is None else control.scaled
@@ -623,7 +624,7 @@ def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
         named = {name: value for name, value in named.items() if name not in ("degrees", "batch")}
     workers = "auto" if ordered.finds_workers else list(ordered.workers)
     told = {"workers": workers, "backend": ordered.backend.value, **named}
-    told["chunk"] = settings.chunk or ("auto" if ordered.backend is Backend.THREADS else 1)
+    told["chunk"] = settings.chunk or ("auto" if ordered.backend is Backend.THREADS or ordered.arrivals else 1)
     told |= {name: told[name] or "auto" for name in ("slice_us", "ct_window_ms", "qst_limit")}
     if ordered.scaling is not None:
         told["scaling"] = {"policy": ordered.scaling.name, **ordered.scaling.described}
