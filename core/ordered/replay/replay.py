@@ -9,7 +9,7 @@ import numpy as np
 
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, Words
-from adapt.core.ordered.chain.names import Backend, Parallelism, Reorder, WorkQueue
+from adapt.core.ordered.chain.names import Backend, Parallelism, Reorder, Spacing, WorkQueue
 from adapt.core.ordered.engine.binding import STATIC, degrees_of
 from adapt.core.ordered.engine.contention import Contention, assumed_contention
 from adapt.core.ordered.engine.costs import EngineCosts, EngineProfile
@@ -440,7 +440,7 @@ def _searched(
         arriving = Arrivals(rate=rate, spacing=spacing).paced(chain, capacity, times_us, ordered.seed + number)
         return run(replace(ordered, workers=(workers,), repeats=1), {workers: arriving})[0]
 
-    return searched(capacity, ordered.target, at)
+    return searched(capacity, ordered.target, at, is_steady=spacing is not Spacing.TRACE)
 
 
 def check_chain(chain: BoundChain, ordered: Ordered) -> None:

@@ -184,7 +184,9 @@ def test_the_model_adds_what_the_counts_of_a_run_add() -> None:
 
 def test_a_profile_survives_its_file() -> None:
     profile = profile_of([runs(Synthetic(0.01, seed), 2) for seed in (0, 1)], 2, 'of "one" machine')
-    profile = replace(profile, stalls=(Stalls(1, 0.0, (), ()), Stalls(2, 12.5, (5.0, 300.0), (0.0, 40.0))))
+    profile = replace(
+        profile, stalls=(Stalls(1, 0.0, (), ()), Stalls(2, 12.5, (5.0, 300.0), (0.0, 40.0), 15, (900.0, 4800.0)))
+    )
     again = read_engine_profile(write_engine_profile(profile))
     assert (again.measured, again.workers, again.stalls) == (profile.measured, profile.workers, profile.stalls)
     assert [again.costs_at(workers=k).stalls for k in (0, 1, 3)] == [None, *profile.stalls]

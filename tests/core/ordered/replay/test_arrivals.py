@@ -89,7 +89,7 @@ def replayed(chain: BoundChain, ordered: Ordered) -> OrderedRun:
 
 def at_load(load: float, workers: tuple[int, ...] = (1, 4), spacing: Spacing = Spacing.POISSON) -> OrderedRun:
     chain, arrivals = bound([stateless("a", cost=5.0)], 100_000), Arrivals(offered=load, spacing=spacing)
-    settings = RunSettings(mark_every=1)
+    settings = RunSettings(mark_every=1, chunk=1)
     return replayed(chain, Ordered(workers, Backend.SIM, settings, arrivals=(arrivals,), check=0))
 
 
