@@ -377,7 +377,7 @@ class RuntimeOptions:
     chunk: str = setting(
         "auto",
         "Most tuples that a worker claims at once, 1 to 1024. With auto, a chunk takes no longer than a slice. A worker"
-        " never waits for a chunk to fill.",
+        " never waits for a chunk to fill. The model takes auto as 1 unless rows arrive at a rate.",
         "N|auto",
         panel=QUEUES_PANEL,
     )

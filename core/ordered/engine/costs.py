@@ -196,8 +196,6 @@ class Modeled:
         contention: Time that workers cost each other.
         seed: Random seed; below 2^62.
         engine: Measured costs of the engine; None for the assumed contention.
-        adapts: Whether chunks adapt to the cost of tuples if none is given, as on threads; else tuples are claimed one
-            by one.
     """
 
     costs_us: tuple[float | None, ...]
@@ -205,4 +203,3 @@ class Modeled:
     contention: Contention
     seed: int
     engine: EngineCosts | None = None
-    adapts: bool = False

@@ -95,7 +95,7 @@ class Memory:
         self.storage, self._room, self._counts = Storage(settings), 0, 0
         self._begun, self._states = START if begun is None else begun, list[tuple[Words, Sequence[Blocks]]]()
         self._copies = model is not None and not runs_functions(chain)
-        self._by_tuple = model is not None and not model.adapts and not settings.chunk
+        self._by_tuple = model is not None and not settings.adapts and not settings.chunk
         timed = -(-len(chain.tuples) // settings.mark_every) if settings.mark_every else 0
         self._timed = self.storage.records(timed, TIMED)
         self._kept = self.storage.zeros(keep * (self._sizes(chain.operators[-1])[1] - 1))

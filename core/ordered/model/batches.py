@@ -49,7 +49,7 @@ def _run_length(operator: Operator, queue: int, head: int, most: int, is_plain: 
 
 @inlined
 def begin_in_lane(header: Header, me: ModelWorker, operator: Operator, lane: int, most: int) -> None:
-    """Start the batch at the head of a lane's queue, of at most a number of tuples."""
+    """Start the batch at the head of a lane's queue."""
     part, queue = partition_at(operator, lane), partition_queue_at(operator, lane)
     head = part.head
     tuples = _run_length(operator, queue, head, most, not header.chunk)
@@ -59,14 +59,14 @@ def begin_in_lane(header: Header, me: ModelWorker, operator: Operator, lane: int
 
 @inlined
 def begin_in_queue(header: Header, me: ModelWorker, operator: Operator, serial: int, most: int) -> None:
-    """Start the batch of an operator without lanes from a serial number on."""
+    """Start the batch of an operator without lanes."""
     tuples = most if header.chunk else _run_length(operator, 0, serial, most, True)
     begin_batch(header, me, operator, 0, serial, tuples)
 
 
 @inlined
 def claimable_in(header: Header, operator: Operator, partition: int) -> int:
-    """Tuples at the head of a partition that may be claimed, if they are consecutive."""
+    """Consecutive tuples at the head of a partition that may be claimed."""
     part = partition_at(operator, partition)
     head = part.head
     waiting = part.tail - head

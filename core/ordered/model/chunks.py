@@ -1,6 +1,6 @@
-"""Chunks of the model that adapt to the cost of tuples, as those of threads do.
+"""Chunks of the model that adapt to the cost of tuples.
 
-A worker claims a chunk of what has arrived, splits it by lane where the operator has lanes, and sends at its end, or
+As on threads, a worker claims a chunk of what has arrived, splits it by lane where the operator has lanes, and sends at its end, or
 before a further round in a lane that others delegated tuples to. Until then its outputs are in the ring buffer, where
 another worker that sends takes them along. With `retry` it sends after each batch, so that its own outputs never wait
 for room that they take up. A batch is what gets its ticket at once: consecutive tuples without marks,
@@ -65,7 +65,10 @@ def owned_chunk(header: Header, me: ModelWorker, operator: Operator, partition: 
 
 @flattened
 def begin_chunk(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
-    """Claim a chunk of an operator that has no owned partitions, or go on in a lane with what was delegated."""
+    """Claim a chunk, or go on in a lane with delegated tuples.
+
+    Of an operator without owned partitions.
+    """
     is_split = operator.work_queue == HYBRID
     if is_split and me.inside:
         me.round = min(partition_at(operator, me.partition).waiting, MOST_CHUNK)
@@ -94,7 +97,10 @@ def begin_chunk(header: Header, tally: Tally, me: ModelWorker, operator: Operato
 
 @flattened
 def goes_on(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
-    """Go on in the chunk after a batch, without sending; whether anything is left of it."""
+    """Go on in the chunk after a batch; whether anything is left.
+
+    Nothing is sent before.
+    """
     me.left -= me.tuples
     me.round -= me.tuples
     work_queue = operator.work_queue

@@ -46,8 +46,6 @@ def run_model(
     selectivities: Sequence[float] | None = None,
     arrivals_ns: Words | WorkerControl | None = None,
     engine: EngineCosts | None = None,
-    *,
-    adapts: bool = False,
 ) -> ModelRun:
     """Run a chain in the model.
 
@@ -65,8 +63,6 @@ def run_model(
         arrivals_ns: When each tuple arrives, ascending, from 0 on; None if all are there at the start.
             A control that knows the times also decides how many workers are active; else all of them are.
         engine: Measured costs of the engine, instead of the assumed contention.
-        adapts: Whether chunks adapt to the cost of tuples if the settings give none, as on threads: outputs are then
-            held until the end of a chunk. Else tuples are claimed one by one.
 
     Raises:
         UsageError: an argument is out of range, or the model does not support the work queue.
@@ -96,7 +92,7 @@ def run_model(
             f"selectivities must give each of {len(chain.operators)} operators a number from 0 to below {MOST_OUTPUTS} "
             f"(got {tuple(given)})"
         )
-    modeled = Modeled(costs, tuple(given), contention, int(random.integers(2**62)), engine, adapts)
+    modeled = Modeled(costs, tuple(given), contention, int(random.integers(2**62)), engine)
     control = arrivals_ns if isinstance(arrivals_ns, WorkerControl) else None
     times_ns = arrivals_ns.arrivals_ns if isinstance(arrivals_ns, WorkerControl) else arrivals_ns
     memory = model_memory(chain, settings, modeled, times_ns)

@@ -17,7 +17,7 @@ BEHIND = 0.05
 """Workers do not keep up if they need more than this share of a run after the last row has arrived."""
 
 LONGER = 5
-"""A sustainable rate is one in a run of so many times the rows, too."""
+"""A sustainable rate is sustained with this many times the rows, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +117,9 @@ class WorkersOutcome:
 
     @property
     def later_s(self) -> float:
-        """Latency at the end of a run of `LONGER` times the rows, if it grows on as it did in this run.
+        """Latency at the end of a longer run, growing on likewise.
 
-        It grows by the difference of its medians over the last and the third fifth of the timed tuples, whose middles
+        A run of `LONGER` times the rows. It grows by the difference of its medians over the last and the third fifth of the timed tuples, whose middles
         are 0.4 of the run apart.
         """
         ns = self.run.marks.left - self.run.marks.fed

@@ -169,7 +169,7 @@ class Ordered:
     def settings_of(self, workers: int, rows: int) -> RunSettings:
         """Settings of one run."""
         every = self.settings.mark_every or max(rows // TIMED, 1)
-        return replace(self.settings, workers=workers, mark_every=every)
+        return replace(self.settings, workers=workers, mark_every=every, adapts=bool(self.arrivals))
 
     def control(self, chain: BoundChain, workers: int, arrivals_ns: Words | None) -> WorkerControl | None:
         """The control of one run; None if all workers work throughout."""
@@ -506,8 +506,7 @@ def _by_model(
             random = np.random.default_rng(ordered.seed)
             times_ns = arrivals_ns if control is None else control
             of = costs.us, costs.selectivities, times_ns, engine_costs
-            adapts = bool(ordered.arrivals)
-            return run_model(chain, settings, ordered.contention, random, *of, adapts=adapts).run
+            return run_model(chain, settings, ordered.contention, random, *of).run
 
         control = ordered.control(chain, workers, arrivals_ns)
         scaled = None if control is None else control.scaled
@@ -619,7 +618,7 @@ def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
     Except the chain and the trace.
     """
     settings = ordered.settings_of(ordered.workers[0], rows)
-    named = {name: value for name, value in asdict(settings).items() if name not in ("workers", "checked")}
+    named = {name: value for name, value in asdict(settings).items() if name not in ("workers", "checked", "adapts")}
     if settings.parallelism is Parallelism.DYNAMIC:
         named = {name: value for name, value in named.items() if name not in ("degrees", "batch")}
     workers = "auto" if ordered.finds_workers else list(ordered.workers)

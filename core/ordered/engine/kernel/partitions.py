@@ -75,7 +75,10 @@ def _work_off(header: Header, tally: Tally, scratch: int, operator: Operator, la
 
 @inlined
 def count_lanes(operator: Operator, found: int, counts: int, head: int, tuples: int) -> int:
-    """Count tuples by lane, and list the lanes by their first tuples; returns how many there are."""
+    """Count tuples by lane, and list the lanes.
+
+    In the order of their first tuples. Returns how many there are.
+    """
     short_loops()
     master, mask, lanes = fixed(operator, "master_at"), fixed(operator, "queue_mask"), fixed(operator, "lanes")
     number = 0

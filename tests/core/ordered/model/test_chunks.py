@@ -22,8 +22,8 @@ COST_US = 2.0
 def modeled(times: list[int], settings: RunSettings, *operators: Operator, **more: Any) -> WorkersRun:
     chain = bound(operators or [stateless("a")], len(times))
     costs, random = [COST_US] * len(chain.operators), np.random.default_rng(1)
-    of = {"arrivals_ns": np.array(times, np.int64), "adapts": True, **more}
-    return run_model(chain, settings, Contention(), random, costs, **of).run
+    of = {"arrivals_ns": np.array(times, np.int64), **more}
+    return run_model(chain, replace(settings, adapts=True), Contention(), random, costs, **of).run
 
 
 def left(times: list[int], **settings: Any) -> list[int]:
@@ -79,20 +79,19 @@ def test_the_output_is_that_of_the_serial_run(reorder: Reorder, work_queue: Work
     chain = replace(bound(operators, 1500), runs=True)
     times = np.cumsum(np.random.default_rng(3).exponential(2500 / workers, 1500)).astype(np.int64)
     for ring_buffer, heuristic in ((8, Heuristic.LP), (4096, Heuristic.CT)):
-        settings = RunSettings(workers, reorder, work_queue, heuristic, ring_buffer, 64, mark_every=7)
-        random, how = np.random.default_rng(2), (Contention(jitter=0.5), np.random.default_rng(2))
-        done = run_model(chain, settings, *how, [0.5, 1.0, 0.2, 0.3], arrivals_ns=times, adapts=True).run
+        settings = RunSettings(workers, reorder, work_queue, heuristic, ring_buffer, 64, mark_every=7, adapts=True)
+        how = Contention(jitter=0.5), np.random.default_rng(2)
+        done = run_model(chain, settings, *how, [0.5, 1.0, 0.2, 0.3], arrivals_ns=times).run
         assert done.egress == run_serially(chain).egress
         assert [tally.inputs for tally in done.operators] == [1500] * 4
-        del random
 
 
 @pytest.mark.parametrize("parallelism", [Parallelism.REPLICATED, Parallelism.PIPELINE, Parallelism.MICRO_BATCH])
 def test_so_it_is_in_other_schemes(parallelism: Parallelism) -> None:
     chain = replace(bound([stateless("a"), counting("b", 7), stateful("c")], 800), runs=True)
     batch = 50 if parallelism is Parallelism.MICRO_BATCH else 0
-    settings = RunSettings(3, parallelism=parallelism, batch=batch)
+    settings = RunSettings(3, parallelism=parallelism, batch=batch, adapts=True)
     times = np.arange(800) * 700
     random = np.random.default_rng(2)
-    done = run_model(chain, settings, Contention(), random, [0.5, 1.0, 0.2], arrivals_ns=times, adapts=True).run
+    done = run_model(chain, settings, Contention(), random, [0.5, 1.0, 0.2], arrivals_ns=times).run
     assert done.egress == run_serially(chain).egress

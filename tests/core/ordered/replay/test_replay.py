@@ -204,7 +204,7 @@ def test_each_percentile_of_a_latency_is_the_median_over_the_runs():
     run = replayed(some_chain(), Ordered((1,))).outcomes[0]
     ends = ([10] * 100, [20] * 100, [1] * 50 + [90] * 50)  # medians of p50: 10; of p95 and p99: 20; of the mean: 20
     none = np.zeros(100, np.int64)
-    runs = [replace(run, run=replace(run.run, marks=Marks(none, none, np.array(each)))) for each in ends]
+    runs = [replace(run, repeats=None, run=replace(run.run, marks=Marks(none, none, np.array(each)))) for each in ends]
     found = median_of(runs, [1.0] * 3).end_to_end
     assert found is not None
     ns = [1e9 * each for each in (found.mean, found.p50, found.p95, found.p99)]
