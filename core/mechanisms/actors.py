@@ -14,8 +14,10 @@ from adapt.core.flux.policies.registry import controller_of
 from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
 from adapt.core.flux.policies.season import Season
 from adapt.core.mechanisms.cost_model import Terms
+from adapt.core.mechanisms.ordered.scaling import shared_scaler
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.mechanisms.staged import Staged
+from adapt.core.ordered.engine.scaling import AutoScaling
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stage.conditions.restart import RESTARTS
@@ -55,6 +57,15 @@ def scaling_of(scenario: Scenario, terms: Terms, stage: Staged, schedule: Schedu
     return Scaling(controller, placement, terms.period_s, migration)
 
 
+def sharing_of(scenario: Scenario, terms: Terms) -> AutoScaling | None:
+    """What scales workers of the ordered runtime; None if their number is fixed."""
+    name = scenario.elastic
+    if name is None:
+        return None
+    chosen, patience = chosen_of(scenario, terms), patience_of(scenario, terms)
+    return AutoScaling(str(name), lambda _: shared_scaler(name, chosen, patience), terms.period_s)
+
+
 def migration_of_scenario(scenario: Scenario, terms: Terms) -> Migration:
     """How partitions migrate: as the scenario says, else as all do."""
     how = terms.migration.how if scenario.migrating is None else scenario.migrating
@@ -78,7 +89,7 @@ def chosen_of(scenario: Scenario, terms: Terms) -> Chosen:
         terms.lag_rows if scenario.lag_rows is None else scenario.lag_rows,
         scenario.scale_on,
         terms.workers_of(scenario),
-        prices=terms.prices,
+        prices=terms.prices_of(scenario),
         bounds=(terms.least_of(scenario), terms.workers_of(scenario)),
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from adapt.core.elastic.planning.prices import Prices
-from adapt.core.mechanisms.ordered_stage import ORDERED
+from adapt.core.mechanisms.ordered.stage import ORDERED
 from adapt.core.mechanisms.recommendation import knows_stream, real
 from adapt.core.mechanisms.sweep.finding import Margin
 from adapt.core.mechanisms.sweep.race import Record, difference

@@ -10,7 +10,7 @@ import pytest
 
 from adapt.core.errors import UsageError
 from adapt.core.mechanisms.cost_model import Wanted
-from adapt.core.mechanisms.ordered_stage import ordered_marks, run_ordered
+from adapt.core.mechanisms.ordered.stage import ordered_marks, run_ordered
 from adapt.core.mechanisms.outcome import OUTCOME_COLUMNS, outcome_of_scenario, outcome_row
 from adapt.core.mechanisms.scenario import Stream, check_scenario, simulated, staged
 from adapt.core.mechanisms.scenarios import BY_NAME, Scenario, chosen
