@@ -8,13 +8,12 @@ import numpy as np
 
 from adapt.core.elastic.replay.outcome import FEW, ElasticOutcome, Span, elastic_outcome_of
 from adapt.core.elastic.replay.tables import elastic_series
-from adapt.core.mechanisms.ordered.stage import ORDERED
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.mechanisms.staged import Staged
 from adapt.core.run import run_as_data
 from adapt.core.stage.engine.series import Interval
 from adapt.core.stage.input.offered_load import Bounds
-from adapt.core.stage.outcome import QUEUEING, outcome_of
+from adapt.core.stage.outcome import ORDERED, QUEUEING, outcome_of
 from adapt.core.stage.simulate import Simulated
 from adapt.core.table import Column, Kind, Table
 

@@ -34,6 +34,7 @@ def shed_in_order(planner: DropPlanner, rows: Rows, settings: StageSettings, tic
     Raises:
         UsageError: the planner cannot plan for this stage.
     """
-    chain, due_ns, cost_ns = chain_of(rows, settings)
+    chain, due_ns = chain_of(rows, settings)
+    mean_us = float(chain.tuples[:, 1].mean()) / 1e3
     shedding = Shedding(planner.value, partial(kept_shares, planner), tick_s)
-    return shedding.shed(chain, due_ns, ([float(cost_ns.mean()) / 1e3], [1.0]), settings.workers, settings.seed)
+    return shedding.shed(chain, due_ns, ([mean_us], [1.0]), settings.workers, settings.seed)

@@ -24,9 +24,6 @@ from adapt.core.stage.simulate import Simulated
 KEY, COST = "partition", "ns"
 """Columns of the rows in the ordered runtime."""
 
-ORDERED = "ordered"
-"""What stands for the queues of an engine, where workers share memory."""
-
 ASSUMED = assumed_contention()
 """What workers cost each other, unless said otherwise: as in `adapt replay ordered`."""
 
@@ -57,9 +54,9 @@ def run_ordered(
 
     Source: ordered streams, sections 3 to 5.
     """
-    chain, due_ns, _ = chain_of(rows, settings)
+    chain, due_ns = chain_of(rows, settings)
     control = None if scaling is None else scaling.control(chain, due_ns)
-    marks = _marks(work_queue, chain, settings, ASSUMED, due_ns if control is None else control)
+    marks = ordered_marks(work_queue, chain, settings, due_ns if control is None else control)
     end_s = marks.left[-1] / 1e9 if duration_s is None else min(duration_s, marks.left[-1] / 1e9)
     ends_s = np.append(np.arange(1, max(int(np.ceil(end_s / interval_s)), 1)) * interval_s, end_s)
     intervals = intervals_of(marks, settings.workers, ends_s)
@@ -77,31 +74,26 @@ def run_ordered(
 
 
 def ordered_marks(
-    work_queue: OrderedWorkQueue, rows: Rows, settings: StageSettings, contention: Contention = ASSUMED
-) -> Marks:
-    """Times and worker of each row.
-
-    Arguments as in `run_ordered`.
-    """
-    chain, due_ns, _ = chain_of(rows, settings)
-    return _marks(work_queue, chain, settings, contention, due_ns)
-
-
-def _marks(
     work_queue: OrderedWorkQueue,
     chain: BoundChain,
     settings: StageSettings,
-    contention: Contention,
     arrivals: Words | WorkerControl,
+    contention: Contention = ASSUMED,
 ) -> Marks:
+    """Times and worker of each row.
+
+    Args:
+        chain: The stage as `chain_of` gives it.
+        arrivals: When rows arrive, in nanoseconds; or a control that knows it, and decides on the active workers.
+    """
     run = RunSettings(settings.workers, work_queue=WorkQueue(work_queue.value), mark_every=1)
     return run_model(chain, run, contention, np.random.default_rng(settings.seed), arrivals_ns=arrivals).run.marks
 
 
-def chain_of(rows: Rows, settings: StageSettings) -> tuple[BoundChain, Words, Words]:
-    """The stage as a chain, with the arrival and CPU time of each row in nanoseconds."""
+def chain_of(rows: Rows, settings: StageSettings) -> tuple[BoundChain, Words]:
+    """The stage as one operator over rows of a partition and CPU nanoseconds, and when they arrive in nanoseconds."""
     groups, due_ns, cost_ns = _columns(rows, settings)
-    return _chain(groups, cost_ns, settings.partitions), due_ns, cost_ns
+    return _chain(groups, cost_ns, settings.partitions), due_ns
 
 
 def _columns(rows: Rows, settings: StageSettings) -> tuple[Words, Words, Words]:
