@@ -10,7 +10,7 @@ from adapt.core.ordered.calibrate.configuration import SENT_CHUNKS, Configuratio
 from adapt.core.ordered.calibrate.fit import Measured, contention_in, profile_of
 from adapt.core.ordered.engine.cache_costs import sizes_tables
 from adapt.core.ordered.engine.contention import Contention, Stalls
-from adapt.core.ordered.engine.costs import CONTENDED, TERMS, Cost, EngineCosts, EngineProfile, Term
+from adapt.core.ordered.engine.costs import TERMS, Cost, EngineCosts, EngineProfile, Term
 from adapt.core.ordered.engine.costs_file import engine_profile_hash, write_engine_profile
 from adapt.core.ordered.model.engine_times import queries_of
 from adapt.core.ordered.model.model import run_model
@@ -231,14 +231,9 @@ def checked_of(one: Configuration, runs: Sequence[Measured], profile: EngineProf
     line, values = profile.costs.get(Term(Cost.LINE)), [run.cpu_ns / rows for run in runs]
     contention = float(np.median([contention_in(run, line.ns if line else None) for run in runs]))
     middle, low, high = (
-        predicted_ns(one, _scaled(profile.costs_at(bound), contention)) for bound in ("ns", "low_ns", "high_ns")
+        predicted_ns(one, profile.costs_at(bound).contended_by(contention)) for bound in ("ns", "low_ns", "high_ns")
     )
     return Checked(one, spread(values), (middle, low, high), float(np.median([run.cores for run in runs])))
-
-
-def _scaled(costs: EngineCosts, contention: float) -> EngineCosts:
-    ns = {term: ns * (contention if term.cost in CONTENDED else 1.0) for term, ns in costs.ns.items()}
-    return replace(costs, ns=ns)
 
 
 def _cores_note(checks: Sequence[Checked]) -> str:
