@@ -37,7 +37,7 @@ def memory_of(scenario: Scenario, settings: StageSettings) -> Memory | None:
 
 
 def controller_of_scenario(scenario: Scenario, terms: Terms) -> Controller | None:
-    """What moves partitions between workers, if the scenario has a policy for it."""
+    """What moves partitions between workers; None without a policy."""
     policy = scenario.flux or FluxPolicy.NONE
     return controller_of(policy, min(MIN_COLLECTION_S, terms.period_s), season=Season(DAY_S / terms.speedup))
 
@@ -58,7 +58,7 @@ def scaling_of(scenario: Scenario, terms: Terms, stage: Staged, schedule: Schedu
 
 
 def sharing_of(scenario: Scenario, terms: Terms) -> AutoScaling | None:
-    """What scales workers of the ordered runtime; None if their number is fixed."""
+    """Autoscaler of the ordered runtime; None for a fixed number of workers."""
     name = scenario.elastic
     if name is None:
         return None

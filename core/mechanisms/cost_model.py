@@ -128,7 +128,10 @@ class Terms:
         return Prices(TARGET * self.period_s, rescale=usual_rescale_price(self.pool, self.period_s))
 
     def prices_of(self, scenario: Scenario) -> Prices:
-        """The prices of a scenario: where workers share memory, a rescale parks or wakes threads, and costs nothing."""
+        """The prices of a scenario.
+
+        Where workers share memory, a rescale parks or wakes threads, and costs nothing.
+        """
         return self.prices if scenario.ordered is None else replace(self.prices, rescale=0.0)
 
     def workers_of(self, scenario: Scenario) -> int:

@@ -87,7 +87,7 @@ Stays: TypeAlias = Callable[[Chunk, NDArray[np.int64]], NDArray[np.bool_]]
 
 
 def rows_that_stay(rows: Rows, stays: Stays) -> Rows:
-    """The rows that are kept, with the identity that they have among all."""
+    """The rows that are kept, with their places among all."""
 
     def chunks() -> Iterator[Chunk]:
         first = 0

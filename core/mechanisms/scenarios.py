@@ -119,7 +119,7 @@ class Scenario:
 
     @property
     def is_scaled(self) -> bool:
-        """Whether the scenario plans partitions: it rebuilds, or scales workers that own some."""
+        """Whether it plans partitions: by rebuilds, or for other workers."""
         return self.rebuilds or (self.elastic is not None and self.ordered is None)
 
     @property
@@ -256,7 +256,7 @@ def own_scenarios(policies: Sequence[OwnCode]) -> tuple[Scenario, ...]:
 
 
 def sharing_memory(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
-    """The scenarios that scale, on the ordered runtime; `ordered-` is in front of their names."""
+    """The scenarios that scale, on the ordered runtime, as `ordered-NAME`."""
     return tuple(
         replace(one, name=f"ordered-{one.name}", ordered=OrderedWorkQueue.HYBRID)
         for one in scenarios

@@ -79,8 +79,8 @@ class ScenarioOptions:
     scenarios: Path | None = setting(None, "File of own scenarios, each a [[scenario]].", "FILE.toml")
     policy: list[str] | None = setting(
         None,
-        "Also compare your own policy class, as a scenario module.Class; repeatable. --scenario ordered-module.Class"
-        " runs it on the ordered runtime, if it scales.",
+        "Also compare your own policy class, as a scenario module.Class; repeatable. Runs on the ordered runtime"
+        " with --scenario ordered-module.Class, if it scales.",
         "MODULE:CLASS",
     )
     policy_option: own.PolicyOptionsOption = None

@@ -1,4 +1,4 @@
-"""Load shedding by a FIT planner in front of workers that share memory."""
+"""Load shedding by a FIT planner where workers share memory."""
 
 from functools import partial
 
@@ -17,7 +17,8 @@ def kept_in_order(planner: DropPlanner, rows: Rows, settings: StageSettings, tic
     """The rows that a planner keeps; arguments as in `shed_in_order`."""
     shed = shed_in_order(planner, rows, settings, tick_s)
     is_kept = np.zeros(shed.rows, bool)
-    is_kept[shed.kept] = True
+    for places in shed.kept():
+        is_kept[places] = True
     return rows_that_stay(rows, lambda _, numbers: is_kept[numbers])
 
 

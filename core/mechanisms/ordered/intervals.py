@@ -9,7 +9,10 @@ from adapt.core.stage.engine.series import Interval, Latencies
 
 
 def intervals_of(marks: Marks, workers: int, ends_s: NDArray[np.float64]) -> list[Interval]:
-    """What happened until each end; rows count as processed when their output leaves."""
+    """Measurements of each interval, given their ends.
+
+    Rows count as processed when their output leaves.
+    """
     starts_s = np.append(0.0, ends_s[:-1])
     edges_ns = np.append(0.0, ends_s * 1e9)
     lasted_ns = np.diff(edges_ns)

@@ -1,4 +1,4 @@
-"""Autoscaler of workers that share memory: any of them may take any row."""
+"""Autoscaler of workers that share memory."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ KEY_GROUPS = 720_720
 def shared_scaler(name: AnyScalingPolicy, chosen: Chosen, patience: Patience) -> ElasticController:
     """Autoscaler of workers that share memory.
 
-    The busiest worker says nothing where each may take any row, so thresholds watch the mean of all.
+    Any of them may take any row, so the busiest worker says nothing, and thresholds watch the mean of all.
 
     Raises:
         UsageError: a setting is out of range, or a user's class does not fit.

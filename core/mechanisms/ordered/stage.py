@@ -91,7 +91,10 @@ def ordered_marks(
 
 
 def chain_of(rows: Rows, settings: StageSettings) -> tuple[BoundChain, Words]:
-    """The stage as one operator over rows of a partition and CPU nanoseconds, and when they arrive in nanoseconds."""
+    """The stage as a chain, and when its rows arrive.
+
+    Its one operator gets the partition and the CPU time of each row. All times are in nanoseconds.
+    """
     groups, due_ns, cost_ns = _columns(rows, settings)
     return _chain(groups, cost_ns, settings.partitions), due_ns
 
