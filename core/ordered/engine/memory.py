@@ -51,9 +51,6 @@ LANES = 8
 
 _PATIENCE = 2000
 
-_AT_ONCE = 1 << 20
-"""Arrival times that are checked at once."""
-
 
 class Memory:
     """Records and tuples of a run, and the results read from them.
@@ -89,8 +86,7 @@ class Memory:
             begun: The states and the output before the first tuple; None at the start of a stream.
 
         Raises:
-            UsageError: the run would take more than 16 GiB, or arrival times are not one for each tuple, from 0 on and
-                ascending.
+            UsageError: the run would take more than 16 GiB, or arrival times are not one for each tuple.
         """
         chain = chain.by_workers(settings.workers)
         degrees = degrees_of(chain.operators, settings)
@@ -123,7 +119,10 @@ class Memory:
         self._write_header(keep)
         self.is_paced = arrivals_ns is not None and model is None
         if arrivals_ns is not None:
-            self.header["arrivals_at"] = self.storage.keep(_checked_arrivals(arrivals_ns, len(chain.tuples)))
+            if len(arrivals_ns) != len(chain.tuples):
+                given = f"each of {len(chain.tuples)} tuples a time (got {len(arrivals_ns)} times)"
+                raise UsageError(f"arrivals_ns must give {given}")
+            self.header["arrivals_at"] = self.storage.keep(np.ascontiguousarray(arrivals_ns, np.int64))
         self.header["waits"] = waits
         if waits:
             self.header["kept_mask"] = keep - 1
@@ -386,13 +385,6 @@ def without_passed(chain: BoundChain, tallies: Sequence[OperatorTally]) -> tuple
         loads = np.array([inputs]) if bound.operator.kind is OperatorKind.STATEFUL else tally.partition_loads
         own.append(replace(tally, inputs=inputs, outputs=of_stream[-1], partition_loads=loads))
     return tuple(own)
-
-
-def _checked_arrivals(arrivals_ns: Words, tuples: int) -> Words:
-    pieces = (arrivals_ns[max(first - 1, 0) : first + _AT_ONCE] for first in range(0, tuples, _AT_ONCE))
-    if len(arrivals_ns) != tuples or any(piece[0] < 0 or (np.diff(piece) < 0).any() for piece in pieces):
-        raise UsageError(f"arrivals_ns must give each of {tuples} tuples a time from 0 on, in ascending order")
-    return np.ascontiguousarray(arrivals_ns, np.int64)
 
 
 def runs_functions(chain: BoundChain) -> bool:

@@ -1,6 +1,6 @@
 """Ordered replay of a trace through a chain of operators."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import Any, ClassVar, TypeAlias
@@ -133,13 +133,18 @@ class Ordered:
         if self.replicas < 0:
             raise UsageError(f"replicas must be at least 0 (got {self.replicas})")
         if self.replicas and self.backend is Backend.SIM:
-            raise UsageError(f"replicas are runs of threads; use backend {Backend.THREADS}")
+            raise UsageError(f"--replicas needs --backend {Backend.THREADS} (got {Backend.SIM})")
         if self.replicas and self.settings.parallelism is not Parallelism.DYNAMIC:
-            raise UsageError(f"replicas draw their schedules; use parallelism {Parallelism.DYNAMIC}")
+            raise UsageError(
+                f"--replicas draws its schedules; use --parallelism {Parallelism.DYNAMIC} (got"
+                f" {self.settings.parallelism})"
+            )
         if self.finds_workers and self.backend is not Backend.SIM:
-            raise UsageError(f"workers auto is searched in the model; use backend {Backend.SIM}, or list numbers")
+            raise UsageError(
+                f"--workers auto is searched in the model; use --backend {Backend.SIM}, or list numbers such as 1,2,4"
+            )
         if self.finds_workers and self.arrivals:
-            raise UsageError("workers auto is searched with all rows there at the start; omit the rate of arrivals")
+            raise UsageError("--workers auto is searched with all rows there at the start; omit the rate of arrivals")
         for workers in self.workers:
             replace(self.settings, workers=workers)
         if self.shedding is not None:
@@ -323,9 +328,9 @@ def replay_ordered(
     decisive = {**ordered_parameters(ordered, chain.rows), **(parameters or {})}
     if ordered.shedding is not None:
         clocks: dict[str, Any] = {"clock": clock, "cpu_clock": cpu_clock, "told": told}
-        arrivals_ns, shed = _shed(chain, ordered, ordered.shedding, times_us, clocks)
+        rest, arrivals_ns, shed = _shed(chain, ordered, ordered.shedding, times_us, clocks)
         kept = replace(ordered, shedding=None, arrivals=(Arrivals(speedup=_NANOSECONDS),))
-        run = replay_ordered(shed.rest(chain), kept, **clocks, parameters=decisive, taken=taken, times_us=arrivals_ns)
+        run = replay_ordered(rest, kept, **clocks, parameters=decisive, taken=taken, times_us=arrivals_ns)
         return replace(run, ordered=ordered, shed=shed, parameters=decisive)
     if ordered.backend is Backend.SIM:
         costs = costs_of(chain, ordered, tell)
@@ -352,8 +357,8 @@ def replay_ordered(
 
 def _shed(
     chain: BoundChain, ordered: Ordered, shedding: Shedding, times_us: Words | None, clocks: Mapping[str, Any]
-) -> tuple[Words, Shed]:
-    """What is dropped, and when the rows that are kept arrive, in nanoseconds."""
+) -> tuple[BoundChain, Words, Shed]:
+    """The rows that are kept, when they arrive in nanoseconds, and what is dropped."""
     (workers,), (arrives,), capacity = ordered.workers, ordered.arrivals, None
     if arrives.needs_capacity:
         saturated = replace(ordered, arrivals=(), shedding=None, check=0, repeats=1)
@@ -362,9 +367,17 @@ def _shed(
     costs = costs_of(chain, ordered)
     means = mean_costs_us(chain, costs.us)
     shed = shedding.shed(chain, arrivals_ns, (means, costs.selectivities), workers, ordered.seed)
-    is_row = np.ones(len(chain.tuples), bool)
-    is_row[chain.punctuations] = False
-    return arrivals_ns[shed.kept][is_row[shed.kept]], shed
+    kept = shed.rest(chain)
+
+    def rows_ns() -> Iterator[Words]:
+        first = 0
+        for places in shed.kept():
+            at = kept.punctuations
+            inside = at[(at >= first) & (at < first + len(places))] - first
+            first += len(places)
+            yield np.delete(arrivals_ns[places], inside)
+
+    return kept, chain.store(rows_ns()), shed
 
 
 def _model_run(
