@@ -14,8 +14,10 @@ from adapt.core.flux.policies.registry import controller_of
 from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
 from adapt.core.flux.policies.season import Season
 from adapt.core.mechanisms.cost_model import Terms
+from adapt.core.mechanisms.ordered.scaling import shared_scaler
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.mechanisms.staged import Staged
+from adapt.core.ordered.engine.scaling import AutoScaling
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stage.conditions.restart import RESTARTS
@@ -35,7 +37,7 @@ def memory_of(scenario: Scenario, settings: StageSettings) -> Memory | None:
 
 
 def controller_of_scenario(scenario: Scenario, terms: Terms) -> Controller | None:
-    """What moves partitions between workers, if the scenario has a policy for it."""
+    """What moves partitions between workers; None without a policy."""
     policy = scenario.flux or FluxPolicy.NONE
     return controller_of(policy, min(MIN_COLLECTION_S, terms.period_s), season=Season(DAY_S / terms.speedup))
 
@@ -53,6 +55,15 @@ def scaling_of(scenario: Scenario, terms: Terms, stage: Staged, schedule: Schedu
     controller = ElasticController(policy, least, pool, patience, rebuild, partitions, scenario.alignment)
     placement = placement_of(terms, stage.settings, stage.demand)
     return Scaling(controller, placement, terms.period_s, migration)
+
+
+def sharing_of(scenario: Scenario, terms: Terms) -> AutoScaling | None:
+    """Autoscaler of the ordered runtime; None for a fixed number of workers."""
+    name = scenario.elastic
+    if name is None:
+        return None
+    chosen, patience = chosen_of(scenario, terms), patience_of(scenario, terms)
+    return AutoScaling(str(name), lambda _: shared_scaler(name, chosen, patience), terms.period_s)
 
 
 def migration_of_scenario(scenario: Scenario, terms: Terms) -> Migration:
@@ -78,7 +89,7 @@ def chosen_of(scenario: Scenario, terms: Terms) -> Chosen:
         terms.lag_rows if scenario.lag_rows is None else scenario.lag_rows,
         scenario.scale_on,
         terms.workers_of(scenario),
-        prices=terms.prices,
+        prices=terms.prices_of(scenario),
         bounds=(terms.least_of(scenario), terms.workers_of(scenario)),
     )
 

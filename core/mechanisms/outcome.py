@@ -8,13 +8,12 @@ import numpy as np
 
 from adapt.core.elastic.replay.outcome import FEW, ElasticOutcome, Span, elastic_outcome_of
 from adapt.core.elastic.replay.tables import elastic_series
-from adapt.core.mechanisms.ordered_stage import ORDERED
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.mechanisms.staged import Staged
 from adapt.core.run import run_as_data
 from adapt.core.stage.engine.series import Interval
 from adapt.core.stage.input.offered_load import Bounds
-from adapt.core.stage.outcome import QUEUEING, outcome_of
+from adapt.core.stage.outcome import ORDERED, QUEUEING, outcome_of
 from adapt.core.stage.simulate import Simulated
 from adapt.core.table import Column, Kind, Table
 
@@ -110,7 +109,7 @@ def outcome_row(one: ElasticOutcome, bounds: Bounds, stage: Staged) -> list[str 
     rows = outcome.lag_s, outcome.late_s, outcome.finished_s, processed, outcome.left
     spilled = max(each.spilled for each in outcome.simulated.intervals)
     counts = len(outcome.simulated.moves), spilled, merges, stage.sent.messages, stage.sent.size
-    quality = one.case, throughput, *latencies, ORDERED if stage.is_ordered else outcome.queueing, shed
+    quality = one.case, throughput, *latencies, outcome.queueing if stage.sharing is None else ORDERED, shed
     price = stage.bill.cost(one, stage.dropped)
     priced = price.late, price.total_s, None if stage.known is None else stage.known.bound_s()
     return [*quality, *cost, *moved, *workers, *rows, *counts, bounds.static_load, *priced]

@@ -26,9 +26,11 @@ from adapt.core.mechanisms.actors import (
     placement_of,
     rebuild_of,
     scaling_of,
+    sharing_of,
 )
 from adapt.core.mechanisms.cost_model import Terms
-from adapt.core.mechanisms.ordered_stage import run_ordered
+from adapt.core.mechanisms.ordered.drops import kept_in_order
+from adapt.core.mechanisms.ordered.stage import run_ordered
 from adapt.core.mechanisms.outcome import outcome_of_scenario
 from adapt.core.mechanisms.planned_drops import PlannedDrops
 from adapt.core.mechanisms.scenarios import Scenario, Static
@@ -103,14 +105,17 @@ def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
     demand = stream.demand(reading, settings)
     rows, in_all = whole, demand.all_rows
     rows_read = in_all
-    bill = Bill(terms.prices, bounds_of(demand, settings).row_s, partitions)
+    bill = Bill(terms.prices_of(scenario), bounds_of(demand, settings).row_s, partitions)
     if split is not None:
         rows = stream.rows(replace(reading, split=split))
         demand = Demand.from_chunks(rows.chunks(), settings)
     sent = Sent()
-    if scenario.drops is not None:
+    if scenario.drops is not None and scenario.ordered is not None:
+        rows = kept_in_order(scenario.drops, whole, settings, terms.period_s)
+    elif scenario.drops is not None:
         drops = PlannedDrops.planned(scenario.drops, whole, demand, settings, terms.period_s)
         rows, sent = drops.kept(whole), drops.sent
+    if scenario.drops is not None:
         demand = Demand.from_chunks(rows.chunks(), settings)
         rows_read = demand.all_rows
     settings = replace(settings, state_tuples=_state(terms, placed, demand, stream))
@@ -123,8 +128,8 @@ def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
         moving = migration_of_scenario(scenario, terms), 0.0
         known = Plannable.of_stage(load, settings, moving, terms.least_of(scenario), terms.prices)
     memory, dropped = memory_of(scenario, settings), in_all - rows_read
-    is_ordered = scenario.ordered is not None
-    return Staged(rows, demand, settings, memory, rows_read, bill, known, dropped, sent, is_ordered)
+    sharing = None if scenario.ordered is None else terms.least_of(scenario)
+    return Staged(rows, demand, settings, memory, rows_read, bill, known, dropped, sent, sharing)
 
 
 def simulated(
@@ -139,7 +144,8 @@ def simulated(
     Of the schedules of the optimum, the cheapest one.
     """
     if scenario.ordered is not None:
-        return run_ordered(scenario.ordered, stage.rows, stage.settings, terms.interval_s, duration_s)
+        scaling = sharing_of(scenario, terms)
+        return run_ordered(scenario.ordered, stage.rows, stage.settings, terms.interval_s, duration_s, scaling)
     if stage.known is None:
         return _simulated(scenario, terms, stage, duration_s, on_interval)
     tried = (
@@ -175,7 +181,7 @@ def check_scenario(scenario: Scenario, terms: Terms) -> None:
         check_workers(terms.workers_of(scenario))
         MiniPartitions(terms.workers_of(scenario), terms.per_worker, terms.hash)
         if scenario.ordered is not None:
-            RunSettings(terms.channels)
+            RunSettings(terms.workers_of(scenario))
         if scenario.flux is FluxPolicy.OPTIMUM:
             raise UsageError(
                 'a comparison has no flux = "optimum"; use elastic = "optimum", or `adapt replay flux --policy optimum`'

@@ -24,7 +24,8 @@ class Staged:
         known: The stream in advance, for the optimum; None for others.
         dropped: Rows that a planner dropped before they reached workers.
         sent: Messages that were exchanged to plan drops.
-        is_ordered: Whether workers share the rows in the ordered runtime, and own no partitions.
+        sharing: Workers of the ordered runtime that share the rows at the start, and own no partitions; None, all own
+            some.
     """
 
     rows: Rows
@@ -36,18 +37,20 @@ class Staged:
     known: Plannable | None = None
     dropped: int = 0
     sent: Sent = Sent()  # noqa: RUF009 - frozen
-    is_ordered: bool = False
+    sharing: int | None = None
 
     @property
     def bounds(self) -> Bounds:
         """Bounds of its throughput.
 
-        Those of the best placement where workers share all partitions.
+        Where workers share all partitions, those of the best placement on the workers at the start.
         """
         bounds = bounds_of(self.demand, self.settings)
-        if not self.is_ordered:
+        if self.sharing is None:
             return bounds
-        return replace(bounds, static_load=bounds.best_load, static_s=bounds.least_s)
+        even, best = bounds.even_load, bounds.best_load
+        at_start = None if even is None or best is None else max(best, even * self.settings.workers / self.sharing)
+        return replace(bounds, static_load=at_start, static_s=bounds.least_s)
 
     @property
     def drop_rate(self) -> float:

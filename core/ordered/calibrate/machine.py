@@ -21,7 +21,7 @@ _TRIES = 3
 """Times that sending is timed; the shortest counts, since only a clock can time it."""
 
 _STEADY = 0.75
-"""Lowest ratio of two measurements of the time of a cache line that differ by chance."""
+"""Ratio of two measurements of one time of a cache line, at least."""
 
 _RUNS, _ENOUGH = 6, 0.85
 """Most runs of a configuration, and the share that is enough: of all runs, the one with the largest counts."""
@@ -42,9 +42,9 @@ class Machine:
     _pace: int = 0
 
     def run(self, one: Configuration) -> Measured:
-        """Run a configuration, again while other programs take the cores or the host moves them apart.
+        """Run a configuration, again if it was disturbed.
 
-        A run without rows is subtracted.
+        That is if other programs took the cores or the host moved them apart. A run without rows is subtracted.
         """
         best: Measured | None = None
         for _ in range(_RUNS):
@@ -99,6 +99,6 @@ class Machine:
 
 
 def _steadiness(lines_ns: Sequence[float]) -> float:
-    """Ratio of the times of a cache line before and after a run; 1 for chance."""
+    """Ratio of the times of a cache line before and after a run; 1 if they differ little."""
     ratio = min(lines_ns) / max(lines_ns) if lines_ns else 1.0
     return 1.0 if ratio > _STEADY else ratio

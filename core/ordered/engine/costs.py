@@ -128,7 +128,10 @@ class EngineCosts:
         )
 
     def at_line(self, line_ns: float | None) -> "EngineCosts":
-        """The same where a cache line takes this long to another core; as measured, if either time is unknown."""
+        """The same where a cache line takes this long to another core.
+
+        As measured, if either time is unknown.
+        """
         measured = self.of(Cost.LINE)
         if not (line_ns and measured):
             return self

@@ -94,7 +94,7 @@ class AutoScaling:
 
 
 def check_period(period_s: float | None) -> None:
-    """Check how often workers or drops are decided; None follows from the arrivals.
+    """Check a control period; None follows from the arrivals.
 
     Raises:
         UsageError: it is out of range.

@@ -1,10 +1,10 @@
 """Chunks of the model that adapt to the cost of tuples.
 
-As on threads, a worker claims a chunk of what has arrived, splits it by lane where the operator has lanes, and sends at its end, or
-before a further round in a lane that others delegated tuples to. Until then its outputs are in the ring buffer, where
-another worker that sends takes them along. With `retry` it sends after each batch, so that its own outputs never wait
-for room that they take up. A batch is what gets its ticket at once: consecutive tuples without marks,
-or a marked one.
+As on threads, a worker claims a chunk of what has arrived, splits it by lane where the operator has lanes, and sends at
+its end, or before a further round in a lane that others delegated tuples to. Until then its outputs are in the ring
+buffer, where another worker that sends takes them along. With `retry` it sends after each batch, so that its own
+outputs never wait for room that they take up. A batch is what gets its ticket at once: consecutive tuples without
+marks, or a marked one.
 """
 
 from adapt.core.atomics import load, store

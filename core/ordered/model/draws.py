@@ -37,10 +37,10 @@ def _added_ps(header: Header, operator: Operator, me: ModelWorker, tuples: int) 
 
     Its share of its chunk, or of a full one if tuples are claimed one by one, but no larger than what waits.
     """
-    others, passes = operator.working - 1, header.workers - header.idlers > operator.working
+    others, awake = operator.working - 1, header.workers - header.idlers - header.parked
     added_ps = operator.added_ps + operator.crowd_ps * others
     claim_ps = operator.claim_ps + operator.crowd_claim_ps * others
-    if passes:
+    if awake > operator.working:
         added_ps += operator.passed_ps
         claim_ps += operator.passed_claim_ps
     if claim_ps or operator.lane_ps:

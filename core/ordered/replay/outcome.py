@@ -119,8 +119,8 @@ class WorkersOutcome:
     def later_s(self) -> float:
         """Latency at the end of a longer run, growing on likewise.
 
-        A run of `LONGER` times the rows. It grows by the difference of its medians over the last and the third fifth of the timed tuples, whose middles
-        are 0.4 of the run apart.
+        A run of `LONGER` times the rows. It grows by the difference of its medians over the last and the third fifth of
+        the timed tuples, whose middles are 0.4 of the run apart.
         """
         ns = self.run.marks.left - self.run.marks.fed
         fifth = len(ns) // 5

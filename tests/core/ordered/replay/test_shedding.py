@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adapt.core.fit.network.names import DropPlanner
-from adapt.core.mechanisms.chain_drops import kept_shares
+from adapt.core.mechanisms.ordered.chain_drops import kept_shares
 from adapt.core.ordered.engine.serial import run_serially
 from adapt.core.ordered.replay.shedding import Shedding
 from tests.core.ordered.chains import bound, counting, stateful, stateless
