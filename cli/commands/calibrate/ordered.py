@@ -21,7 +21,7 @@ def ordered(
     repeats: int = setting(5, "Times that all configurations are run; their spread gives the intervals.", "N", min=1),
     stalls: bool = setting(
         False,
-        "Also measure how the system stalls threads; the model's workers then stall likewise, but for rare stalls.",
+        "Also measure how the system stalls threads; the model's workers then stall likewise.",
         None,
         "--stalls",
     ),
