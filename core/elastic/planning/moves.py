@@ -61,7 +61,8 @@ class MoveCosts:
     ) -> "MoveCosts":
         """Costs of moves between options.
 
-        The first option is to stay, and nothing goes back to it.
+        The first option is to stay. Nothing goes back to it, nor from it to as many workers: to place anew on them is
+        no option.
 
         Args:
             counts: Workers of each option; shape (options,).
@@ -69,6 +70,7 @@ class MoveCosts:
         changes = ~np.eye(len(counts), dtype=bool)
         made = cls._priced(counts, changes, (stop_s, delay_s, moved_bytes), prices, busy)
         made.price[1:, 0] = np.inf
+        made.price[0, 1:][counts[1:] == counts[0]] = np.inf
         return made
 
     @classmethod
