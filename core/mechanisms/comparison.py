@@ -6,9 +6,9 @@ from itertools import product
 from typing import Any, ClassVar
 
 from adapt.core.elastic.planning.prices import Prices
+from adapt.core.mechanisms.outcome import OUTCOME_COLUMNS
 from adapt.core.mechanisms.recommendation import Frame, advice_of, is_dominated, knows_stream, point_of, real
 from adapt.core.mechanisms.regret import regret_sentence, regrets, with_optimum
-from adapt.core.mechanisms.scenario import OUTCOME_COLUMNS
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.mechanisms.sustainable import SHED
 from adapt.core.mechanisms.sweep.changes import changes_table

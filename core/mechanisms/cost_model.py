@@ -127,6 +127,13 @@ class Terms:
         """Prices of late rows, pauses, state moved and rescales."""
         return Prices(TARGET * self.period_s, rescale=usual_rescale_price(self.pool, self.period_s))
 
+    def prices_of(self, scenario: Scenario) -> Prices:
+        """The prices of a scenario.
+
+        Where workers share memory, a rescale parks or wakes threads, and costs nothing.
+        """
+        return self.prices if scenario.ordered is None else replace(self.prices, rescale=0.0)
+
     def workers_of(self, scenario: Scenario) -> int:
         """The maximum number of workers: the channels, or the pool."""
         if scenario.elastic is None:

@@ -1,7 +1,8 @@
 """Load shedding by a FIT planner in front of a stage."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,18 +72,32 @@ class PlannedDrops:
 
     def kept(self, rows: Rows) -> Rows:
         """The rows that are kept, by the seed and their numbers."""
-        return Rows(lambda: self._kept(rows))
+        stream = substream(self.seed, _OF_DROPS)
 
-    def _kept(self, rows: Rows) -> Iterator[Chunk]:
-        first, stream = 0, substream(self.seed, _OF_DROPS)
-        for chunk in rows.chunks():
+        def stays(chunk: Chunk, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
             assert chunk.due_s is not None
-            numbers = np.arange(first, first + len(chunk.groups))
             ticks = np.minimum((chunk.due_s / self.tick_s).astype(np.int64), len(self.keeps) - 1)
-            stays = uniforms(stream, numbers) < self.keeps[ticks, self.worker_of[chunk.groups]]
+            return np.asarray(uniforms(stream, numbers) < self.keeps[ticks, self.worker_of[chunk.groups]])
+
+        return rows_that_stay(rows, stays)
+
+
+Stays: TypeAlias = Callable[[Chunk, NDArray[np.int64]], NDArray[np.bool_]]
+"""Which rows of a chunk are kept, given their places in the stream."""
+
+
+def rows_that_stay(rows: Rows, stays: Stays) -> Rows:
+    """The rows that are kept, with their places among all."""
+
+    def chunks() -> Iterator[Chunk]:
+        first = 0
+        for chunk in rows.chunks():
+            numbers = np.arange(first, first + len(chunk.groups))
             numbered = chunk if chunk.numbers is not None else replace(chunk, numbers=numbers)
-            yield numbered.taken(np.flatnonzero(stays))
+            yield numbered.taken(np.flatnonzero(stays(chunk, numbers)))
             first += len(numbers)
+
+    return Rows(chunks)
 
 
 def _rates(rows: Rows, last_s: float, worker_of: NDArray[np.int32], workers: int, tick_s: float) -> Floats:

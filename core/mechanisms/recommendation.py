@@ -234,7 +234,8 @@ def _effort(record: Mapping[str, Cell]) -> str:
     effort = [f"it drops {_dropped(record)} of the rows{_sends(record)}"] if real(record["drop_rate"]) else []
     if restarts:
         times = "once" if restarts == 1 else f"{restarts:,} times"
-        effort.append(f"it changes placement or workers {times} and moves {size(real(moved))} of state")
+        moves = f" and moves {size(real(moved))} of state" if real(moved) else ""
+        effort.append(f"it changes placement or workers {times}{moves}")
     if merges:
         effort.append(f"it needs a mergeable aggregate and adds {merges:,} merge messages")
     return f"; {'; '.join(effort)}" if effort else ""

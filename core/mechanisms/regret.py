@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from adapt.core.elastic.planning.prices import Prices
-from adapt.core.mechanisms.ordered_stage import ORDERED
 from adapt.core.mechanisms.recommendation import knows_stream, real
 from adapt.core.mechanisms.sweep.finding import Margin
 from adapt.core.mechanisms.sweep.race import Record, difference
 from adapt.core.phrases import listed
+from adapt.core.stage.outcome import ORDERED
 from adapt.core.values import duration
 
 NAMED = 3
@@ -76,6 +76,8 @@ def regret_sentence(runs: Mapping[str, Sequence[Record]], prices: Prices) -> str
         shares = any(_is_ordered(runs[name][0]) for name in cheaper)
         how = "splitting keys, dropping rows or sharing memory" if shares else "splitting keys or dropping rows"
         said += f" {listed(cheaper)} {'costs' if len(cheaper) == 1 else 'cost'} less than it, by {how}."
+    if any(_is_ordered(each) and each["restarts"] for rows in runs.values() for each in rows):
+        said += " Rescales of workers that share memory are free."
     return said
 
 

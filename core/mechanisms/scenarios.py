@@ -1,7 +1,7 @@
 """Scenarios: mechanisms and their combinations to compare on one stream."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 from typing import Any
 
@@ -98,6 +98,11 @@ class Scenario:
             raise UsageError(f"a scenario cannot be named {self.name!r}; use letters, digits, '.', '-' and '_'")
         for one, other in self._apart():
             raise UsageError(f"scenario {self.name!r}: {one} and {other} exclude each other; remove one")
+        if self.ordered is not None and self.knows_stream:
+            raise UsageError(
+                f'scenario {self.name!r}: elastic = "optimum" plans for workers that own partitions, and ordered ones'
+                " share all; choose another policy"
+            )
         if self.memory is not None and not 1 <= self.memory < float("inf"):
             raise UsageError(
                 f"scenario {self.name!r}: memory must be at least 1, the average state (got {self.memory:g})"
@@ -114,8 +119,8 @@ class Scenario:
 
     @property
     def is_scaled(self) -> bool:
-        """Whether the scenario plans partitions: it scales or rebuilds."""
-        return self.rebuilds or self.elastic is not None
+        """Whether it plans partitions: by rebuilds, or for other workers."""
+        return self.rebuilds or (self.elastic is not None and self.ordered is None)
 
     @property
     def knows_stream(self) -> bool:
@@ -139,6 +144,10 @@ class Scenario:
             "drop": self.drops is not None,
             "ordered": self.ordered is not None,
             "shed": self.sheds,
+            "migrate": self.migrating is not None,
+            "restart": self.restart is not None,
+            "alignment": self.alignment is not Alignment.ANY,
+            "scale_on": self.scale_on != BUSIEST,
         }
         apart = (
             *(("split", other) for other in ("flux", "rebuild", "elastic", "a plan")),
@@ -146,7 +155,7 @@ class Scenario:
             *(("memory", other) for other in ("rebuild", "elastic")),
             *(("a plan", other) for other in ("rebuild", "elastic")),
             *(("drop", other) for other in ("split", "flux", "rebuild", "elastic")),
-            *(("ordered", other) for other in has if other != "ordered"),
+            *(("ordered", other) for other in has if other not in ("ordered", "elastic", "drop")),
         )
         return [pair for pair in apart if has[pair[0]] and has[pair[1]]]
 
@@ -189,6 +198,9 @@ BY_NAME = (
     Scenario("optimum", elastic=ScalingPolicy.OPTIMUM),
     Scenario("ordered-hybrid", ordered=OrderedWorkQueue.HYBRID),
     Scenario("ordered-partitioned", ordered=OrderedWorkQueue.PARTITIONED),
+    Scenario("ordered-elastic", ordered=OrderedWorkQueue.HYBRID, elastic=ScalingPolicy.THRESHOLDS),
+    Scenario("ordered-ds2", ordered=OrderedWorkQueue.HYBRID, elastic=ScalingPolicy.DS2),
+    Scenario("ordered-shed-c-fit", ordered=OrderedWorkQueue.HYBRID, drops=DropPlanner.C_FIT),
 )
 """Further built-in scenarios, which run only by name: comparisons are often shorter than the intervals of policies of
 other systems, and the ordered runtime is one machine, where nothing crosses a network."""
@@ -200,17 +212,20 @@ ALL = "all"
 """All of `SCENARIOS`."""
 
 
-def chosen(names: Sequence[str], further: Sequence[Scenario] = ()) -> tuple[Scenario, ...]:
+def chosen(
+    names: Sequence[str], further: Sequence[Scenario] = (), by_name: Sequence[Scenario] = ()
+) -> tuple[Scenario, ...]:
     """The scenarios with these names, each once, the baseline first.
 
     Args:
         names: Names of built-in and own scenarios, or `ALL`; empty, all own ones if any, else all of `SCENARIOS`.
         further: Own scenarios; they replace built-in ones of the same name.
+        by_name: Own scenarios that run only by name.
 
     Raises:
         UsageError: a name is unknown.
     """
-    known = {one.name: one for one in (*SCENARIOS, *BY_NAME, *further)}
+    known = {one.name: one for one in (*SCENARIOS, *BY_NAME, *by_name, *further)}
     given = [each for name in names for each in ([one.name for one in SCENARIOS] if name == ALL else [name])]
     wanted = given or [one.name for one in further or SCENARIOS]
     for name in wanted:
@@ -238,3 +253,12 @@ def own_scenarios(policies: Sequence[OwnCode]) -> tuple[Scenario, ...]:
         if scales:
             found.append(Scenario(f"{name}-workers" if moves else name, elastic=own))
     return tuple(found)
+
+
+def sharing_memory(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
+    """The scenarios that scale, on the ordered runtime, as `ordered-NAME`."""
+    return tuple(
+        replace(one, name=f"ordered-{one.name}", ordered=OrderedWorkQueue.HYBRID)
+        for one in scenarios
+        if one.elastic is not None
+    )

@@ -14,6 +14,9 @@ from adapt.core.stage.simulate import Simulated
 from adapt.core.table import Column, Table
 from adapt.core.values import duration
 
+ORDERED = "ordered"
+"""What stands for the queues of an engine, where workers share memory."""
+
 QUEUEING = Column("queueing", about="whose queues the latencies are from: flux, flink, kafka, spark, or ordered")
 
 BELOW = 0.85
@@ -112,8 +115,9 @@ def queues_in(table: Table) -> str:
     """Whose queues the latencies of a table are from, if it says."""
     if QUEUEING.name not in [column.name for column in table.columns] or not table.rows:
         return ""
-    engine = QueueingName(str(table.values(QUEUEING.name)[0]))
-    return f" (queues: {engine}, {SAID[engine]})"
+    name = str(table.values(QUEUEING.name)[0])
+    said = "shared by all workers, outputs in the order of the rows" if name == ORDERED else SAID[QueueingName(name)]
+    return f" (queues: {name}, {said})"
 
 
 def with_queues(table: Table, outcomes: Sequence[Outcome]) -> Table:

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from time import process_time
 from typing import ClassVar
 
 import numpy as np
 
 from adapt.core.ordered.calibrate.calibration import calibrate_engine
+from adapt.core.ordered.calibrate.line import line_ns
 from adapt.core.ordered.calibrate.machine import Machine
 from adapt.core.ordered.chain.names import Heuristic
 from adapt.core.ordered.engine.contention import Contention
@@ -96,7 +98,8 @@ class Sliced:
     def measure(self, given: Sequence[Data]) -> Data:
         """Rate in tuples per second and median latency in milliseconds.
 
-        Of each run of threads, whose rate is that of as many whole cores as workers, and of the model.
+        Of each run of threads, whose rate is that of as many whole cores as workers, and of the model, in which a
+        cache line takes as long between cores as it took beside these runs.
         """
         chain = query(QUERY, self.rows, 0, heavier=LIGHTER, threads=True)
         settings = RunSettings(
@@ -107,14 +110,16 @@ class Sliced:
             chunk=1,
             mark_every=every(self.rows),
         )
-        pace, threads = measured_pace(), []
+        pace, threads, lines = measured_pace(), [], [line_ns()]
         for _ in range(self.repeats):
             start_s = process_time()
             run = run_by_workers(chain, settings, pace)
             threads.append((self.rows * self.workers / (process_time() - start_s), _median_ms(run)))
-        engine = read_engine_profile(given[0]).costs_at()
+            lines.append(line_ns())
+        known = [each for each in lines if each]
+        engine = read_engine_profile(given[0]).costs_at().at_line(median(known) if known else None)
         modeled = run_model(chain, settings, Contention(), np.random.default_rng(0), engine=engine).run
-        return {"threads": threads, "model": (self.rows / modeled.elapsed_s, _median_ms(modeled))}
+        return {"threads": threads, "model": (self.rows / modeled.elapsed_s, _median_ms(modeled)), "lines_ns": known}
 
 
 def _median_ms(run: WorkersRun) -> float:

@@ -236,7 +236,7 @@ def test_cost_profiles_are_as_their_schema_says():
 
 def test_costs_of_the_ordered_engine_are_as_their_schema_says():
     validator = Draft202012Validator(schema("ordered-costs"))
-    stalls = (Stalls(2, 3.0, (5.0, 9.5), (0.0,)),)
+    stalls = (Stalls(2, 3.0, (5.0, 9.5), (0.0,), 15, (4000.0,)),)
     profile = EngineProfile("here", 2, {term: Interval(2.0, 1.0, 3.5) for term in TERMS})
     for each in (profile, replace(profile, caches=ASSUMED_CACHES, stalls=stalls)):
         document = tomllib.loads(write_engine_profile(each))

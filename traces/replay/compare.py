@@ -18,8 +18,9 @@ from adapt.core.counting.top_share import top_share
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.mechanisms.comparison import SUSTAINED_COLUMNS, ComparisonRun, outcome_table
 from adapt.core.mechanisms.cost_model import Terms, Wanted
+from adapt.core.mechanisms.outcome import ScenarioRun, outcome_of_scenario
 from adapt.core.mechanisms.recommendation import Frame, advice_of
-from adapt.core.mechanisms.scenario import ScenarioRun, Stream, check_scenario, outcome_of_scenario, simulated, staged
+from adapt.core.mechanisms.scenario import Stream, check_scenario, simulated, staged
 from adapt.core.mechanisms.scenario_file import read_scenarios
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.mechanisms.sustainable import SHED, is_sustained, largest_sustained

@@ -46,9 +46,6 @@ QUEUES_PANEL = "Buffers, queues and time slices"
 DELAY, COOLDOWN, TARGET = 2, 10, 5
 """Default scale-out delay, cooldown and target latency of plan-ahead, in control periods."""
 
-_KEY_GROUPS = 720_720
-"""Key groups for flink's policy: all numbers up to 16 divide them, since any worker may enter any partition."""
-
 
 @dataclass(frozen=True, slots=True)
 class RunTimeOptions:
@@ -106,19 +103,16 @@ class RunTimeOptions:
 
         def make(period_s: float) -> "Scaler":
             from adapt.core.elastic.planning.prices import Prices
-            from adapt.core.elastic.policies.registry import Chosen, timed_policy
-            from adapt.core.elastic.policies.scale_on import ScaleOn
-            from adapt.core.elastic.policies.scaler import ElasticController, Patience
+            from adapt.core.elastic.policies.registry import Chosen
+            from adapt.core.elastic.policies.scaler import Patience
+            from adapt.core.mechanisms.ordered.scaling import shared_scaler
 
             patience = Patience(
                 delays["scale_out_delay"] or DELAY * period_s, delays["cooldown"] or COOLDOWN * period_s
             )
-            prices, between = Prices(TARGET * period_s), (least, most)
-            limits: dict[str, Any] = {"pool": most, "partitions": _KEY_GROUPS, "prices": prices, "bounds": between}
-            any_worker = ScaleOn(None)  # each may take any row, so the busiest says nothing
-            chosen = Chosen(utilization=self.utilization, lag_rows=self.lag, scale_on=any_worker, **limits)
-            policy, waits = timed_policy(name, chosen, patience)
-            return ElasticController(policy, least, most, waits)
+            limits: dict[str, Any] = {"pool": most, "prices": Prices(TARGET * period_s), "bounds": (least, most)}
+            chosen = Chosen(utilization=self.utilization, lag_rows=self.lag, **limits)
+            return shared_scaler(name, chosen, patience)
 
         make(1.0)  # errors before a run
         described = {"least": least, "most": most, "utilization": self.utilization, "lag_rows": self.lag, **delays}
@@ -260,7 +254,7 @@ class ArrivalOptions:
         """How rows are dropped; None for none."""
         if self.shed is None:
             return None
-        from adapt.core.mechanisms.chain_drops import kept_shares
+        from adapt.core.mechanisms.ordered.chain_drops import kept_shares
         from adapt.core.ordered.replay.shedding import Shedding
 
         planner, tick_s = self.shed, None if period is None else above_0("--period", period)
@@ -377,7 +371,7 @@ class RuntimeOptions:
     chunk: str = setting(
         "auto",
         "Most tuples that a worker claims at once, 1 to 1024. With auto, a chunk takes no longer than a slice. A worker"
-        " never waits for a chunk to fill.",
+        " never waits for a chunk to fill. The model takes auto as 1 unless rows arrive at a rate.",
         "N|auto",
         panel=QUEUES_PANEL,
     )

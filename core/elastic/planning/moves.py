@@ -26,13 +26,11 @@ class MoveCosts:
         counts: Numbers of workers, ascending; shape (counts,).
         lost: Work that is not done because of the rescale, in worker seconds.
         price: Worker seconds that are paid, without what is late.
-        stop: Work that is not done because partitions stop; the rest of `lost` is what new workers do not do yet.
     """
 
     counts: Floats
     lost: Floats
     price: Floats
-    stop: Floats
 
     @classmethod
     def priced(
@@ -85,11 +83,11 @@ class MoveCosts:
         before, after = counts[:, None], counts[None, :]
         stop_s, delay_s, moved_bytes = taken
         able = counts if busy is None else busy
-        stop = stop_s * np.minimum(able[:, None], able[None, :])
-        lost = stop + delay_s * np.maximum(0.0, able[None, :] - able[:, None])
+        lost = stop_s * np.minimum(able[:, None], able[None, :])
+        lost += delay_s * np.maximum(0.0, able[None, :] - able[:, None])
         price = delay_s * np.maximum(0.0, before - after) + prices.pause * stop_s + prices.moved * moved_bytes / GIB
         price += prices.rescale
-        return cls(counts, lost * changes, price * changes, stop * changes)
+        return cls(counts, lost * changes, price * changes)
 
 
 def moves_of_stage(settings: StageSettings, migration: Migration, start_s: float) -> Taken:

@@ -155,6 +155,6 @@ class Plannable:
 
     def bound_s(self) -> float:
         """Lower bound of the cost in the fluid model, with free rescales."""
-        free = MoveCosts(self.moves.counts, *(0 * one for one in (self.moves.lost, self.moves.price, self.moves.stop)))
+        free = MoveCosts(self.moves.counts, 0 * self.moves.lost, 0 * self.moves.price)
         found = cheapest_schedule(self.load, free, self.prices, int(self.moves.counts[0]))
         return found.cost - found.gap

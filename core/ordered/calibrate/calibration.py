@@ -10,11 +10,13 @@ from adapt.core.ordered.calibrate.configuration import SENT_CHUNKS, Configuratio
 from adapt.core.ordered.calibrate.fit import Measured, contention_in, profile_of
 from adapt.core.ordered.engine.cache_costs import sizes_tables
 from adapt.core.ordered.engine.contention import Contention, Stalls
-from adapt.core.ordered.engine.costs import CONTENDED, TERMS, Cost, EngineCosts, EngineProfile, Term
+from adapt.core.ordered.engine.costs import TERMS, Cost, EngineCosts, EngineProfile, Term
 from adapt.core.ordered.engine.costs_file import engine_profile_hash, write_engine_profile
 from adapt.core.ordered.model.engine_times import queries_of
 from adapt.core.ordered.model.model import run_model
+from adapt.core.phrases import counted
 from adapt.core.table import Column, Displayed, Kind, Table
+from adapt.core.values import duration
 
 MODELED_ROWS = 20_000
 """Rows of a prediction."""
@@ -104,6 +106,7 @@ class OrderedCalibration(Displayed):
             f"measured with up to {self.profile.workers} worker{'s' * (self.profile.workers > 1)}; results of the model"
             " for more are extrapolated",
             *([f"with payloads and states the error is {_error_of(self.sized)}"] if self.sized else []),
+            *(_rare_note(one) for one in self.profile.stalls if one.rare_us),
         )
 
     @property
@@ -152,10 +155,14 @@ class OrderedCalibration(Displayed):
             Column("lost", Kind.SHARE, about="of the time, taken from a thread"),
             Column("stall_p50", Kind.SECONDS),
             Column("stall_p99", Kind.SECONDS),
+            Column("longest", Kind.SECONDS, about="longest stall; the model leaves out those that most spans have not"),
             Column("late_p99", Kind.SECONDS, about="how late idle workers wake up"),
         ]
         rows = [
-            [one.workers, one.per_s, one.lost, *(_seconds(one.us, p) for p in (50, 99)), _seconds(one.late_us, 99)]
+            [
+                *(one.workers, one.per_s, one.lost, *(_seconds(one.us, p) for p in (50, 99))),
+                *(_seconds((*one.us, *one.rare_us), 100), _seconds(one.late_us, 99)),
+            ]
             for one in self.profile.stalls
         ]
         return Table.from_rows("Stalls of this machine", columns, rows)
@@ -231,14 +238,17 @@ def checked_of(one: Configuration, runs: Sequence[Measured], profile: EngineProf
     line, values = profile.costs.get(Term(Cost.LINE)), [run.cpu_ns / rows for run in runs]
     contention = float(np.median([contention_in(run, line.ns if line else None) for run in runs]))
     middle, low, high = (
-        predicted_ns(one, _scaled(profile.costs_at(bound), contention)) for bound in ("ns", "low_ns", "high_ns")
+        predicted_ns(one, profile.costs_at(bound).contended_by(contention)) for bound in ("ns", "low_ns", "high_ns")
     )
     return Checked(one, spread(values), (middle, low, high), float(np.median([run.cores for run in runs])))
 
 
-def _scaled(costs: EngineCosts, contention: float) -> EngineCosts:
-    ns = {term: ns * (contention if term.cost in CONTENDED else 1.0) for term, ns in costs.ns.items()}
-    return replace(costs, ns=ns)
+def _rare_note(stalls: Stalls) -> str:
+    """Stalls that the model leaves out."""
+    return (
+        f"in {len(stalls.rare_us)} of {stalls.spans} spans the system stalled {counted(stalls.workers, 'thread')} for"
+        f" up to {duration(stalls.rare_us[-1] / 1e6)}; runs with such a stall are slower than the model says"
+    )
 
 
 def _cores_note(checks: Sequence[Checked]) -> str:

@@ -24,8 +24,10 @@ class Measured:
         work_ns: Part of it that was asked for, as the time of functions.
         cores: CPU seconds per second.
         overlap: Share of the run, 0 to 1, in which the workers ran at the same time.
-        share: Its weight, 0 to 1: the overlap or, with one worker, the share of the run in which it ran.
-        line_ns: Time in which a cache line moved between cores just before; None if that was not measured.
+        share: Its weight, 0 to 1: the overlap or, with one worker, the share of the run in which it ran; less if the
+            time of a cache line changed meanwhile.
+        line_ns: Time in which a cache line moved between cores, before and after in the mean; None if that was not
+            measured.
     """
 
     counts: Mapping[Term, float]

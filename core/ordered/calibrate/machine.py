@@ -1,7 +1,9 @@
 """Runs of configurations on this machine, in seconds of CPU."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from adapt.core.ordered.calibrate.configuration import Configuration
 from adapt.core.ordered.calibrate.fit import Measured
@@ -17,6 +19,9 @@ from adapt.core.ordered.model.engine_times import counts_of, queries_of
 
 _TRIES = 3
 """Times that sending is timed; the shortest counts, since only a clock can time it."""
+
+_STEADY = 0.75
+"""Ratio of two measurements of one time of a cache line, at least."""
 
 _RUNS, _ENOUGH = 6, 0.85
 """Most runs of a configuration, and the share that is enough: of all runs, the one with the largest counts."""
@@ -37,9 +42,9 @@ class Machine:
     _pace: int = 0
 
     def run(self, one: Configuration) -> Measured:
-        """Run a configuration, again while other programs take the cores.
+        """Run a configuration, again if it was disturbed.
 
-        A run without rows is subtracted.
+        That is if other programs took the cores or the host moved them apart. A run without rows is subtracted.
         """
         best: Measured | None = None
         for _ in range(_RUNS):
@@ -54,12 +59,13 @@ class Machine:
     def _run(self, one: Configuration) -> Measured:
         chain, settings = self._chain(one), one.settings()
         self._pace = self._pace or measured_pace()
-        moved_ns = line_ns() if one.running > 1 else None
+        lines_ns = [line_ns()] if one.running > 1 else []
         start_s = self.cpu_clock()
         self._by_threads(one, chain.part(0, 0))
         begun_s = self.cpu_clock()
         done = self._by_threads(one, chain)
         took_s = self.cpu_clock() - begun_s
+        lines_ns += [line_ns()] if lines_ns else []
         cpu_s = max(took_s - (begun_s - start_s), took_s / 10)
         counts, work_ns = dict[Term, float](), 0.0
         for bound, tally in zip(chain.operators, done.operators, strict=True):
@@ -70,7 +76,9 @@ class Machine:
         cores = cpu_s / max(done.elapsed_s, 1e-9)
         overlap = min(max((cores - 1) / max(one.running - 1, 1), 0.0), 1.0) if one.running > 1 else 0.0
         share = overlap if one.running > 1 else min(cores, 1.0)
-        return Measured(counts, cpu_s * 1e9, work_ns, cores, overlap, share, moved_ns)
+        known = [each for each in lines_ns if each is not None]
+        moved_ns = float(np.mean(known)) if known else None
+        return Measured(counts, cpu_s * 1e9, work_ns, cores, overlap, share * _steadiness(known), moved_ns)
 
     def _by_threads(self, one: Configuration, chain: BoundChain) -> WorkersRun:
         return (run_alone if one.alone else run_by_workers)(chain, one.settings(), self._pace)
@@ -88,3 +96,9 @@ class Machine:
         if alike not in self._chains:
             self._chains[alike] = alike.chain(one.rows_of(self.rows))
         return self._chains[alike]
+
+
+def _steadiness(lines_ns: Sequence[float]) -> float:
+    """Ratio of the times of a cache line before and after a run; 1 if they differ little."""
+    ratio = min(lines_ns) / max(lines_ns) if lines_ns else 1.0
+    return 1.0 if ratio > _STEADY else ratio

@@ -1,6 +1,7 @@
 """Measurement of the machine's stalls by loops that read the clock."""
 
 import threading
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,10 @@ SHORTEST_NS = 5_000
 
 SECONDS, SLEEPS = 3.0, 200
 """How long stalls are watched, and the sleeps whose ends are timed."""
-_ROOM, _QUANTILES, _SPAN_S = 1 << 16, 200, 0.2
+SPAN_S = 0.2
+"""How long threads run between two pauses."""
+
+_ROOM, _QUANTILES = 1 << 16, 200
 
 
 @compiled
@@ -50,20 +54,20 @@ def measured_stalls(workers: int, seconds: float = SECONDS) -> Stalls:
 
     They run for short spans with pauses, since a system stalls threads that never pause.
     """
-    spans, span_s = max(round(seconds / _SPAN_S), 1), min(seconds, _SPAN_S)
-    gaps, late = list[NDArray[np.int64]](), np.zeros(SLEEPS, np.int64)
+    count, span_s = max(round(seconds / SPAN_S), 1), min(seconds, SPAN_S)
+    spans, late = list[NDArray[np.int64]](), np.zeros(SLEEPS, np.int64)
     _gaps(late.ctypes.data, 0, 0)
     _lateness(late.ctypes.data, 1, 1)
     pause = threading.Event()
-    for _ in range(spans):
-        gaps += _watched(workers, span_s)
+    for _ in range(count):
+        spans.append(watched(workers, span_s))
         pause.wait(span_s)
     _lateness(late.ctypes.data, SLEEPS, LONGEST_US - WAKING_US)
-    return stalls_of(workers, gaps, spans * span_s, late)
+    return stalls_of(workers, spans, span_s, late)
 
 
-def _watched(workers: int, seconds: float) -> list[NDArray[np.int64]]:
-    """The gaps of each thread in some seconds."""
+def watched(workers: int, seconds: float) -> NDArray[np.int64]:
+    """The gaps of all threads in some seconds, in nanoseconds."""
     gaps = [np.zeros(_ROOM, np.int64) for _ in range(workers)]
     end_ns, counts = _now_ns() + int(1e9 * seconds), [0] * workers
 
@@ -75,21 +79,27 @@ def _watched(workers: int, seconds: float) -> list[NDArray[np.int64]]:
         thread.start()
     for thread in threads:
         thread.join()
-    return [each[:count] for each, count in zip(gaps, counts, strict=True)]
+    return np.concatenate([each[:count] for each, count in zip(gaps, counts, strict=True)])
 
 
-def stalls_of(workers: int, gaps: list[NDArray[np.int64]], seconds: float, late_ns: NDArray[np.int64]) -> Stalls:
-    """Rate and quantiles of measured stalls.
+def stalls_of(workers: int, spans: Sequence[NDArray[np.int64]], span_s: float, late_ns: NDArray[np.int64]) -> Stalls:
+    """Rate and quantiles of measured stalls, without rare ones.
+
+    Stalls are rare if they are longer than all stalls of most spans, so that less than half of the spans have one. A
+    run about as long as a span typically has none, so that its latency is that with the other stalls.
 
     Args:
-        gaps: Of each thread, in nanoseconds.
-        seconds: How long each thread was watched.
+        spans: Gaps of all threads by span, in nanoseconds.
+        span_s: Length of a span.
         late_ns: How late each sleep ended.
     """
-    each = np.concatenate(gaps)
-    running_s = max(workers * seconds - each.sum() / 1e9, 1e-3)
+    longest, every = [int(each.max(initial=0)) for each in spans], np.concatenate(spans)
+    usual = sorted(longest)[len(longest) // 2]
+    typical, rare = every[every <= usual], sorted(one / 1000 for one in longest if one > usual)
+    running_s = max(workers * len(spans) * span_s - every.sum() / 1e9, 1e-3)
     late_us = np.maximum(late_ns / 1000 - WAKING_US, 0)
-    return Stalls(workers, len(each) / running_s, _quantiles(each / 1000), _quantiles(late_us) if late_us.any() else ())
+    late = _quantiles(late_us) if late_us.any() else ()
+    return Stalls(workers, len(typical) / running_s, _quantiles(typical / 1000), late, len(spans), tuple(rare))
 
 
 def _quantiles(values: NDArray[np.float64]) -> tuple[float, ...]:

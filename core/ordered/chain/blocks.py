@@ -155,6 +155,7 @@ class _Binder:
 
     def _with_all_keys(self, bound: BoundOperator) -> BoundOperator:
         """An operator with the partitions of all keys."""
+        bound = replace(bound, texts={name: texts.known for name, texts in self._texts.items()})
         if bound.partition_of is None:
             return bound
         if bound.operator.by is PartitionBy.RANGE:

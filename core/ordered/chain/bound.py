@@ -1,6 +1,6 @@
 """Binding of a chain to a trace, with integer keys and partitions."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -101,6 +101,7 @@ class BoundOperator:
         partitions: Number of partitions; 1 if it has no key.
         types: Types of the fields that own functions read; others are integers.
         route: How it works in a graph, where fields are places for those of any stream; None in a chain.
+        texts: Texts by field, in the order of their numbers.
     """
 
     operator: Operator
@@ -111,6 +112,7 @@ class BoundOperator:
     partitions: int
     types: Mapping[str, WordType] = field(default_factory=dict)
     route: Route | None = None
+    texts: Mapping[str, pa.Array] = field(default_factory=dict)
 
     @property
     def value_at(self) -> int:
@@ -203,11 +205,19 @@ class BoundChain:
             return self
         return replace(self, operators=tuple(_by_workers(bound, workers, self.texts) for bound in self.operators))
 
-    def taken(self, places: Words) -> "BoundChain":
-        """The chain over some tuples, by their ascending places."""
-        found = np.searchsorted(places, self.punctuations)
-        kept = found[(places[np.minimum(found, len(places) - 1)] == self.punctuations)] if len(places) else found[:0]
-        return replace(self, tuples=self.tuples[places], punctuations=kept)
+    def taken(self, places: Iterable[Words]) -> "BoundChain":
+        """The chain over some tuples, by blocks of their ascending places."""
+        at, kept, done = np.append(self.punctuations, -1), [self.punctuations[:0]], 0
+
+        def blocks() -> Iterator[Words]:
+            nonlocal done
+            for block in places:
+                is_punctuation = at[np.searchsorted(self.punctuations, block)] == block
+                kept.append(done + np.flatnonzero(is_punctuation))
+                done += len(block)
+                yield self.tuples[block]
+
+        return replace(self, tuples=self.store(blocks()), punctuations=np.concatenate(kept))
 
     @property
     def rows(self) -> int:
@@ -297,6 +307,7 @@ def bind(
         BoundOperator(
             *(operator, number, layouts.given[number], layouts.streams[graph.made_by(number)]),
             *(encoded.partition_of.get(operator.name), _count(operator, plan), types_at[number]),
+            texts=encoded.texts,
         )
         for number, operator in enumerate(chain.operators)
     )

@@ -86,6 +86,9 @@ class Stalls:
         per_s: Stalls in a second in which a thread runs.
         us: Lengths of the stalls in microseconds: quantiles at equal steps of probability, ascending.
         late_us: How late idle workers are, who sleep until shortly before the next row; likewise.
+        spans: Spans of time in which stalls were watched; 0 if that is not known.
+        rare_us: The longest stall of each span with one that is not among `us`, since it is longer than all stalls of
+            most spans; ascending.
 
     Raises:
         BadInput: a value is out of range.
@@ -95,12 +98,14 @@ class Stalls:
     per_s: float
     us: tuple[float, ...]
     late_us: tuple[float, ...]
+    spans: int = 0
+    rare_us: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if self.workers < 1 or not (math.isfinite(self.per_s) and 0 <= self.per_s <= 1e6):
             got = f"{self.workers} and {self.per_s:g}"
             raise BadInput(f"stalls need workers of at least 1, and per_s from 0 to 1e6 (got {got})")
-        for name, values in (("us", self.us), ("late_us", self.late_us)):
+        for name, values in (("us", self.us), ("late_us", self.late_us), ("rare_us", self.rare_us)):
             in_range = len(values) <= MOST_QUANTILES and all(0 <= one <= 1e9 for one in values)
             if not in_range or sorted(values) != [*values]:
                 raise BadInput(f"{name} must have at most {MOST_QUANTILES} ascending numbers from 0 to 1e9")

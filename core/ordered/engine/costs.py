@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from adapt.core.errors import BadInput
@@ -120,6 +120,23 @@ class EngineCosts:
     def of(self, cost: Cost, kind: OperatorKind | None = None, heuristic: Heuristic | None = None) -> float:
         """A cost; 0 if there is none of this kind."""
         return self.ns.get(Term(cost, kind, heuristic), 0.0)
+
+    def contended_by(self, factor: float) -> "EngineCosts":
+        """The same with this multiple of what workers cost each other."""
+        return replace(
+            self, ns={term: ns * (factor if term.cost in CONTENDED else 1.0) for term, ns in self.ns.items()}
+        )
+
+    def at_line(self, line_ns: float | None) -> "EngineCosts":
+        """The same where a cache line takes this long to another core.
+
+        As measured, if either time is unknown.
+        """
+        measured = self.of(Cost.LINE)
+        if not (line_ns and measured):
+            return self
+        costs = self.contended_by(line_ns / measured)
+        return replace(costs, ns={**costs.ns, Term(Cost.LINE): line_ns})
 
 
 @dataclass(frozen=True, slots=True)

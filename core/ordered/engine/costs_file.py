@@ -35,7 +35,8 @@ def write_engine_profile(profile: EngineProfile) -> str:
             lines += ["", f"[[{kind}]]", *(f"{name} = {_number(value)}" for name, value in asdict(point).items())]
     for each in profile.stalls:
         lines += ["", "[[stall]]", f"workers = {each.workers}", f"per_s = {float(f'{each.per_s:.6g}')}"]
-        lines += [f"{name} = {[float(one) for one in getattr(each, name)]}" for name in ("us", "late_us")]
+        lines += [f"{name} = {[float(one) for one in getattr(each, name)]}" for name in ("us", "late_us", "rare_us")]
+        lines += [f"spans = {each.spans}"]
     return "\n".join(lines) + "\n"
 
 
@@ -84,10 +85,10 @@ def read_engine_profile(text: str) -> EngineProfile:
 
 
 def _stalls_of(given: Mapping[str, Any]) -> Stalls:
-    of = Element("one [[stall]]", given, ("workers", "per_s", "us", "late_us"))
+    of = Element("one [[stall]]", {"rare_us": [], **given}, ("workers", "per_s", "us", "late_us", "spans", "rare_us"))
     none: tuple[float, ...] = ()
-    us, late_us = (of.read(name, _numbers, none) for name in ("us", "late_us"))
-    return Stalls(of.whole("workers", 0), of.number("per_s"), us, late_us)
+    us, late_us, rare_us = (of.read(name, _numbers, none) for name in ("us", "late_us", "rare_us"))
+    return Stalls(of.whole("workers", 0), of.number("per_s"), us, late_us, of.whole("spans", 0), rare_us)
 
 
 def _numbers(where: str, name: str, value: Any) -> tuple[float, ...]:

@@ -63,9 +63,7 @@ def run_with_crashes(
             repeated += crash.entered
         settings = settings_of(random)
         workers.append(settings.workers)
-        at, rows = run_segment(segment, settings, at, pace)
-        for each in rows:
-            output.update(each.tobytes())
+        at = run_segment(segment, settings, at, lambda rows: output.update(rows.tobytes()), pace)
     return RestoredRun(tuple(workers), crashes, repeated, at.egress, output.hexdigest(), at.digest)
 
 

@@ -51,9 +51,6 @@ LANES = 8
 
 _PATIENCE = 2000
 
-_AT_ONCE = 1 << 20
-"""Arrival times that are checked at once."""
-
 
 class Memory:
     """Records and tuples of a run, and the results read from them.
@@ -89,8 +86,7 @@ class Memory:
             begun: The states and the output before the first tuple; None at the start of a stream.
 
         Raises:
-            UsageError: the run would take more than 16 GiB, or arrival times are not one for each tuple, from 0 on and
-                ascending.
+            UsageError: the run would take more than 16 GiB, or arrival times are not one for each tuple.
         """
         chain = chain.by_workers(settings.workers)
         degrees = degrees_of(chain.operators, settings)
@@ -99,6 +95,7 @@ class Memory:
         self.storage, self._room, self._counts = Storage(settings), 0, 0
         self._begun, self._states = START if begun is None else begun, list[tuple[Words, Sequence[Blocks]]]()
         self._copies = model is not None and not runs_functions(chain)
+        self._by_tuple = model is not None and not settings.adapts and not settings.chunk
         timed = -(-len(chain.tuples) // settings.mark_every) if settings.mark_every else 0
         self._timed = self.storage.records(timed, TIMED)
         self._kept = self.storage.zeros(keep * (self._sizes(chain.operators[-1])[1] - 1))
@@ -123,7 +120,10 @@ class Memory:
         self._write_header(keep)
         self.is_paced = arrivals_ns is not None and model is None
         if arrivals_ns is not None:
-            self.header["arrivals_at"] = self.storage.keep(_checked_arrivals(arrivals_ns, len(chain.tuples)))
+            if len(arrivals_ns) != len(chain.tuples):
+                given = f"each of {len(chain.tuples)} tuples a time (got {len(arrivals_ns)} times)"
+                raise UsageError(f"arrivals_ns must give {given}")
+            self.header["arrivals_at"] = self.storage.keep(np.ascontiguousarray(arrivals_ns, np.int64))
         self.header["waits"] = waits
         if waits:
             self.header["kept_mask"] = keep - 1
@@ -310,8 +310,9 @@ class Memory:
             record["work_queue"] = _WORK_QUEUES[settings.work_queue]
             if settings.work_queue is not WorkQueue.SHARED:
                 record["master_at"] = self.storage.room(queue)
-                lanes = lanes_of(bound, settings, is_model=self._model is not None)
-                if lanes == 1 and self._model is None:  # no two workers meet: in serial order, as without partitions
+                by_lane = self._model is None or not (settings.chunk or self._by_tuple)
+                lanes = lanes_of(bound, settings, by_lane=by_lane)
+                if lanes == 1 and by_lane:  # no two workers meet: in serial order, as without partitions
                     record["work_queue"] = codes.SHARED_QUEUE
                 else:
                     record["lanes"] = lanes - 1 if lanes < bound.partitions else -1
@@ -345,7 +346,7 @@ class Memory:
         header["active"] = settings.workers
         header["ingress_at"] = self.storage.keep(np.ascontiguousarray(self._chain.tuples))
         header["tallies_at"], header["reorder"] = self._tallies.ctypes.data, _REORDERS[settings.reorder]
-        header["chunk"] = settings.chunk or (self._model is not None)
+        header["chunk"] = settings.chunk or self._by_tuple
         header["queue"], header["heuristic"] = settings.queue_capacity, _HEURISTICS[settings.heuristic]
         header["slice_ns"] = int((settings.slice_us or SLICE_US) * 1e3) or 1
         header["window_ns"] = int((settings.ct_window_ms or WINDOW_MS) * 1e6) or 1
@@ -388,13 +389,6 @@ def without_passed(chain: BoundChain, tallies: Sequence[OperatorTally]) -> tuple
     return tuple(own)
 
 
-def _checked_arrivals(arrivals_ns: Words, tuples: int) -> Words:
-    pieces = (arrivals_ns[max(first - 1, 0) : first + _AT_ONCE] for first in range(0, tuples, _AT_ONCE))
-    if len(arrivals_ns) != tuples or any(piece[0] < 0 or (np.diff(piece) < 0).any() for piece in pieces):
-        raise UsageError(f"arrivals_ns must give each of {tuples} tuples a time from 0 on, in ascending order")
-    return np.ascontiguousarray(arrivals_ns, np.int64)
-
-
 def runs_functions(chain: BoundChain) -> bool:
     """Whether a model runs the functions of a chain.
 
@@ -408,12 +402,13 @@ def has_own(chain: BoundChain) -> bool:
     return any(isinstance(bound.operator.function, OwnFunction) for bound in chain.operators)
 
 
-def lanes_of(bound: BoundOperator, settings: RunSettings, *, is_model: bool) -> int:
+def lanes_of(bound: BoundOperator, settings: RunSettings, *, by_lane: bool = True) -> int:
     """Lanes of an operator.
 
-    These are its partitions, or fewer if workers take chunks of many tuples.
+    These are its partitions, or fewer if workers split chunks of many tuples by lane: threads, and a model whose chunks
+    adapt to the cost of tuples.
     """
-    if is_model or settings.work_queue is not WorkQueue.HYBRID:
+    if not by_lane or settings.work_queue is not WorkQueue.HYBRID:
         return bound.partitions
     if settings.workers == 1 or settings.parallelism in STATIC:
         return 1

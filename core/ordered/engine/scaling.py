@@ -14,7 +14,7 @@ from adapt.core.ordered.engine.memory import Memory
 from adapt.core.stage.control.workers import PartitionsSeen, Scaler, Seen, Waiting
 
 PERIODS = 100
-"""Control periods until the last arrival, by default."""
+"""Periods until the last arrival, by default."""
 
 PARTITIONS = 64
 """Partitions that policies see, for each worker of the pool."""
@@ -84,14 +84,23 @@ class AutoScaling:
     described: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.period_s is not None and not 0 < self.period_s < np.inf:
-            raise UsageError(f"--period must be above 0 s (got {self.period_s:g} s)")
+        check_period(self.period_s)
 
     def control(self, chain: BoundChain, arrivals_ns: Words) -> "WorkerControl":
         """The control of one run."""
         last_s = float(arrivals_ns[-1]) / 1e9 if len(arrivals_ns) else 0.0
         period_s = max(last_s / PERIODS, _SHORTEST_S) if self.period_s is None else self.period_s
         return WorkerControl(self.make(period_s), period_s, chain.punctuations, arrivals_ns)
+
+
+def check_period(period_s: float | None) -> None:
+    """Check a control period; None follows from the arrivals.
+
+    Raises:
+        UsageError: it is out of range.
+    """
+    if period_s is not None and not 0 < period_s < np.inf:
+        raise UsageError(f"--period must be above 0 s (got {period_s:g} s)")
 
 
 class WorkerControl:

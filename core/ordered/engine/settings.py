@@ -32,6 +32,8 @@ class RunSettings:
         qst_limit: Total of all queues that `qst` aims for, C; 0 to tune it.
         lp_minimum: Tuples in an operator's work queue from which on `lp` considers it, at most `queue_capacity`.
         mark_every: Every how many tuples one is timed from ingress to egress; 0 for never.
+        adapts: Whether a model without a chunk adapts it to their cost, as threads do, and holds outputs until the end
+            of a chunk; else it claims tuples one by one.
         checked: Whether operators check that only one worker is inside a partition and that its tuples arrive in order.
         parallelism: Which workers enter which operator, and when.
         degrees: With `replicated`, replicas of every operator, or of each; as many as workers if empty.
@@ -55,6 +57,7 @@ class RunSettings:
     qst_limit: float = QST_LIMIT
     lp_minimum: int = 1
     mark_every: int = 0
+    adapts: bool = False
     checked: bool = False
     parallelism: Parallelism = Parallelism.DYNAMIC
     degrees: tuple[int, ...] = ()

@@ -95,18 +95,22 @@ class Crash:
 
 
 def run_segment(
-    chain: BoundChain, settings: RunSettings, begun: Checkpoint, pace: int | None = None
-) -> tuple[Checkpoint, list[Words]]:
-    """Run a chain from a checkpoint to the end of its tuples.
+    chain: BoundChain,
+    settings: RunSettings,
+    begun: Checkpoint,
+    taken: Callable[[Words], None],
+    pace: int | None = None,
+) -> Checkpoint:
+    """Run a chain from a checkpoint to the next one.
 
-    Returns:
-        The next checkpoint, and the output tuples.
+    Args:
+        taken: Called with the output tuples, some at a time.
     """
     memory = Memory(chain, settings, measured_pace() if pace is None else pace, KEPT, waits=True, begun=begun)
-    output, ends = list[Words](), list[Checkpoint]()
-    _run(memory, memory.settings.workers, output.append, finished=lambda: ends.append(memory.checkpoint()))
+    ends = list[Checkpoint]()
+    _run(memory, memory.settings.workers, taken, finished=lambda: ends.append(memory.checkpoint()))
     _check_finished(memory)
-    return ends[0], output
+    return ends[0]
 
 
 def crash_segment(

@@ -21,6 +21,7 @@ from adapt.core.ordered.engine.kernel.tuples import (
 )
 from adapt.core.ordered.engine.kernel.work_queue import only_passes
 from adapt.core.ordered.functions.routed import cost_place, edge_of, key_place
+from adapt.core.ordered.model.events import ModelWorker
 from adapt.core.random_bits import mixed
 
 
@@ -31,19 +32,21 @@ def _drawn(header: Header, operator: Operator, what: int, serial: int) -> np.uin
 
 
 @inlined
-def _added_ps(header: Header, operator: Operator, tuples: int) -> int:
+def _added_ps(header: Header, operator: Operator, me: ModelWorker, tuples: int) -> int:
     """What the engine adds to a tuple in picoseconds.
 
-    Its share of a chunk, which is no larger than what waits.
+    Its share of its chunk, or of a full one if tuples are claimed one by one, but no larger than what waits.
     """
-    others, passes = operator.working - 1, header.workers - header.idlers > operator.working
+    others, awake = operator.working - 1, header.workers - header.idlers - header.parked
     added_ps = operator.added_ps + operator.crowd_ps * others
     claim_ps = operator.claim_ps + operator.crowd_claim_ps * others
-    if passes:
+    if awake > operator.working:
         added_ps += operator.passed_ps
         claim_ps += operator.passed_claim_ps
     if claim_ps or operator.lane_ps:
-        chunk = min(operator.full_chunk, max(operator.tail - operator.head, 0) + tuples)
+        chunk = me.chunk
+        if header.chunk:
+            chunk = min(operator.full_chunk, max(operator.tail - operator.head, 0) + tuples)
         lanes = operator.modeled_lanes
         if lanes:
             met = lanes * (1.0 - (1.0 - 1.0 / lanes) ** chunk)
@@ -54,7 +57,10 @@ def _added_ps(header: Header, operator: Operator, tuples: int) -> int:
 
 @inlined
 def _state_ps(operator: Operator, fields: int, worker: int) -> int:
-    """Time for the state of a tuple's key, which is then this worker's."""
+    """Time for the state of a tuple's key, which is then this worker's.
+
+    `worker` is any number above 0 that no other worker has.
+    """
     place, key = operator.owner_key_at, 0
     if place >= 0 and operator.routes_at:
         place = key_place(edge_of(operator.routes_at, fields))
@@ -66,13 +72,10 @@ def _state_ps(operator: Operator, fields: int, worker: int) -> int:
 
 
 @inlined
-def service_ps(header: Header, operator: Operator, serial: int, tuples: int, worker: int) -> int:
-    """Service time of a batch in picoseconds, with what the engine adds.
-
-    `worker` is any number above 0 that no other worker has.
-    """
+def service_ps(header: Header, operator: Operator, me: ModelWorker, serial: int, tuples: int) -> int:
+    """Service time of a batch in picoseconds, with what the engine adds."""
     at, share = operator.cost_at, header.jitter / 1048576.0
-    added_ps = _added_ps(header, operator, tuples)
+    added_ps = _added_ps(header, operator, me, tuples)
     total, added = 0.0, 0
     for number in range(serial, serial + tuples):
         given = tuple_at(operator, number)
@@ -88,7 +91,7 @@ def service_ps(header: Header, operator: Operator, serial: int, tuples: int, wor
             even = (float(_drawn(header, operator, 0, number) >> np.uint64(11)) + 0.5) / 9007199254740992.0
             cost *= 1.0 - share - share * np.log(even)
         if operator.owners_at and not only_passes(operator, given + 8):
-            added += _state_ps(operator, given + 8, worker)
+            added += _state_ps(operator, given + 8, me.due_at)
         total += cost
         added += added_ps
     return 1000 * int(total + 0.5) + added

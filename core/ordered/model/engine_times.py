@@ -141,7 +141,7 @@ def chunk_at(settings: RunSettings, us: float) -> float:
 
 def lanes_split(bound: BoundOperator, settings: RunSettings) -> int:
     """Lanes by which the engine splits chunks; 0 where it does not."""
-    lanes = lanes_of(bound, settings, is_model=False) if bound.operator.kind is OperatorKind.PARTITIONED else 1
+    lanes = lanes_of(bound, settings) if bound.operator.kind is OperatorKind.PARTITIONED else 1
     return 0 if lanes == 1 else lanes
 
 

@@ -24,7 +24,12 @@ MODEL_WORKER = of_words(
     "serial",
     "tuples",
     "sends",  # tuples that it is sending
+    "quota",  # tuples of the slice
     "left",  # of the quota
+    "chunk",  # tuples of the chunk, if chunks adapt to the cost
+    "round",  # those left of it, or of the lane that it is in
+    "lanes",  # of the chunk, and the next one of them
+    "lane",
     "start_ns",  # of the slice
     "done_before",  # what it had done of the operator before the slice
     "made_before",

@@ -2,7 +2,7 @@
 
 from adapt.core.atomics import load
 from adapt.core.compiled import inlined, record_after
-from adapt.core.ordered.engine.kernel.codes import RETRY
+from adapt.core.ordered.engine.kernel.codes import MOST_CHUNK, RETRY
 from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally, tally_at
 from adapt.core.ordered.engine.kernel.reorder_buffer import send_next
 from adapt.core.ordered.engine.kernel.tuples import HELD, is_ready
@@ -55,11 +55,11 @@ def begin_send(header: Header, me: ModelWorker, operator: Operator, state: int) 
     if operator.number < header.operators - 1 and room_in(record_after(operator, 1), 1) <= 0:
         return False
     held, end = -operator.sent, first
-    while end < first + header.chunk and is_ready(operator, end):
+    while end < first + (header.chunk or MOST_CHUNK) and is_ready(operator, end):
         held += load(operator.slots_at, end & operator.ring_mask) & HELD
         end += 1
     me.sends = end - first
-    took_ps = me.sends * operator.sent_ps + held * operator.output_ps
+    took_ps = (me.sends if header.chunk else operator.full_chunk) * operator.sent_ps + held * operator.output_ps
     schedule(me, state, header.now_ns + header.send_ns + whole_ns(me, took_ps))
     return True
 

@@ -8,6 +8,8 @@ from adapt.core.ordered.engine.kernel.layout import HEADER, Header, Operator, Ta
 from adapt.core.ordered.engine.kernel.progress import WAKING_US, is_finished
 from adapt.core.ordered.engine.kernel.running import count_ahead
 from adapt.core.ordered.engine.kernel.schedule import choose_operator
+from adapt.core.ordered.engine.kernel.tuples import is_ready
+from adapt.core.ordered.model.chunks import goes_on
 from adapt.core.ordered.model.draws import put_outputs
 from adapt.core.ordered.model.events import (
     ASKS,
@@ -34,13 +36,15 @@ from adapt.core.ordered.model.stalling import draw_stall, is_postponed, lateness
 
 @flattened
 def _after_batch(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
-    """Go on after a batch is in the ring buffer; whether with another batch of the slice."""
-    tuples = me.tuples
-    me.left -= tuples
-    if operator.work_queue == HYBRID:
-        part = partition_at(operator, me.partition)
-        part.waiting -= tuples
-        me.inside = part.waiting > 0
+    """Go on after a batch was sent; whether with another batch of the slice."""
+    if header.chunk:
+        me.left -= me.tuples
+        if operator.work_queue == HYBRID:
+            part = partition_at(operator, me.partition)
+            part.waiting -= me.tuples
+            me.inside = part.waiting > 0
+    elif header.reorder == RETRY and goes_on(header, tally, me, operator):
+        return True
     if begin_next(header, tally, me, operator):
         return True
     leave_operator(header, tally, me, operator)
@@ -64,7 +68,7 @@ def _choose(header: Header, me: ModelWorker, worker: int) -> None:
         me.start_ns = header.now_ns
         me.done_before = tuples_done(tally)
         me.made_before = outputs_made(tally)
-        me.left = quota_of(header, operator)
+        me.left = me.quota = quota_of(header, operator)
         if begin_next(header, tally, me, operator):
             tally.slices += 1
             return
@@ -84,7 +88,10 @@ def _choose(header: Header, me: ModelWorker, worker: int) -> None:
 
 @flattened
 def _put_batch(header: Header, tally: Tally, me: ModelWorker, operator: Operator, worker: int) -> int:
-    """Put a processed batch into the ring buffer; returns the worker's next state, `BLOCKED` if it must wait."""
+    """Put a processed batch into the ring buffer; returns the worker's next state.
+
+    `BLOCKED` if it must wait, and `SERVED` if it goes on in its chunk without sending.
+    """
     if header.reorder == RETRY and not has_room(me, operator):
         tally.retries += 1
         me.blocked_ns = header.now_ns
@@ -92,6 +99,10 @@ def _put_batch(header: Header, tally: Tally, me: ModelWorker, operator: Operator
         return BLOCKED
     count_ahead(tally, operator, me.serial + me.tuples)
     put_outputs(header, tally, operator, me.partition, me.serial, me.tuples)
+    if not header.chunk and header.reorder != RETRY and goes_on(header, tally, me, operator):
+        if not operator.sending and is_ready(operator, operator.next):
+            wake_idle(header)
+        return SERVED
     if not operator.sending:
         operator.sending = 1
         return SENT_ON
@@ -136,7 +147,7 @@ def _happen(header: Header, me: ModelWorker, worker: int) -> None:
     sends = state
     if state == SERVED:
         sends = _put_batch(header, tally, me, operator, worker)
-        if sends == BLOCKED:
+        if sends in (BLOCKED, SERVED):
             return
     elif state == LOCKED:
         sends = SENT_ON

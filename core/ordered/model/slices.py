@@ -1,48 +1,14 @@
 """Time slices of the model: batches that a worker processes in turn."""
 
 from adapt.core.atomics import load
-from adapt.core.compiled import inlined, record_at
+from adapt.core.compiled import inlined
 from adapt.core.ordered.engine.kernel.claiming import claimable_before
 from adapt.core.ordered.engine.kernel.codes import HYBRID, PARTITIONED
 from adapt.core.ordered.engine.kernel.estimates import outputs_made, tuples_done
-from adapt.core.ordered.engine.kernel.layout import TIMED, Header, Operator, Tally, partition_at
-from adapt.core.ordered.engine.kernel.tuples import COPY, MARK, tuple_at
-from adapt.core.ordered.engine.kernel.work_queue import partition_queue_at
-from adapt.core.ordered.model.draws import service_ps
-from adapt.core.ordered.model.events import SERVED, ModelWorker, schedule, whole_ns
-
-
-@inlined
-def _begin_batch(header: Header, me: ModelWorker, operator: Operator, partition: int, serial: int, tuples: int) -> None:
-    """Start a batch, which ends after its service time."""
-    now = header.now_ns
-    served = now + whole_ns(me, service_ps(header, operator, serial, tuples, me.due_at))
-    me.partition = partition
-    me.serial = serial
-    me.tuples = tuples
-    if operator.number == 0 and header.mark_every:
-        for number in range(serial, serial + tuples):
-            mark = load(tuple_at(operator, number), MARK) & (COPY - 1)
-            if mark:
-                timed = record_at(header.marks_at, TIMED, mark - 1)
-                timed.entered = now
-                timed.served = served
-                timed.worker = (me.due_at - header.dues_at) // 8
-    schedule(me, SERVED, served)
-
-
-@inlined
-def _run_length(header: Header, operator: Operator, queue: int, head: int, most: int) -> int:
-    """Consecutive tuples at the head of a partition's queue.
-
-    At most a batch.
-    """
-    mask = operator.queue_mask
-    first, tuples = load(queue, head & mask), 1
-    most = min(most, header.chunk)
-    while tuples < most and load(queue, (head + tuples) & mask) == first + tuples:
-        tuples += 1
-    return tuples
+from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally, partition_at
+from adapt.core.ordered.model.batches import begin_in_lane, begin_in_queue, claimable_in
+from adapt.core.ordered.model.chunks import begin_chunk, owned_chunk
+from adapt.core.ordered.model.events import ModelWorker
 
 
 @inlined
@@ -53,17 +19,6 @@ def _partition_run(operator: Operator, head: int, most: int) -> tuple[int, int]:
     while tuples < most and load(master, (head + tuples) & mask) == partition:
         tuples += 1
     return partition, tuples
-
-
-@inlined
-def _next_in_partition(header: Header, me: ModelWorker, operator: Operator, partition: int, most: int) -> None:
-    """Start the batch at the head of a partition's queue."""
-    part, queue = partition_at(operator, partition), partition_queue_at(operator, partition)
-    head = part.head
-    tuples = _run_length(header, operator, queue, head, most)
-    serial = load(queue, head & operator.queue_mask)
-    part.head = head + tuples
-    _begin_batch(header, me, operator, partition, serial, tuples)
 
 
 @inlined
@@ -83,21 +38,9 @@ def _begin_delegating(header: Header, tally: Tally, me: ModelWorker, operator: O
             tally.delegated += tuples
         else:
             me.inside = 1
-            _next_in_partition(header, me, operator, partition, tuples)
+            begin_in_lane(header, me, operator, partition, min(tuples, header.chunk))
             return True
     return False
-
-
-@inlined
-def _claimable_in(header: Header, operator: Operator, partition: int) -> int:
-    """Tuples at the head of a partition that may be claimed."""
-    part = partition_at(operator, partition)
-    head = part.head
-    waiting = part.tail - head
-    if waiting <= 0:
-        return 0
-    serial = load(partition_queue_at(operator, partition), head & operator.queue_mask)
-    return min(waiting, max(claimable_before(header, operator) - serial, 0))
 
 
 @inlined
@@ -111,7 +54,10 @@ def _begin_owned(header: Header, tally: Tally, me: ModelWorker, operator: Operat
         mine = step == 0 and me.inside == 1
         if part.head >= part.tail or (part.owned and not mine):
             continue
-        tuples = _claimable_in(header, operator, partition)
+        tuples = min(claimable_in(header, operator, partition), header.chunk)
+        if not header.chunk:
+            tuples = owned_chunk(header, me, operator, partition)
+            me.round = me.chunk = tuples
         if not tuples:
             continue
         if not mine:
@@ -121,8 +67,8 @@ def _begin_owned(header: Header, tally: Tally, me: ModelWorker, operator: Operat
             me.inside = 1
             tally.cursor = partition
         before = part.head
-        _next_in_partition(header, me, operator, partition, tuples)
-        operator.head += part.head - before
+        begin_in_lane(header, me, operator, partition, min(tuples, operator.ring_mask + 1))
+        operator.head += tuples if not header.chunk else part.head - before
         return True
     return False
 
@@ -131,10 +77,12 @@ def _begin_owned(header: Header, tally: Tally, me: ModelWorker, operator: Operat
 def begin_next(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
     """Start the next batch of the slice; whether there is one."""
     work_queue = operator.work_queue
+    if not header.chunk and work_queue != PARTITIONED:
+        return begin_chunk(header, tally, me, operator)
     if work_queue == HYBRID:
         if me.inside:
             waiting = partition_at(operator, me.partition).waiting
-            _next_in_partition(header, me, operator, me.partition, waiting)
+            begin_in_lane(header, me, operator, me.partition, min(waiting, header.chunk))
             return True
         return _begin_delegating(header, tally, me, operator)
     if me.left <= 0:
@@ -146,7 +94,7 @@ def begin_next(header: Header, tally: Tally, me: ModelWorker, operator: Operator
     if tuples <= 0:
         return False
     operator.head = head + tuples
-    _begin_batch(header, me, operator, 0, head, tuples)
+    begin_in_queue(header, me, operator, head, tuples)
     return True
 
 

@@ -151,8 +151,11 @@ class Own(Function):
 
     def said(self, row: Row) -> str:
         """A tuple as its columns."""
-        named = zip(self.own.parameters, self.arguments(row), strict=True)
-        return ", ".join(f"{name}={value!r}" for (name, _), value in named)
+        named = zip(self.own.parameters, self._places, self.arguments(row), strict=True)
+        return ", ".join(
+            f"{name}={shown_value(self._bound, self._bound.fields[at], kind, value)!r}"
+            for (name, _), (at, kind), value in named
+        )
 
     def failure(self, repeat: Callable[[], object]) -> Exception | None:
         """What the user's code raised.
@@ -183,6 +186,12 @@ class Own(Function):
         lines = [each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == file]
         line = f", line {lines[-1]}" if lines else ""
         return BadInput(f"{self.where}: {self.own.name}{line} failed {on}: {type(error).__name__}: {error}")
+
+
+def shown_value(bound: BoundOperator, name: str, kind: WordType, value: float) -> object:
+    """A value of a field, with texts instead of their numbers."""
+    texts = bound.texts.get(name) if kind is WordType.TEXT else None
+    return texts[value].as_py() if texts is not None and 0 <= value < len(texts) else value
 
 
 def first_words(own: OwnFunction) -> Words:

@@ -77,7 +77,8 @@ class Arrivals:
             sustained: The sustainable rate; needed with `sustained`.
 
         Raises:
-            UsageError: times are missing, all rows have the same time, or the last row arrives too late.
+            UsageError: times are missing or do not ascend, all rows have the same time, or the last row arrives too
+                late.
         """
         rate = self.rate if self.offered is None else self.offered * (capacity or 0.0)
         if self.sustained is not None and sustained is not None:
@@ -86,7 +87,11 @@ class Arrivals:
         def rows_ns() -> Iterator[Words]:
             return self._rows_ns(chain.rows, rate, times_us, seed)
 
-        last_ns = max((int(ns[-1]) for ns in rows_ns()), default=0)
+        last_ns = 0
+        for ns in rows_ns():
+            if ns[0] < last_ns or (np.diff(ns) < 0).any():
+                raise UsageError("times_us must be in ascending order; sort the rows by time")
+            last_ns = int(ns[-1])
         if last_ns > _LONGEST_S * 1e9:
             raise UsageError(f"the last row would arrive after {last_ns / 1e9:.3g} s; use a higher rate or speed-up")
 

@@ -1,7 +1,8 @@
 """Results of a run with one number of workers."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from statistics import median_high
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from adapt.core.ordered.replay.arrivals import Paced
 
 BEHIND = 0.05
 """Workers do not keep up if they need more than this share of a run after the last row has arrived."""
+
+LONGER = 5
+"""A sustainable rate is sustained with this many times the rows, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ class WorkersOutcome:
         is_ordered: Whether the egress equals that of the serial run; None if it was not checked.
         cpu_s: CPU time of the process during the run; None in a model.
         repeats: All runs, of which this is the one with the median throughput or, at a rate of arrivals, the median
-            99th percentile of the latency from end to end; None for a single one.
+            99th percentile of the latency from end to end; None for a single one. Latencies are medians over all.
         paced: When rows arrived; None if all were there at the start.
         spread: Lowest and highest throughput by the intervals of the measured costs of a model; else None.
         extrapolated: Whether they were measured with fewer workers; None without measured costs.
@@ -93,17 +97,37 @@ class WorkersOutcome:
     @property
     def processing(self) -> Latency | None:
         """Latency from the first operator until the last output has left."""
-        return Latency.from_seconds(self.run.marks.processing_s())
+        return self._latency("processing")
 
     @property
     def wait(self) -> Latency | None:
         """Wait in the first work queue, until the first operator starts."""
-        return Latency.from_seconds(self.run.marks.wait_s())
+        return self._latency("wait")
 
     @property
     def end_to_end(self) -> Latency | None:
         """Latency from the first work queue until the last output has left."""
-        return Latency.from_seconds(self.run.marks.end_to_end_s())
+        return self._latency("end_to_end")
+
+    def _latency(self, name: str) -> Latency | None:
+        """A latency of this run, or its medians over repeated runs."""
+        if self.repeats is not None:
+            return self.repeats.latencies[name]
+        return Latency.from_seconds(getattr(self.run.marks, f"{name}_s")())
+
+    @property
+    def later_s(self) -> float:
+        """Latency at the end of a longer run, growing on likewise.
+
+        A run of `LONGER` times the rows. It grows by the difference of its medians over the last and the third fifth of
+        the timed tuples, whose middles are 0.4 of the run apart.
+        """
+        ns = self.run.marks.left - self.run.marks.fed
+        fifth = len(ns) // 5
+        if not fifth:
+            return 0.0
+        middle, last = np.median(ns[2 * fifth : 3 * fifth]), np.median(ns[-fifth:])
+        return float(last + (last - middle) * (LONGER - 0.9) / 0.4) / 1e9
 
     @property
     def drain_s(self) -> float | None:
@@ -143,12 +167,15 @@ class Repeats:
         lowest: Lowest throughput, in rows/s.
         highest: Highest throughput, in rows/s.
         noise: Slowest time of a fixed loop before each run over the fastest.
+        latencies: Of each latency, the median over the runs of its mean and of its percentiles; the higher of the two
+            in the middle.
     """
 
     runs: int
     lowest: float
     highest: float
     noise: float
+    latencies: Mapping[str, Latency | None]
 
 
 def median_of(runs: Sequence[WorkersOutcome], loops_s: Sequence[float]) -> WorkersOutcome:
@@ -167,8 +194,19 @@ def median_of(runs: Sequence[WorkersOutcome], loops_s: Sequence[float]) -> Worke
     return replace(
         ranked[(len(ranked) - 1) // 2],
         is_ordered=all(checked) if checked else None,
-        repeats=Repeats(len(runs), min(speeds), max(speeds), max(loops_s) / min(loops_s)),
+        repeats=Repeats(
+            *(len(runs), min(speeds), max(speeds), max(loops_s) / min(loops_s)),
+            {name: _medians([getattr(one, name) for one in runs]) for name in ("processing", "wait", "end_to_end")},
+        ),
     )
+
+
+def _medians(runs: Sequence[Latency | None]) -> Latency | None:
+    """Medians over runs; None if they have no timed tuples."""
+    known = [one for one in runs if one is not None]
+    if not known:
+        return None
+    return Latency(*(median_high(getattr(one, field.name) for one in known) for field in fields(Latency)))
 
 
 def _goodness(one: WorkersOutcome) -> float:

@@ -1,6 +1,6 @@
 """Ordered replay of a trace through a chain of operators."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import Any, ClassVar, TypeAlias
@@ -9,7 +9,7 @@ import numpy as np
 
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, Words
-from adapt.core.ordered.chain.names import Backend, Parallelism, Reorder, WorkQueue
+from adapt.core.ordered.chain.names import Backend, Parallelism, Reorder, Spacing, WorkQueue
 from adapt.core.ordered.engine.binding import STATIC, degrees_of
 from adapt.core.ordered.engine.contention import Contention, assumed_contention
 from adapt.core.ordered.engine.costs import EngineCosts, EngineProfile
@@ -133,13 +133,18 @@ class Ordered:
         if self.replicas < 0:
             raise UsageError(f"replicas must be at least 0 (got {self.replicas})")
         if self.replicas and self.backend is Backend.SIM:
-            raise UsageError(f"replicas are runs of threads; use backend {Backend.THREADS}")
+            raise UsageError(f"--replicas needs --backend {Backend.THREADS} (got {Backend.SIM})")
         if self.replicas and self.settings.parallelism is not Parallelism.DYNAMIC:
-            raise UsageError(f"replicas draw their schedules; use parallelism {Parallelism.DYNAMIC}")
+            raise UsageError(
+                f"--replicas draws its schedules; use --parallelism {Parallelism.DYNAMIC} (got"
+                f" {self.settings.parallelism})"
+            )
         if self.finds_workers and self.backend is not Backend.SIM:
-            raise UsageError(f"workers auto is searched in the model; use backend {Backend.SIM}, or list numbers")
+            raise UsageError(
+                f"--workers auto is searched in the model; use --backend {Backend.SIM}, or list numbers such as 1,2,4"
+            )
         if self.finds_workers and self.arrivals:
-            raise UsageError("workers auto is searched with all rows there at the start; omit the rate of arrivals")
+            raise UsageError("--workers auto is searched with all rows there at the start; omit the rate of arrivals")
         for workers in self.workers:
             replace(self.settings, workers=workers)
         if self.shedding is not None:
@@ -164,7 +169,7 @@ class Ordered:
     def settings_of(self, workers: int, rows: int) -> RunSettings:
         """Settings of one run."""
         every = self.settings.mark_every or max(rows // TIMED, 1)
-        return replace(self.settings, workers=workers, mark_every=every)
+        return replace(self.settings, workers=workers, mark_every=every, adapts=bool(self.arrivals))
 
     def control(self, chain: BoundChain, workers: int, arrivals_ns: Words | None) -> WorkerControl | None:
         """The control of one run; None if all workers work throughout."""
@@ -323,9 +328,9 @@ def replay_ordered(
     decisive = {**ordered_parameters(ordered, chain.rows), **(parameters or {})}
     if ordered.shedding is not None:
         clocks: dict[str, Any] = {"clock": clock, "cpu_clock": cpu_clock, "told": told}
-        arrivals_ns, shed = _shed(chain, ordered, ordered.shedding, times_us, clocks)
+        rest, arrivals_ns, shed = _shed(chain, ordered, ordered.shedding, times_us, clocks)
         kept = replace(ordered, shedding=None, arrivals=(Arrivals(speedup=_NANOSECONDS),))
-        run = replay_ordered(shed.rest(chain), kept, **clocks, parameters=decisive, taken=taken, times_us=arrivals_ns)
+        run = replay_ordered(rest, kept, **clocks, parameters=decisive, taken=taken, times_us=arrivals_ns)
         return replace(run, ordered=ordered, shed=shed, parameters=decisive)
     if ordered.backend is Backend.SIM:
         costs = costs_of(chain, ordered, tell)
@@ -352,8 +357,8 @@ def replay_ordered(
 
 def _shed(
     chain: BoundChain, ordered: Ordered, shedding: Shedding, times_us: Words | None, clocks: Mapping[str, Any]
-) -> tuple[Words, Shed]:
-    """What is dropped, and when the rows that are kept arrive, in nanoseconds."""
+) -> tuple[BoundChain, Words, Shed]:
+    """The rows that are kept, when they arrive in nanoseconds, and what is dropped."""
     (workers,), (arrives,), capacity = ordered.workers, ordered.arrivals, None
     if arrives.needs_capacity:
         saturated = replace(ordered, arrivals=(), shedding=None, check=0, repeats=1)
@@ -362,9 +367,17 @@ def _shed(
     costs = costs_of(chain, ordered)
     means = mean_costs_us(chain, costs.us)
     shed = shedding.shed(chain, arrivals_ns, (means, costs.selectivities), workers, ordered.seed)
-    is_row = np.ones(len(chain.tuples), bool)
-    is_row[chain.punctuations] = False
-    return arrivals_ns[shed.kept][is_row[shed.kept]], shed
+    kept = shed.rest(chain)
+
+    def rows_ns() -> Iterator[Words]:
+        first = 0
+        for places in shed.kept():
+            at = kept.punctuations
+            inside = at[(at >= first) & (at < first + len(places))] - first
+            first += len(places)
+            yield np.delete(arrivals_ns[places], inside)
+
+    return kept, chain.store(rows_ns()), shed
 
 
 def _model_run(
@@ -427,7 +440,7 @@ def _searched(
         arriving = Arrivals(rate=rate, spacing=spacing).paced(chain, capacity, times_us, ordered.seed + number)
         return run(replace(ordered, workers=(workers,), repeats=1), {workers: arriving})[0]
 
-    return searched(capacity, ordered.target, at)
+    return searched(capacity, ordered.target, at, is_steady=spacing is not Spacing.TRACE)
 
 
 def check_chain(chain: BoundChain, ordered: Ordered) -> None:
@@ -471,7 +484,7 @@ def costs_of(chain: BoundChain, ordered: Ordered, told: Told | None = None) -> C
         batch=0,
     )
     if ordered.engine is None:
-        settings = replace(settings, chunk=settings.chunk or 1)  # as in the model
+        settings = replace(settings, chunk=settings.chunk or (not ordered.arrivals))  # as in the model
     warm_up(chain)
     measured = run_by_workers(chain, settings)
     engine = None if ordered.engine is None else ordered.engine.costs_at()
@@ -605,12 +618,12 @@ def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
     Except the chain and the trace.
     """
     settings = ordered.settings_of(ordered.workers[0], rows)
-    named = {name: value for name, value in asdict(settings).items() if name not in ("workers", "checked")}
+    named = {name: value for name, value in asdict(settings).items() if name not in ("workers", "checked", "adapts")}
     if settings.parallelism is Parallelism.DYNAMIC:
         named = {name: value for name, value in named.items() if name not in ("degrees", "batch")}
     workers = "auto" if ordered.finds_workers else list(ordered.workers)
     told = {"workers": workers, "backend": ordered.backend.value, **named}
-    told["chunk"] = settings.chunk or ("auto" if ordered.backend is Backend.THREADS else 1)
+    told["chunk"] = settings.chunk or ("auto" if ordered.backend is Backend.THREADS or ordered.arrivals else 1)
     told |= {name: told[name] or "auto" for name in ("slice_us", "ct_window_ms", "qst_limit")}
     if ordered.scaling is not None:
         told["scaling"] = {"policy": ordered.scaling.name, **ordered.scaling.described}

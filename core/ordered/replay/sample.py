@@ -12,7 +12,7 @@ from adapt.core.ordered.engine.kernel.tuples import MARK, PUNCTUATION
 from adapt.core.ordered.engine.reference import CompiledStep, marked_chunks
 from adapt.core.ordered.functions.function import Row, Windowed
 from adapt.core.ordered.functions.routed import taken_by
-from adapt.core.ordered.own.function import Own, function_of, inner_of, value_of
+from adapt.core.ordered.own.function import Own, function_of, inner_of, shown_value, value_of
 
 _CLOSE = 1e-12
 """Relative difference of floats that are taken as equal: functions of math may differ in their last bits."""
@@ -99,5 +99,7 @@ def _difference(bound: BoundOperator, given: Row | None, plain: Row | None, comp
 def _shown(bound: BoundOperator, row: Sequence[int] | None) -> str:
     if row is None:
         return "nothing"
-    named = zip(inner_of(bound).gives, row, _types(bound), strict=False)
-    return f"({', '.join(f'{name}={value_of(word, kind)!r}' for name, word, kind in named)})"
+    own = inner_of(bound)
+    named = zip(own.gives, row, _types(bound), strict=False)
+    shown = (f"{name}={shown_value(own, name, kind, value_of(word, kind))!r}" for name, word, kind in named)
+    return f"({', '.join(shown)})"

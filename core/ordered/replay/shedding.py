@@ -1,21 +1,23 @@
 """Load shedding at ingress, where ordered work exceeds capacity."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.chain.names import OperatorKind
+from adapt.core.ordered.engine.scaling import PERIODS, check_period
 from adapt.core.random_bits import substream, uniforms
 from adapt.core.table import Column, Kind, Table
 from adapt.core.values import share
 
-TICKS = 100
-"""Planning intervals until the last arrival, by default."""
+_AT_ONCE = 1 << 20
+"""Tuples of a block."""
 
 _OF_DROPS = 0x0D5ED
 """Makes draws of drops differ from others of the same seed."""
@@ -67,8 +69,7 @@ class Shedding:
     described: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.tick_s is not None and not 0 < self.tick_s < np.inf:
-            raise UsageError(f"--period must be above 0 s (got {self.tick_s:g} s)")
+        check_period(self.tick_s)
 
     def shed(
         self,
@@ -89,18 +90,23 @@ class Shedding:
         if chain.graph is not None:
             raise UsageError("--shed needs operators that follow each other; a graph has several paths to drop from")
         last_s = float(arrivals_ns[-1]) / 1e9 if len(arrivals_ns) else 0.0
-        tick_s = max(last_s / TICKS, 1e-6) if self.tick_s is None else self.tick_s
-        is_row = np.ones(len(chain.tuples), bool)
-        is_row[chain.punctuations] = False
-        ticks = (arrivals_ns / 1e9 / tick_s).astype(np.int64)
-        rates = np.bincount(ticks[is_row], minlength=int(last_s / tick_s) + 1) / tick_s
+        tick_s = max(last_s / PERIODS, 1e-6) if self.tick_s is None else self.tick_s
+        counts = np.zeros(int(last_s / tick_s) + 1, np.int64)
+        for _, ticks, is_row in _by_blocks(chain, arrivals_ns, tick_s):
+            counts += np.bincount(ticks[is_row], minlength=len(counts))
         costs_s, through = np.array(costs[0]) / 1e6, np.array(costs[1], np.float64)
         names = [bound.operator.name for bound in chain.operators]
         capacity = min(workers, 1 / max(_alone(chain.by_workers(workers), costs_s, through), 1e-9))
-        work = OfferedWork(names, costs_s, through, capacity, rates, tick_s)
+        work = OfferedWork(names, costs_s, through, capacity, counts / tick_s, tick_s)
         keeps = self.plan(work)
-        drawn = uniforms(substream(seed, _OF_DROPS), np.arange(len(chain.tuples)))
-        return Shed(self.name, work, keeps, np.flatnonzero(~is_row | (drawn < keeps[ticks])), int(is_row.sum()))
+
+        def kept() -> Iterator[Words]:
+            stream = substream(seed, _OF_DROPS)
+            for first, ticks, is_row in _by_blocks(chain, arrivals_ns, tick_s):
+                drawn = uniforms(stream, np.arange(first, first + len(ticks)))
+                yield first + np.flatnonzero(~is_row | (drawn < keeps[ticks]))
+
+        return Shed(self.name, work, keeps, kept, chain.rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,19 +117,19 @@ class Shed:
         name: The planner.
         work: What it was given.
         keeps: Share of rows to keep in each tick; shape (ticks,).
-        kept: Places of the tuples that are kept, ascending.
+        kept: Gives the places of the tuples that are kept, ascending, in blocks.
         rows: Rows that arrived.
     """
 
     name: str
     work: OfferedWork
     keeps: Floats
-    kept: Words
+    kept: Callable[[], Iterator[Words]]
     rows: int
 
     def rest(self, chain: BoundChain) -> BoundChain:
         """The chain over the rows that are kept."""
-        return chain.taken(self.kept)
+        return chain.taken(self.kept())
 
     def drop_rate(self, rows: int) -> float:
         """Share of rows that were dropped, given the rows kept."""
@@ -160,6 +166,16 @@ class Shed:
         return Table.from_rows("Shedding at ingress", columns, list(rows))
 
 
+def _by_blocks(chain: BoundChain, arrivals_ns: Words, tick_s: float) -> Iterator[tuple[int, Words, NDArray[np.bool_]]]:
+    """The first place of each block, the ticks of its tuples, and which of them are rows."""
+    at = chain.punctuations
+    for first in range(0, max(len(arrivals_ns), 1), _AT_ONCE):
+        ticks = (arrivals_ns[first : first + _AT_ONCE] / 1e9 / tick_s).astype(np.int64)
+        is_row = np.ones(len(ticks), bool)
+        is_row[at[(at >= first) & (at < first + len(ticks))] - first] = False
+        yield first, ticks, is_row
+
+
 def _alone(chain: BoundChain, costs_s: Floats, selectivities: Floats) -> float:
     """Largest share of all work that one worker at a time must do: a stateful operator, or the largest partition."""
     work = costs_s * np.cumprod(np.append(1.0, selectivities[:-1]))
@@ -180,5 +196,7 @@ def _largest(chain: BoundChain, bound: BoundOperator) -> float:
             key = bound.fields[bound.key_at]
             if bound.partition_of is None or key not in chain.fields:
                 return 1 / bound.partitions
-            counts = np.bincount(bound.partition_of[chain.column(key)], minlength=bound.partitions)
+            keys, counts = chain.column(key), np.zeros(bound.partitions, np.int64)
+            for first in range(0, len(keys), _AT_ONCE):
+                counts += np.bincount(bound.partition_of[keys[first : first + _AT_ONCE]], minlength=bound.partitions)
             return float(counts.max() / max(counts.sum(), 1))

@@ -62,7 +62,7 @@ class Probe:
     Attributes:
         rate: Rows per second.
         p99_s: 99th percentile from arrival to output; None without timed rows.
-        is_sustained: Whether the workers kept up, with at most the target latency.
+        is_sustained: Whether the workers kept up, with at most the target latency, also in a longer run.
     """
 
     workers: int
@@ -86,23 +86,25 @@ class Search:
     probes: tuple[Probe, ...]
 
 
-def searched(capacity: float, target: LatencyTarget, run: Run) -> Search:
+def searched(capacity: float, target: LatencyTarget, run: Run, *, is_steady: bool = True) -> Search:
     """Search the sustainable rate of a number of workers.
 
     Workers sustain a rate if they keep up, or have drained within the target after the last arrival, and the 99th
     percentile of the latency from arrival to output is at most the target, in most of `VOTES` runs with different
-    seeds. At most `VOTES` runs each at `LOW`, at the upper end, and at 7 rates between these, more where the capacity
-    was measured too low.
+    seeds. At a steady rate it must also stay below the target in a longer run, growing on as it did (`later_s`): above
+    the capacity, a queue grows slowly at first. At most `VOTES` runs each at `LOW`, at the upper end, and at 7 rates
+    between these, more where the capacity was measured too low.
 
     Args:
         capacity: Saturated throughput of these workers, in rows/s.
+        is_steady: Whether rows arrive at the same rate throughout; else a burst at the end would pass for growth.
 
     Raises:
         UsageError: not even `LOW` of the capacity is sustained, or every rate is.
     """
     low = [run(LOW * capacity, number) for number in range(VOTES)]
     target_s = target.seconds or target.times * median(_p99_s(one) for one in low)
-    probes = [_probe(one, LOW * capacity, capacity, target_s) for one in low]
+    probes = [_probe(one, LOW * capacity, capacity, target_s, is_steady) for one in low]
     if not _most(probes):
         raise UsageError(
             f"no rate is sustained with a p99 latency of at most {duration(target_s)}: at {share(LOW)} of the capacity "
@@ -112,7 +114,7 @@ def searched(capacity: float, target: LatencyTarget, run: Run) -> Search:
     def is_sustained(rate: float) -> bool:
         votes: list[Probe] = []
         while not votes or (not _decided(votes) and len(votes) < VOTES):
-            votes.append(_probe(run(rate, len(votes)), rate, capacity, target_s))
+            votes.append(_probe(run(rate, len(votes)), rate, capacity, target_s, is_steady))
         probes.extend(votes)
         return _most(votes)
 
@@ -139,10 +141,11 @@ def _p99_s(one: WorkersOutcome) -> float:
     return inf if one.end_to_end is None else one.end_to_end.p99
 
 
-def _probe(one: WorkersOutcome, rate: float, capacity: float, target_s: float) -> Probe:
+def _probe(one: WorkersOutcome, rate: float, capacity: float, target_s: float, is_steady: bool) -> Probe:
     latency = one.end_to_end
     drains = one.keeps_up or (one.drain_s or 0.0) <= target_s
-    is_sustained = drains and latency is not None and latency.p99 <= target_s
+    lasts = not is_steady or one.later_s <= target_s
+    is_sustained = drains and lasts and latency is not None and latency.p99 <= target_s
     return Probe(one.workers, rate, capacity, None if latency is None else latency.p99, one.keeps_up, is_sustained)
 
 
@@ -164,7 +167,7 @@ def search_table(probes: Sequence[Probe]) -> Table:
         Column("load", Kind.SHARE, about="rate over the throughput with all rows there at the start"),
         Column("end_to_end_p99", Kind.SECONDS, about="99th percentile from the arrival until the last output has left"),
         Column("keeps_up", about="whether outputs leave at the rate of the arrivals"),
-        Column("sustained", about="whether it keeps up with at most the target latency"),
+        Column("sustained", about="whether it keeps up with at most the target latency, also in a longer run"),
     )
     rows = [
         [one.workers, one.rate, one.rate / one.capacity, one.p99_s, one.keeps_up, one.is_sustained] for one in probes

@@ -18,8 +18,8 @@ from adapt.core.mechanisms.comparison import (
     pareto,
     with_best,
 )
+from adapt.core.mechanisms.outcome import OUTCOME_COLUMNS
 from adapt.core.mechanisms.recommendation import Frame, advice_of
-from adapt.core.mechanisms.scenario import OUTCOME_COLUMNS
 from adapt.core.mechanisms.scenarios import BASELINE, SCENARIOS, Scenario, Static
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.stage.input.own_rate import OwnRate

@@ -8,14 +8,8 @@ import pytest
 
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.mechanisms.cost_model import Wanted
-from adapt.core.mechanisms.scenario import (
-    OUTCOME_COLUMNS,
-    Stream,
-    outcome_of_scenario,
-    outcome_row,
-    simulated,
-    staged,
-)
+from adapt.core.mechanisms.outcome import OUTCOME_COLUMNS, outcome_of_scenario, outcome_row
+from adapt.core.mechanisms.scenario import Stream, simulated, staged
 from adapt.core.mechanisms.scenarios import BASELINE, SCENARIOS, Scenario
 from adapt.core.stage.conditions.settings import Costs
 from adapt.core.stage.input.keyed_rows import Reading

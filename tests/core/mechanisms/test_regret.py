@@ -79,6 +79,14 @@ def test_the_sentence_names_cost_gap_and_least_regrets():
     assert said.endswith("split-pkg and shed cost less than it, by splitting keys or dropping rows.")
 
 
+def test_the_sentence_says_that_rescales_of_shared_memory_are_free():
+    found = with_optimum(runs())
+    found["ordered-ds2"] = [{**row, "scenario": "ordered-ds2", "queueing": "ordered"} for row in runs()["lag"]]
+    assert "share memory" not in regret_sentence(found, Prices())
+    found["ordered-ds2"][0]["restarts"] = 2
+    assert regret_sentence(found, Prices()).endswith(" Rescales of workers that share memory are free.")
+
+
 def test_the_optimum_is_never_recommended():
     behind = {"p99": 50.0, "drain": 60.0}
     records = outcomes(

@@ -59,6 +59,19 @@ name = "in-order"
 ordered = "partitioned"
 
 [[scenario]]
+name = "in-order-scaled"
+ordered = "hybrid"
+elastic = "lag"
+workers = 1
+pool = 5
+lag = 20
+
+[[scenario]]
+name = "in-order-dropped"
+ordered = "hybrid"
+drop = "lp"
+
+[[scenario]]
 name = "own"
 flux = "mine:Calm"
 policy_options = { threshold = 0.1, quick = true }
@@ -133,7 +146,7 @@ def test_a_file_says_all_that_a_scenario_has():
         asked.append(words)
         return OwnCode(words[0], words[1], "", "", print) if ":" in words[1] else None
 
-    flux, scaled, parts, planned, in_order, own = read_scenarios(ALL, find)
+    flux, scaled, parts, planned, *in_order, own = read_scenarios(ALL, find)
     assert asked[-1] == ("policy", "mine:Calm", {"threshold": "0.1", "quick": "true"}, "flux")
     assert own.flux.name == "mine:Calm"
     assert flux == Scenario("flux", Static.HYBRID, flux=FluxPolicy.LOAD_SEVERAL, memory=1.3, sheds=True)
@@ -158,7 +171,18 @@ def test_a_file_says_all_that_a_scenario_has():
     )
     assert parts == Scenario("parts", split=Splitting.W_CHOICES)
     assert planned == Scenario("planned", drops=DropPlanner.D_FIT)
-    assert in_order == Scenario("in-order", ordered=OrderedWorkQueue.PARTITIONED)
+    assert in_order == [
+        Scenario("in-order", ordered=OrderedWorkQueue.PARTITIONED),
+        Scenario(
+            "in-order-scaled",
+            elastic=ScalingPolicy.LAG,
+            workers=1,
+            pool=5,
+            lag_rows=20.0,
+            ordered=OrderedWorkQueue.HYBRID,
+        ),
+        Scenario("in-order-dropped", drops=DropPlanner.LP, ordered=OrderedWorkQueue.HYBRID),
+    ]
     assert all(f"\n{field} = " in ALL for field in FIELDS)
 
 
@@ -197,6 +221,14 @@ def test_a_file_says_all_that_a_scenario_has():
         (
             "[[scenario]]\nname = 'a'\nsplit = 'pkg'\nflux = 'load'",
             "line 1: scenario 'a': split and flux exclude",
+        ),
+        (
+            "[[scenario]]\nname = 'a'\n\n[[scenario]]\nname = 'b'\nordered = 'hybrid'\nelastic = 'ds2'\ndrop = 'lp'",
+            "line 4: scenario 'b': drop and elastic exclude each other; remove one",
+        ),
+        (
+            "[[scenario]]\nname = 'a'\nordered = 'hybrid'\nelastic = 'ds2'\nmigrate = 'one'",
+            "line 1: scenario 'a': ordered and migrate exclude each other; remove one",
         ),
         ("[[scenario]]\nname = 'a'\nplan = 'hybird'", "there is no plan 'hybird'; did you mean 'hybrid'"),
         ("[[scenario]]\nshed = true", "line 1: one \\[\\[scenario\\]\\] has no name"),

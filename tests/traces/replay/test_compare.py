@@ -12,7 +12,8 @@ from adapt.core.elastic.policies.names import ScalingPolicy
 from adapt.core.elastic.policies.placements import Counting
 from adapt.core.elastic.replay.replay import Elastic, replay_elastic
 from adapt.core.mechanisms.cost_model import Wanted
-from adapt.core.mechanisms.scenario import OUTCOME_COLUMNS, outcome_of_scenario, simulated, staged
+from adapt.core.mechanisms.outcome import OUTCOME_COLUMNS, outcome_of_scenario
+from adapt.core.mechanisms.scenario import simulated, staged
 from adapt.core.mechanisms.scenarios import SCENARIOS, chosen
 from adapt.core.mechanisms.sweep.changes import by_load, changes, is_wider
 from adapt.core.mechanisms.sweep.grid import Sweep

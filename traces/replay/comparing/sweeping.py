@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from adapt.core.mechanisms.cost_model import Terms, Wanted
+from adapt.core.mechanisms.outcome import OUTCOME_COLUMNS, outcome_of_scenario, outcome_row
 from adapt.core.mechanisms.recommendation import Frame, advice_of
-from adapt.core.mechanisms.scenario import OUTCOME_COLUMNS, outcome_of_scenario, outcome_row, simulated, staged
+from adapt.core.mechanisms.scenario import simulated, staged
 from adapt.core.mechanisms.scenarios import BASELINE, Scenario
 from adapt.core.mechanisms.sweep.changes import by_load, changes, is_wider, phrase_of
 from adapt.core.mechanisms.sweep.finding import Finding

@@ -74,8 +74,11 @@ def _work_off(header: Header, tally: Tally, scratch: int, operator: Operator, la
 
 
 @inlined
-def _count_lanes(operator: Operator, found: int, counts: int, head: int, tuples: int) -> int:
-    """Count tuples by lane, and list the lanes by their first tuples; returns how many there are."""
+def count_lanes(operator: Operator, found: int, counts: int, head: int, tuples: int) -> int:
+    """Count tuples by lane, and list the lanes.
+
+    In the order of their first tuples. Returns how many there are.
+    """
     short_loops()
     master, mask, lanes = fixed(operator, "master_at"), fixed(operator, "queue_mask"), fixed(operator, "lanes")
     number = 0
@@ -105,7 +108,7 @@ def take_delegating(header: Header, tally: Tally, scratch: int, operator: Operat
         if tuples <= 0:
             break
         # Read before the claim: after it the places may be reused.
-        lanes = _count_lanes(operator, found, counts, head, tuples)
+        lanes = count_lanes(operator, found, counts, head, tuples)
         claimed = replace(operator, "head", head, head + tuples)
         if claimed:
             count_ahead(tally, operator, head + tuples)

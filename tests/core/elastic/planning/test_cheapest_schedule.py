@@ -55,9 +55,9 @@ def test_a_rescale_costs_its_price_and_one_not_made_nothing():
 def test_workers_come_before_a_peak_and_go_where_a_rescale_is_worth_it():
     work = np.array([1.0, 1.0, 6.0, 6.0, 1.0, 1.0, 6.0, 1.0, 1.0, 1.0])
     load, prices = KnownLoad(2.0, work), Prices(0.5)
-    free = MoveCosts(COUNTS, *(np.zeros((3, 3)) for _ in range(3)))
+    free = MoveCosts(COUNTS, *(np.zeros((3, 3)) for _ in range(2)))
     assert cheapest_schedule(load, free, prices, 1).workers.tolist() == [1, 1, 3, 3, 1, 1, 3, 1, 1, 1]
-    dear = MoveCosts(COUNTS, np.zeros((3, 3)), 5.0 * (1 - np.eye(3)), np.zeros((3, 3)))
+    dear = MoveCosts(COUNTS, np.zeros((3, 3)), 5.0 * (1 - np.eye(3)))
     assert cheapest_schedule(load, dear, prices, 1).workers.tolist() == [1, 1, 3, 3, 3, 3, 3, 1, 1, 1]
 
 

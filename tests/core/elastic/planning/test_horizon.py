@@ -91,7 +91,7 @@ def test_what_is_uncertain_keeps_workers_more():
 def test_a_rescale_is_made_only_if_it_pays():
     idle = Outlook(1.0, np.full((1, 4), 0.5))
     for price, wanted in ((1.0, 1), (10.0, 3)):
-        moves = MoveCosts(COUNTS, np.zeros((3, 3)), price * (1 - np.eye(3)), np.zeros((3, 3)))
+        moves = MoveCosts(COUNTS, np.zeros((3, 3)), price * (1 - np.eye(3)))
         assert chosen(idle, moves, Prices(1.0), 3) == wanted
 
 

@@ -1,5 +1,6 @@
 """Calibration of the ordered engine, on runs whose costs are given."""
 
+import itertools
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from adapt.core.ordered.calibrate.calibration import calibrate_engine, predicted
 from adapt.core.ordered.calibrate.configuration import NO_TIME_US, SENT_CHUNKS, Configuration, fitted, held_out
 from adapt.core.ordered.calibrate.fit import Measured, fit, profile_of
 from adapt.core.ordered.calibrate.line import line_ns
+from adapt.core.ordered.calibrate.machine import Machine
 from adapt.core.ordered.calibrate.sizes import calibrate_sizes, sized
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind
 from adapt.core.ordered.engine.cache_costs import ASSUMED_CACHES, CacheCosts, StateCost
@@ -121,6 +123,27 @@ def test_a_cache_line_moves_in_some_time_or_none_is_measured() -> None:
     assert measured is None or measured > 0
 
 
+def test_a_slower_cache_line_makes_only_contention_dearer_in_proportion() -> None:
+    costs = EngineCosts(TRUE)
+    measured = EngineCosts({**TRUE, Term(Cost.LINE): 50.0})
+    slow = measured.at_line(150.0)
+    for term, ns in TRUE.items():
+        assert slow.ns[term] == pytest.approx(3 * ns if term.cost in CONTENDED else ns)
+    assert slow.of(Cost.LINE) == 150.0
+    assert measured.at_line(None) == measured
+    assert costs.at_line(150.0) == costs
+
+
+def test_a_run_is_repeated_if_the_host_moved_its_cores_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = iter([40.0, 200.0, 200.0, 50.0, 50.0, 52.0, *[None] * 10])
+    monkeypatch.setattr("adapt.core.ordered.calibrate.machine.line_ns", lambda: next(lines))
+    ticks = itertools.count()
+    # A clock that gives each run two cores: its CPU time is far more than the run takes.
+    run = Machine(64, lambda: 1e3 * next(ticks)).run(Configuration((OperatorKind.STATELESS,), 2))
+    assert run.line_ns == pytest.approx(51.0)
+    assert run.share == 1.0
+
+
 def test_costs_of_contention_need_two_workers() -> None:
     found = fit(runs(Synthetic(), 1))
     of_many = {Cost.HANDOVER, *CONTENDED}
@@ -161,7 +184,9 @@ def test_the_model_adds_what_the_counts_of_a_run_add() -> None:
 
 def test_a_profile_survives_its_file() -> None:
     profile = profile_of([runs(Synthetic(0.01, seed), 2) for seed in (0, 1)], 2, 'of "one" machine')
-    profile = replace(profile, stalls=(Stalls(1, 0.0, (), ()), Stalls(2, 12.5, (5.0, 300.0), (0.0, 40.0))))
+    profile = replace(
+        profile, stalls=(Stalls(1, 0.0, (), ()), Stalls(2, 12.5, (5.0, 300.0), (0.0, 40.0), 15, (900.0, 4800.0)))
+    )
     again = read_engine_profile(write_engine_profile(profile))
     assert (again.measured, again.workers, again.stalls) == (profile.measured, profile.workers, profile.stalls)
     assert [again.costs_at(workers=k).stalls for k in (0, 1, 3)] == [None, *profile.stalls]

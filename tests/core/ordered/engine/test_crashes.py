@@ -61,22 +61,22 @@ def test_a_checkpoint_is_of_one_place_in_the_stream(name: str) -> None:
     assert sum(len(each.tuples) for each in segments) == len(chain.tuples)
     at, hashes = START, set[str]()
     for segment in segments[:4]:
-        at, _ = run_segment(segment, RunSettings(2), at, pace=1)
+        at = run_segment(segment, RunSettings(2), at, lambda _: None, pace=1)
         hashes.add(at.digest)
     assert len(hashes) == len(segments[:4])
     assert run_with_crashes(chain, random_settings, 0, np.random.default_rng(1), pace=1).state_hash == (
-        run_segment(chain, RunSettings(1), START, pace=1)[0].digest
+        run_segment(chain, RunSettings(1), START, lambda _: None, pace=1).digest
     )
 
 
 def test_a_lost_state_would_be_noticed() -> None:
     chain = bound([counting("count")], 500)
     first, second = chain, chain
-    whole = run_segment(first, RunSettings(2), START, pace=1)[0]
-    assert run_segment(second, RunSettings(2), whole, pace=1)[0].digest != whole.digest
+    whole = run_segment(first, RunSettings(2), START, lambda _: None, pace=1)
+    assert run_segment(second, RunSettings(2), whole, lambda _: None, pace=1).digest != whole.digest
 
 
 def test_a_checkpoint_of_another_chain_is_refused() -> None:
-    of_other = run_segment(bound([counting("count", 16)], 500), RunSettings(1), START, pace=1)[0]
+    of_other = run_segment(bound([counting("count", 16)], 500), RunSettings(1), START, lambda _: None, pace=1)
     with pytest.raises(ValueError, match="of another chain"):
-        run_segment(bound([counting("count")], 500, keys=7), RunSettings(1), of_other, pace=1)
+        run_segment(bound([counting("count")], 500, keys=7), RunSettings(1), of_other, lambda _: None, pace=1)

@@ -279,9 +279,7 @@ def test_the_same_draws_give_the_same_run() -> None:
         (RunSettings(work_queue=WorkQueue.SHARED), {}, "shared runs on threads only"),
         (RunSettings(), {"costs_us": (1.0, 2.0)}, "costs_us must give each of 1 operators a cost"),
         (RunSettings(), {"costs_us": (-1.0,)}, "costs_us must give each of 1 operators a cost"),
-        (RunSettings(), {"arrivals_ns": np.arange(9)}, "arrivals_ns must give each of 10 tuples a time from 0 on"),
-        (RunSettings(), {"arrivals_ns": np.arange(10)[::-1]}, "in ascending order"),
-        (RunSettings(), {"arrivals_ns": np.arange(-1, 9)}, "a time from 0 on"),
+        (RunSettings(), {"arrivals_ns": np.arange(9)}, "arrivals_ns must give each of 10 tuples a time (got 9 times)"),
     ],
 )
 def test_what_the_model_cannot_run_is_refused(settings: RunSettings, more: dict[str, object], told: str) -> None:

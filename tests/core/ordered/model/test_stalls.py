@@ -85,11 +85,31 @@ def test_a_worker_that_sleeps_long_wakes_late() -> None:
 
 
 def test_rate_and_lengths_are_those_of_the_gaps() -> None:
-    gaps = np.array([10_000, 30_000, 60_000], np.int64)
-    found = stalls_of(2, [gaps, gaps[:1]], 1.0, np.array([0, 150_000, 350_000], np.int64))
+    gaps = np.array([10_000, 30_000, 60_000, 10_000], np.int64)
+    found = stalls_of(2, [gaps], 1.0, np.array([0, 150_000, 350_000], np.int64))
     assert found.per_s == pytest.approx(4 / (2 - 110e-6))
     assert found.us == (10.0, 10.0, 30.0, 60.0)
     assert found.late_us == (0.0, 50.0, 250.0)
+    assert (found.spans, found.rare_us) == (1, ())
+
+
+@pytest.mark.parametrize(
+    ("longest", "typical", "rare"),
+    [
+        ([20, 20, 20, 4000, 30], [20, 20, 20], [30, 4000]),  # most spans have none above 20 us
+        ([20, 4000, 4000], [20, 4000, 4000], []),
+        ([20, 40], [20, 40], []),  # one of two is half of the spans
+        ([0, 0, 50], [], [50]),
+    ],
+)
+def test_stalls_that_less_than_half_of_the_spans_have_are_kept_apart(
+    longest: list[int], typical: list[float], rare: list[float]
+) -> None:
+    spans = [np.array([1000 * us] if us else [], np.int64) for us in longest]
+    found = stalls_of(1, spans, 0.5, np.zeros(1, np.int64))
+    assert ([*found.us], [*found.rare_us], found.spans) == (typical, rare, len(longest))
+    running_s = 0.5 * len(longest) - sum(longest) / 1e6
+    assert found.per_s == pytest.approx(len(typical) / running_s)
 
 
 def test_a_machine_is_measured_in_the_time_that_was_asked_for() -> None:

@@ -248,6 +248,18 @@ def test_an_exception_in_a_worker_is_told_with_its_line_and_row(of: type, line: 
         assert on in str(told.value) or "at a punctuation" in str(told.value)
 
 
+def inverse_at(host: str, ts: int) -> Inverse:
+    return Inverse(1 // (ts - 20))
+
+
+def test_an_exception_shows_the_texts_of_its_row() -> None:
+    hosts = pa.array([f"host {number % 7}" for number in range(100)])
+    chain = bind(Chain((operator("own", inverse_at),)), {"host": hosts, "ts": pa.array(np.arange(100))})
+    for run in (lambda: run_by_workers(chain, RunSettings(2), pace=1), lambda: run_serially(chain)):
+        with pytest.raises(BadInput, match="failed on the row host='host 6', ts=20: ZeroDivisionError"):
+            run()
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     words=st.lists(st.tuples(st.integers(-(2**62), 2**62), st.floats(allow_nan=False), st.booleans()), min_size=1),

@@ -77,6 +77,8 @@ def test_arrivals_that_the_trace_cannot_give_are_refused() -> None:
     chain = bound([stateless("a")], 4)
     with pytest.raises(UsageError, match="all rows have the same time"):
         Arrivals(speedup=2).paced(chain, None, np.array([5, 5, 5, 5]), 0)
+    with pytest.raises(UsageError, match="times_us must be in ascending order"):
+        Arrivals(speedup=2).paced(chain, None, np.array([5, 7, 6, 8]), 0)
     with pytest.raises(UsageError, match="the last row would arrive after 3e"):
         paced(Arrivals(rate=1e-9, spacing=Spacing.EVEN))
 
@@ -87,7 +89,7 @@ def replayed(chain: BoundChain, ordered: Ordered) -> OrderedRun:
 
 def at_load(load: float, workers: tuple[int, ...] = (1, 4), spacing: Spacing = Spacing.POISSON) -> OrderedRun:
     chain, arrivals = bound([stateless("a", cost=5.0)], 100_000), Arrivals(offered=load, spacing=spacing)
-    settings = RunSettings(mark_every=1)
+    settings = RunSettings(mark_every=1, chunk=1)
     return replayed(chain, Ordered(workers, Backend.SIM, settings, arrivals=(arrivals,), check=0))
 
 

@@ -48,8 +48,8 @@ def test_a_number_of_workers_is_judged_by_all_larger_ones() -> None:
 
 
 def test_a_gain_within_the_spread_of_the_runs_does_not_count() -> None:
-    alone = Repeats(5, 90.0, 130.0, 1.0)
-    within, beyond = Repeats(5, 80.0, 140.0, 1.0), Repeats(5, 131.0, 150.0, 1.0)
+    alone = Repeats(5, 90.0, 130.0, 1.0, {})
+    within, beyond = Repeats(5, 80.0, 140.0, 1.0, {}), Repeats(5, 131.0, 150.0, 1.0, {})
     slow = outcome(1, 100, alone)
     noisy = break_even(speeds_of([slow, outcome(2, 125, within)]))
     clear = break_even(speeds_of([slow, outcome(2, 140, beyond)]))

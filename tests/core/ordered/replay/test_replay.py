@@ -196,7 +196,19 @@ def test_the_median_of_runs_is_the_lower_of_the_two_in_the_middle():
     found = median_of(four, [1.0, 3.0, 2.0, 1.5])
     assert found.rows == 2
     assert not found.is_ordered
-    assert found.repeats == Repeats(4, four[2].throughput, four[0].throughput, 3.0)
+    latencies = {"processing": run.processing, "wait": run.wait, "end_to_end": run.end_to_end}  # all runs have the same
+    assert found.repeats == Repeats(4, four[2].throughput, four[0].throughput, 3.0, latencies)
+
+
+def test_each_percentile_of_a_latency_is_the_median_over_the_runs():
+    run = replayed(some_chain(), Ordered((1,))).outcomes[0]
+    ends = ([10] * 100, [20] * 100, [1] * 50 + [90] * 50)  # medians of p50: 10; of p95 and p99: 20; of the mean: 20
+    none = np.zeros(100, np.int64)
+    runs = [replace(run, repeats=None, run=replace(run.run, marks=Marks(none, none, np.array(each)))) for each in ends]
+    found = median_of(runs, [1.0] * 3).end_to_end
+    assert found is not None
+    ns = [1e9 * each for each in (found.mean, found.p50, found.p95, found.p99)]
+    assert ns == pytest.approx([20, 10, 20, 20])
 
 
 def test_no_run_is_refused():

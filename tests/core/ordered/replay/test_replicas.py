@@ -37,7 +37,7 @@ def test_replicas_agree_and_one_that_did_not_would_be_named() -> None:
 def test_a_chain_that_cannot_be_restored_is_refused() -> None:
     with pytest.raises(UsageError, match=r"taken at punctuations; add \[punctuations\] to the chain"):
         replayed(bound([counting("count")], 50), Ordered((1,), replicas=2))
-    with pytest.raises(UsageError, match="replicas are runs of threads; use backend threads"):
+    with pytest.raises(UsageError, match=r"--replicas needs --backend threads \(got sim\)"):
         Ordered((1,), Backend.SIM, replicas=2)
     with pytest.raises(UsageError, match=r"at least 0 \(got -1\)"):
         Ordered((1,), replicas=-1)

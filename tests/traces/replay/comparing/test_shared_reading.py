@@ -9,7 +9,8 @@ import pytest
 from adapt.core.errors import BadInput
 from adapt.core.keys.names import HashName
 from adapt.core.mechanisms.cost_model import Wanted
-from adapt.core.mechanisms.scenario import ScenarioRun, outcome_of_scenario, simulated, staged
+from adapt.core.mechanisms.outcome import ScenarioRun, outcome_of_scenario
+from adapt.core.mechanisms.scenario import simulated, staged
 from adapt.core.mechanisms.scenarios import chosen
 from adapt.core.stage.conditions.settings import Costs
 from adapt.core.stage.input.keyed_rows import KEY, Reading

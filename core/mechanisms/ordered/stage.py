@@ -3,27 +3,26 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.mechanisms.ordered.intervals import intervals_of
+from adapt.core.mechanisms.ordered.rescales import sizes_until, steps_of
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.chain.chain import Operator
 from adapt.core.ordered.chain.layouts import cost_field, key_field
 from adapt.core.ordered.chain.names import OperatorKind, OrderedWorkQueue, WorkQueue
 from adapt.core.ordered.engine.contention import Contention, assumed_contention
 from adapt.core.ordered.engine.outcome import Marks
+from adapt.core.ordered.engine.scaling import AutoScaling, WorkerControl
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.model.model import run_model
 from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.engine.census import Census
 from adapt.core.stage.engine.initial_arrays import service_times
-from adapt.core.stage.engine.series import Interval, Latencies
 from adapt.core.stage.records.tuples import ENTRY
 from adapt.core.stage.simulate import Simulated
 
 KEY, COST = "partition", "ns"
 """Columns of the rows in the ordered runtime."""
-
-ORDERED = "ordered"
-"""What stands for the queues of an engine, where workers share memory."""
 
 ASSUMED = assumed_contention()
 """What workers cost each other, unless said otherwise: as in `adapt replay ordered`."""
@@ -35,6 +34,7 @@ def run_ordered(
     settings: StageSettings,
     interval_s: float,
     duration_s: float | None,
+    scaling: AutoScaling | None = None,
 ) -> Simulated:
     """Run a stage in the model of the ordered runtime.
 
@@ -47,16 +47,19 @@ def run_ordered(
         settings: The stage, whose owners of partitions are ignored.
         interval_s: Length of a measurement interval.
         duration_s: When to stop; None, when all rows are processed.
+        scaling: How many of the workers are active, at run time; the others are parked. None, all are.
 
     Raises:
         UsageError: there are more workers than the model supports.
 
     Source: ordered streams, sections 3 to 5.
     """
-    marks = ordered_marks(work_queue, rows, settings)
+    chain, due_ns = chain_of(rows, settings)
+    control = None if scaling is None else scaling.control(chain, due_ns)
+    marks = ordered_marks(work_queue, chain, settings, due_ns if control is None else control)
     end_s = marks.left[-1] / 1e9 if duration_s is None else min(duration_s, marks.left[-1] / 1e9)
     ends_s = np.append(np.arange(1, max(int(np.ceil(end_s / interval_s)), 1)) * interval_s, end_s)
-    intervals = _intervals(marks, settings.workers, ends_s)
+    intervals = intervals_of(marks, settings.workers, ends_s)
     entered, left = (int((times <= end_s * 1e9).sum()) for times in (marks.entered, marks.left))
     return Simulated(
         intervals=intervals,
@@ -65,21 +68,35 @@ def run_ordered(
         census=Census(entered, left, entered - left, 0, 0, 0),
         finished_s=float(marks.left[left - 1]) / 1e9 if left else 0.0,
         journal=np.zeros(0, ENTRY),
-        workers=[(0.0, settings.workers)],
+        steps=[] if control is None else steps_of(control, end_s),
+        workers=[(0.0, settings.workers)] if control is None else sizes_until(control, end_s),
     )
 
 
 def ordered_marks(
-    work_queue: OrderedWorkQueue, rows: Rows, settings: StageSettings, contention: Contention = ASSUMED
+    work_queue: OrderedWorkQueue,
+    chain: BoundChain,
+    settings: StageSettings,
+    arrivals: Words | WorkerControl,
+    contention: Contention = ASSUMED,
 ) -> Marks:
     """Times and worker of each row.
 
-    Arguments as in `run_ordered`.
+    Args:
+        chain: The stage as `chain_of` gives it.
+        arrivals: When rows arrive, in nanoseconds; or a control that knows it, and decides on the active workers.
+    """
+    run = RunSettings(settings.workers, work_queue=WorkQueue(work_queue.value), mark_every=1)
+    return run_model(chain, run, contention, np.random.default_rng(settings.seed), arrivals_ns=arrivals).run.marks
+
+
+def chain_of(rows: Rows, settings: StageSettings) -> tuple[BoundChain, Words]:
+    """The stage as a chain, and when its rows arrive.
+
+    Its one operator gets the partition and the CPU time of each row. All times are in nanoseconds.
     """
     groups, due_ns, cost_ns = _columns(rows, settings)
-    chain = _chain(groups, cost_ns, settings.partitions)
-    run = RunSettings(settings.workers, work_queue=WorkQueue(work_queue.value), mark_every=1)
-    return run_model(chain, run, contention, np.random.default_rng(settings.seed), arrivals_ns=due_ns).run.marks
+    return _chain(groups, cost_ns, settings.partitions), due_ns
 
 
 def _columns(rows: Rows, settings: StageSettings) -> tuple[Words, Words, Words]:
@@ -106,66 +123,3 @@ def _chain(groups: Words, cost_ns: Words, partitions: int) -> BoundChain:
     fields = key_field(KEY), cost_field(COST)
     bound = BoundOperator(operator, 0, fields, fields, np.arange(partitions), partitions)
     return BoundChain((bound,), np.stack([groups, cost_ns], axis=1))
-
-
-def _intervals(marks: Marks, workers: int, ends_s: NDArray[np.float64]) -> list[Interval]:
-    """What happened until each end; rows count as processed when their output leaves."""
-    starts_s = np.append(0.0, ends_s[:-1])
-    edges_ns = np.append(0.0, ends_s * 1e9)
-    lasted_ns = np.diff(edges_ns)
-    taken = np.sort(marks.entered)  # busy partitions delay rows, so workers do not take them quite in order
-    waits = marks.entered - marks.fed
-    arrived, entered, left = (np.searchsorted(times, edges_ns, "right") for times in (marks.fed, taken, marks.left))
-    lags = np.zeros(len(ends_s))
-    at = np.searchsorted(edges_ns[1:], marks.entered, "left")
-    within = at < len(ends_s)
-    np.maximum.at(lags, at[within], waits[within] / 1e9)
-    busy_ns = [_covered(edges_ns, *_work_of(marks, worker)) for worker in range(workers)]
-    idle = 1 - np.diff(busy_ns, axis=1).T / lasted_ns[:, None]
-    reached = np.maximum.accumulate(marks.entered)
-    first = np.maximum(marks.fed, np.append(0, reached[:-1]))
-    waited = first < marks.entered
-    behind = np.diff(_covered(edges_ns, first[waited], marks.entered[waited])) / lasted_ns
-    total_s, operator_s = (marks.left - marks.fed) / 1e9, (marks.left - marks.entered) / 1e9
-    nothing = np.zeros(workers, np.int64)
-    return [
-        Interval(
-            start_s=float(starts_s[number]),
-            end_s=float(ends_s[number]),
-            generated=int(entered[number + 1] - entered[number]),
-            processed=int(left[number + 1] - left[number]),
-            operator=Latencies.from_seconds(operator_s[left[number] : left[number + 1]]),
-            total=Latencies.from_seconds(total_s[left[number] : left[number + 1]]),
-            by_worker=np.bincount(marks.worker[left[number] : left[number + 1]], minlength=workers),
-            idle=np.clip(idle[number], 0.0, 1.0),
-            pools=nothing.astype(np.int32),
-            connections=nothing,
-            partitions=nothing,
-            on_disk=0,
-            spilled=0,
-            lost=0,
-            shed=0,
-            living=workers,
-            source_queue=int(arrived[number + 1] - entered[number + 1]),
-            lag_s=float(lags[number]),
-            behind=float(behind[number]),
-            state_in_memory=nothing,
-            state_on_disk=nothing,
-        )
-        for number in range(len(ends_s))
-    ]
-
-
-def _work_of(marks: Marks, worker: int) -> tuple[Words, Words]:
-    """Start and end of each row that a worker processes, in its order."""
-    mine = np.flatnonzero(marks.worker == worker)
-    mine = mine[np.argsort(marks.entered[mine], kind="stable")]
-    return marks.entered[mine], marks.served[mine]
-
-
-def _covered(edges: NDArray[np.float64], starts: Words, ends: Words) -> NDArray[np.float64]:
-    """Time up to each edge that spans cover, which are ascending and do not overlap."""
-    sums = np.append(0, np.cumsum(ends - starts))
-    before = np.searchsorted(starts, edges, "left")
-    beyond = np.append(ends, 0)[before - 1] - edges  # of the last span before it; without one, 0 - edge
-    return np.asarray(sums[before] - np.maximum(beyond, 0.0))

@@ -1,0 +1,1 @@
+"""The ordered runtime among the compared mechanisms."""

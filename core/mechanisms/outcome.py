@@ -1,0 +1,135 @@
+"""Outcome of a scenario: its run and its row in the comparison."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from adapt.core.elastic.replay.outcome import FEW, ElasticOutcome, Span, elastic_outcome_of
+from adapt.core.elastic.replay.tables import elastic_series
+from adapt.core.mechanisms.scenarios import Scenario
+from adapt.core.mechanisms.staged import Staged
+from adapt.core.run import run_as_data
+from adapt.core.stage.engine.series import Interval
+from adapt.core.stage.input.offered_load import Bounds
+from adapt.core.stage.outcome import ORDERED, QUEUEING, outcome_of
+from adapt.core.stage.simulate import Simulated
+from adapt.core.table import Column, Kind, Table
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioRun:
+    """The result of a scenario.
+
+    Attributes:
+        outcome: Rows, latencies, workers.
+        bounds: Upper bounds of its throughput.
+        staged: Its stage.
+        sustained: Sustained rates, one row per number of channels; None if not measured.
+        parameters: Everything that decides the result except the stream; JSON data.
+    """
+
+    mechanism: ClassVar[str] = "scenario"
+
+    outcome: ElasticOutcome
+    bounds: Bounds
+    staged: Staged
+    sustained: Table | None
+    parameters: Mapping[str, Any]
+
+    def summary(self) -> Table:
+        """One row with all outcomes."""
+        return Table.from_rows("The scenario", OUTCOME_COLUMNS, [outcome_row(self.outcome, self.bounds, self.staged)])
+
+    def tables(self) -> dict[str, Table]:
+        """The series of the stage, `rescales`, and `sustained` where measured."""
+        sustained = {} if self.sustained is None else {"sustained": self.sustained}
+        return {**elastic_series([self.outcome], self.bounds), **sustained}
+
+    def as_data(self) -> dict[str, Any]:
+        """The run as JSON data."""
+        return run_as_data(self.mechanism, self.parameters, self.summary(), self.tables())
+
+
+_PARTS = 20
+_UNEVEN = "rows of the busiest worker over the mean"
+
+OUTCOME_COLUMNS = (
+    Column("scenario"),
+    Column("throughput", Kind.NUMBER, "rows/s", "until the last row was processed, or the run was cut off"),
+    Column("p50", Kind.SECONDS, "s", "median latency, from arrival until processed"),
+    Column("p95", Kind.SECONDS, "s", "the same at the 95th percentile"),
+    Column("p99", Kind.SECONDS, "s", "the same at the 99th percentile"),
+    QUEUEING,
+    Column("drop_rate", Kind.SHARE, "", "share of the rows shed"),
+    Column("worker_time", Kind.SECONDS, "s", "time of all workers until all rows were processed"),
+    Column("idle_workers", Kind.NUMBER, "", "average number of idle workers"),
+    Column("imbalance_max", Kind.RATIO, "", f"{_UNEVEN}, in the worst twentieth of the time"),
+    Column("moved", Kind.BYTES, "bytes", "state that changed its worker"),
+    Column("paused", Kind.SECONDS, "s", "time during which at least one partition was paused"),
+    Column("downtime", Kind.SECONDS, "s", "time during which restarts stopped partitions"),
+    Column("restarts", Kind.COUNT, "", "changes of placement or workers; other engines restart for each"),
+    Column("imbalance", Kind.RATIO, "", f"{_UNEVEN}, averaged over intervals by their rows"),
+    Column("workers_mean", Kind.NUMBER, "", "average number of workers"),
+    Column("workers_max", Kind.COUNT, "", "maximum number of workers"),
+    Column("catch_up", Kind.SECONDS, "s", "longest time from a rescale until its backlog is gone"),
+    Column("lag_max", Kind.SECONDS, "s", "longest wait of a row before a worker takes it"),
+    Column("drain", Kind.SECONDS, "s", "drain time: from the last arrival until all rows are processed"),
+    Column("finished", Kind.SECONDS, "s", "when the last row was processed, or the run was cut off"),
+    Column("processed", Kind.COUNT, "rows"),
+    Column("unprocessed", Kind.COUNT, "rows", "arrived and not processed at the end"),
+    Column("moves", Kind.COUNT, "", "moves of partitions"),
+    Column("spilled_max", Kind.COUNT, "rows", "most rows on disk at the same time"),
+    Column("merge_tuples", Kind.COUNT, "", "merge messages of split keys; each costs as much as a row"),
+    Column("messages", Kind.COUNT, "", "messages between nodes to plan drops, retries included"),
+    Column("message_bytes", Kind.BYTES, "bytes", "bytes of these messages"),
+    Column("load", Kind.NUMBER, "", "load of the busiest channel of the initial placement over its capacity"),
+    Column("late", Kind.COUNT, "rows", "above the target latency, dropped, or left"),
+    Column("cost", Kind.NUMBER, "s", "worker time, and the prices of late rows, pauses, state moved and rescales"),
+    Column("cost_bound", Kind.NUMBER, "s", "of the optimum: the least cost in its model with free rescales"),
+)
+"""The outcomes of a scenario."""
+
+
+def outcome_row(one: ElasticOutcome, bounds: Bounds, stage: Staged) -> list[str | int | float | None]:
+    """The cells of `OUTCOME_COLUMNS`; latencies include those of merge messages."""
+    outcome = one.outcome
+    merges = stage.demand.all_rows - stage.rows_read
+    processed = max(0, outcome.processed - merges)
+    shed_rows = outcome.shed + stage.dropped
+    in_all = processed + shed_rows + outcome.left
+    rounds = sum(bool(each.moves) for each in outcome.simulated.rounds)
+    throughput = processed / outcome.finished_s if outcome.finished_s else 0.0
+    latencies = (outcome.total.share_below_s(share) for share in (0.5, 0.95, 0.99))
+    shed = shed_rows / in_all if in_all else 0.0
+    cost = one.worker_s, one.idle_s / one.ended_s, _worst_imbalance(one, stage.demand.last_s)
+    moved = outcome.moved_bytes, one.paused_s, one.downtime_s, one.restarts + rounds
+    workers = one.imbalance, one.mean_workers, one.most_workers, one.catch_up_s
+    rows = outcome.lag_s, outcome.late_s, outcome.finished_s, processed, outcome.left
+    spilled = max(each.spilled for each in outcome.simulated.intervals)
+    counts = len(outcome.simulated.moves), spilled, merges, stage.sent.messages, stage.sent.size
+    quality = one.case, throughput, *latencies, outcome.queueing if stage.sharing is None else ORDERED, shed
+    price = stage.bill.cost(one, stage.dropped)
+    priced = price.late, price.total_s, None if stage.known is None else stage.known.bound_s()
+    return [*quality, *cost, *moved, *workers, *rows, *counts, bounds.static_load, *priced]
+
+
+def _worst_imbalance(one: ElasticOutcome, last_s: float) -> float | None:
+    """Imbalance in the worst twentieth of the input; None if all have too few rows."""
+    parts: dict[int, list[tuple[Interval, Span]]] = {}
+    for pair in zip(one.outcome.simulated.intervals, one.spans, strict=True):
+        if pair[0].start_s < last_s:
+            parts.setdefault(int(_PARTS * pair[0].start_s / last_s), []).append(pair)
+    worst = []
+    for pairs in parts.values():
+        by_worker = np.sum([interval.by_worker for interval, _ in pairs], axis=0)
+        workers = max(span.most for _, span in pairs)
+        if by_worker.sum() >= FEW * workers:
+            worst.append(float(by_worker.max()) * workers / float(by_worker.sum()))
+    return max(worst, default=None)
+
+
+def outcome_of_scenario(scenario: Scenario, stage: Staged, done: Simulated) -> ElasticOutcome:
+    """The outcome of a simulated scenario."""
+    return elastic_outcome_of(outcome_of(scenario.name, done, stage.bounds))
