@@ -59,8 +59,7 @@ class MoveCosts:
     ) -> "MoveCosts":
         """Costs of moves between options.
 
-        The first option is to stay. Nothing goes back to it, nor from it to as many workers: to place anew on them is
-        no option.
+        The first option is to stay. Nothing goes back to it, and it does not go to a new placement on as many workers.
 
         Args:
             counts: Workers of each option; shape (options,).

@@ -96,7 +96,7 @@ def test_a_rescale_is_made_only_if_it_pays():
 
 
 def test_a_stale_placement_is_left_only_for_other_workers_and_if_that_pays():
-    """Two workers do the work of one: three do that of three, and two placed anew, which is no option, that of two."""
+    """Two workers do the work of one: three do that of three. A new placement on two cannot be chosen."""
     counts, busy, load = (
         np.array([2.0, 1.0, 2.0, 3.0]),
         np.array([1.0, 1.0, 2.0, 3.0]),
