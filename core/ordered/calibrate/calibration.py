@@ -41,6 +41,7 @@ _ABOUT = {
     Cost.CONTENDED_HANDOVER: "each other worker on the operator adds to a handover",
     Cost.PASSED_TUPLE: "more for a tuple while others are on other operators",
     Cost.PASSED_CLAIM: "more for a claim while others are on other operators",
+    Cost.PASSED_APART: "more for a tuple without exactly one output while others are on other operators",
     Cost.QUERY: "a worker asks the scheduler, enters an operator and leaves it",
     Cost.QUERY_OPERATOR: "each operator of the chain adds to a query",
     Cost.CONTENDED_QUERY: "each other worker adds to a query",
