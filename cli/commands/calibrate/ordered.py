@@ -20,7 +20,10 @@ def ordered(
     rows: int = setting(1_000_000, "Rows of each run.", "N", min=10_000),
     repeats: int = setting(5, "Times that all configurations are run; their spread gives the intervals.", "N", min=1),
     stalls: bool = setting(
-        False, "Also measure how the system stalls threads; the model's workers then stall likewise.", None, "--stalls"
+        False,
+        "Also measure how the system stalls threads; the model's workers then stall likewise.",
+        None,
+        "--stalls",
     ),
 ) -> "OrderedCalibration":
     """Measure what the ordered engine costs on this machine.
