@@ -264,7 +264,7 @@ def _cores_note(checks: Sequence[Checked]) -> str:
 
 def predicted_ns(one: Configuration, costs: EngineCosts, rows: int = MODELED_ROWS) -> float:
     """Worker time per row in the model, in nanoseconds."""
-    settings = one.settings()
+    settings = replace(one.settings(), adapts=True)
     run = run_model(one.chain(rows), settings, Contention(), np.random.default_rng(0), engine=costs).run
     asking = sum(count * costs.ns.get(term, 0.0) for term, count in queries_of(settings, run.operators).items())
     return (sum(tally.busy_ns for tally in run.operators) + asking) / rows
