@@ -51,7 +51,7 @@ class Cost(StrEnum):
     PASSED_CLAIM = "passed-claim"
     """What a claim costs more then."""
     PASSED_APART = "passed-apart"
-    """What a tuple without exactly one output costs more then, beside what it costs alone."""
+    """What a tuple without exactly one output costs more then."""
     QUERY = "query"
     """A worker asks the scheduler for an operator, enters it, and leaves it after its slice."""
     QUERY_OPERATOR = "query-operator"
