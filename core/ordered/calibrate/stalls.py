@@ -21,6 +21,9 @@ SPAN_S = 0.2
 
 _ROOM, _QUANTILES = 1 << 16, 200
 
+_RARE = 2
+"""Rare stalls are longer than this many times the longest stall of the median span."""
+
 
 @compiled
 def _gaps(address: int, room: int, end_ns: int) -> int:
@@ -85,8 +88,9 @@ def watched(workers: int, seconds: float) -> NDArray[np.int64]:
 def stalls_of(workers: int, spans: Sequence[NDArray[np.int64]], span_s: float, late_ns: NDArray[np.int64]) -> Stalls:
     """Rate and quantiles of measured stalls, without rare ones.
 
-    Stalls are rare if they are longer than all stalls of most spans, so that less than half of the spans have one. A
-    run about as long as a span typically has none, so that its latency is that with the other stalls.
+    Stalls are rare if they are more than twice as long as the longest stall of the median span, so that less than half
+    of the spans have one. A run about as long as a span typically has none, so that its latency is that with the other
+    stalls.
 
     Args:
         spans: Gaps of all threads by span, in nanoseconds.
@@ -94,7 +98,7 @@ def stalls_of(workers: int, spans: Sequence[NDArray[np.int64]], span_s: float, l
         late_ns: How late each sleep ended.
     """
     longest, every = [int(each.max(initial=0)) for each in spans], np.concatenate(spans)
-    usual = sorted(longest)[len(longest) // 2]
+    usual = _RARE * sorted(longest)[len(longest) // 2]
     typical, rare = every[every <= usual], sorted(one / 1000 for one in longest if one > usual)
     running_s = max(workers * len(spans) * span_s - every.sum() / 1e9, 1e-3)
     late_us = np.maximum(late_ns / 1000 - WAKING_US, 0)

@@ -87,8 +87,8 @@ class Stalls:
         us: Lengths of the stalls in microseconds: quantiles at equal steps of probability, ascending.
         late_us: How late idle workers are, who sleep until shortly before the next row; likewise.
         spans: Spans of time in which stalls were watched; 0 if that is not known.
-        rare_us: The longest stall of each span with one that is not among `us`, since it is longer than all stalls of
-            most spans; ascending.
+        rare_us: The longest stall of each span with one that is not among `us`, since it is more than twice as long as
+            all stalls of most spans; ascending.
 
     Raises:
         BadInput: a value is out of range.
