@@ -59,7 +59,7 @@ class MoveCosts:
     ) -> "MoveCosts":
         """Costs of moves between options.
 
-        The first option is to stay, and nothing goes back to it.
+        The first option is to stay. Nothing goes back to it, and it does not go to a new placement on as many workers.
 
         Args:
             counts: Workers of each option; shape (options,).
@@ -67,6 +67,7 @@ class MoveCosts:
         changes = ~np.eye(len(counts), dtype=bool)
         made = cls._priced(counts, changes, (stop_s, delay_s, moved_bytes), prices, busy)
         made.price[1:, 0] = np.inf
+        made.price[0, 1:][counts[1:] == counts[0]] = np.inf
         return made
 
     @classmethod

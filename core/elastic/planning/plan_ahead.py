@@ -11,7 +11,7 @@ from adapt.core.elastic.planning.horizon import costs_ahead
 from adapt.core.elastic.planning.moves import MoveCosts, Taken
 from adapt.core.elastic.planning.outlook import STAGES, Past
 from adapt.core.elastic.planning.prices import Prices
-from adapt.core.stage.control.workers import Decision, Seen
+from adapt.core.stage.control.workers import Seen
 
 NEW = 0.3
 """Weight of a new measurement in a running mean."""
@@ -25,6 +25,9 @@ SURE = 2.0
 OFTEN = 0.8
 """Share of possible loads that are nearly all."""
 
+SOONER = 0.2
+"""What idle workers must have cost before a move to fewer that surely saves, relative to what it costs unpriced."""
+
 MOST = 24
 """Most numbers of workers that are compared."""
 
@@ -36,19 +39,21 @@ class _Begun:
     """A move of the policy's own, until it sees what came of it."""
 
     seen: Seen
-    wanted: int
     processed: int | None
     busy: float
     expected_s: tuple[float, float]
 
 
 class PlanAhead:
-    """Chooses workers and placement of least expected cost over a receding horizon.
+    """Chooses workers of least expected cost over a receding horizon.
 
-    The options are to stay, to place anew on the same workers, and to place on others. All are priced by what it has
-    measured: the work of a row, the load over time, what workers can do with a placement of a given imbalance, and
-    after each move of its own how long it took, what waited because of it and what state moved. Until then moves are
-    taken to be what the stage's settings say; without settings, to stop the stage for the target latency.
+    All numbers of workers are priced by what it has measured: the work of a row, the load over time, what workers can
+    do with a placement of a given imbalance, and after each move of its own how long it took, what waited because of
+    it and what state moved. Until then moves are taken to be what the stage's settings say; without settings, to stop
+    the stage for the target latency.
+
+    Workers are given back as skis are bought: once they have cost, idle, what the move costs, late rows included
+    (Karlin, Manasse, Rudolph, Sleator, Competitive snoopy caching, 1988); sooner if the move surely saves.
     """
 
     paces_itself: ClassVar[bool] = True
@@ -74,18 +79,14 @@ class PlanAhead:
         self._stop_off: float | None = None if taken is None else 0.0
         self._delay_off = self._stop_off
         self._moved_bytes: float | None = None
-        self._rebuilt_bytes: float | None = None
+        self._idle_s = 0.0
         self._begun: _Begun | None = None
 
     def wanted(self, seen: Seen) -> int:
         """The number of workers with the least expected cost."""
-        return self.decided(seen).workers
-
-    def decided(self, seen: Seen) -> Decision:
-        """The option with the least expected cost."""
         self._measure(seen)
         if self._row_s is None:
-            return Decision(seen.workers)
+            return seen.workers
         counts = _counts(min(self._ends[0], seen.workers), max(self._ends[1], seen.workers), seen.workers)
         stop_s, delay_s, moved = self._takes(counts)
         stage = 1 + round(max(float(np.median(delay_s[0])), self._prices.target_s / 2) / seen.collected_s)
@@ -95,11 +96,18 @@ class PlanAhead:
         moves = MoveCosts.of_options(counts, stop_s, delay_s, moved, self._prices, busy)
         costs = costs_ahead(outlook, moves, busy, self._prices, 0, backlog)
         best = int(np.argmin(costs.mean(axis=0)))
-        if not _pays(costs[:, 0], costs[:, best]):
-            return Decision(seen.workers)
+        goes = _pays(costs[:, 0], costs[:, best])
+        if counts[best] < seen.workers:
+            there = costs_ahead(outlook, moves, busy, self._prices, best, backlog)[:, best]
+            lost = float(np.mean(costs[:, best] - there))
+            self._idle_s += float(np.mean(costs[:, 0] - costs[:, best])) / stage
+            goes = self._idle_s >= (SOONER * (lost - self._prices.rescale) if goes else lost)
+        if not goes:
+            return seen.workers
+        self._idle_s = 0.0
         able, usual_s = float(min(busy[0], busy[best])), (float(stop_s[0, best]), float(delay_s[0, best]))
-        self._begun = _Begun(seen, int(counts[best]), _processed(seen), able, usual_s)
-        return Decision(int(counts[best]), rebuild=int(counts[best]) == seen.workers)
+        self._begun = _Begun(seen, _processed(seen), able, usual_s)
+        return int(counts[best])
 
     def _measure(self, seen: Seen) -> None:
         """Learn from the last period, and from a move that is over."""
@@ -112,7 +120,7 @@ class PlanAhead:
         self._past.add(seen.at_s, seen.collected_s, rate)
         begun, self._begun = self._begun, None
         self._capacity.add(seen, self._row_s, moved=begun is not None)
-        if begun is None or (seen.workers == begun.seen.workers != begun.wanted):
+        if begun is None or seen.workers == begun.seen.workers:
             return
         before, in_all = begun.seen, _processed(seen)
         took_s = max(0.0, seen.at_s - before.at_s - seen.collected_s / 2)
@@ -124,12 +132,8 @@ class PlanAhead:
             if could > 0:
                 stopped_s = took_s * max(0.0, 1 - done / could)
                 self._stop_off = _corrected(self._stop_off, stopped_s - stop_s)
-        moved = seen.moved_bytes - before.moved_bytes
-        if before.workers == seen.workers:
-            self._rebuilt_bytes = _mixed(self._rebuilt_bytes, moved)
-        else:
-            share = abs(seen.workers - before.workers) / max(seen.workers, before.workers)
-            self._moved_bytes = _mixed(self._moved_bytes, moved / share)
+        share = abs(seen.workers - before.workers) / max(seen.workers, before.workers)
+        self._moved_bytes = _mixed(self._moved_bytes, (seen.moved_bytes - before.moved_bytes) / share)
 
     def _takes(self, counts: Floats) -> tuple[Floats, Floats, Floats]:
         """Stop, delay and state moved of moves: as the settings say, and by how much they turned out to be off."""
@@ -141,7 +145,6 @@ class PlanAhead:
         before, after = counts[:, None], counts[None, :]
         if self._moved_bytes is not None:
             moved_bytes = np.abs(after - before) / np.maximum(before, after) * self._moved_bytes
-        moved_bytes = np.where(before == after, self._rebuilt_bytes or 0.0, moved_bytes)
         stop_s, delay_s = stop_s + (self._stop_off or 0.0), delay_s + (self._delay_off or 0.0)
         return np.maximum(0.0, stop_s), np.maximum(0.0, delay_s), moved_bytes
 

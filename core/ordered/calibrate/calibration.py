@@ -41,6 +41,7 @@ _ABOUT = {
     Cost.CONTENDED_HANDOVER: "each other worker on the operator adds to a handover",
     Cost.PASSED_TUPLE: "more for a tuple while others are on other operators",
     Cost.PASSED_CLAIM: "more for a claim while others are on other operators",
+    Cost.PASSED_APART: "more for a tuple without exactly one output while others are on other operators",
     Cost.QUERY: "a worker asks the scheduler, enters an operator and leaves it",
     Cost.QUERY_OPERATOR: "each operator of the chain adds to a query",
     Cost.CONTENDED_QUERY: "each other worker adds to a query",
@@ -263,7 +264,7 @@ def _cores_note(checks: Sequence[Checked]) -> str:
 
 def predicted_ns(one: Configuration, costs: EngineCosts, rows: int = MODELED_ROWS) -> float:
     """Worker time per row in the model, in nanoseconds."""
-    settings = one.settings()
+    settings = replace(one.settings(), adapts=True)
     run = run_model(one.chain(rows), settings, Contention(), np.random.default_rng(0), engine=costs).run
     asking = sum(count * costs.ns.get(term, 0.0) for term, count in queries_of(settings, run.operators).items())
     return (sum(tally.busy_ns for tally in run.operators) + asking) / rows

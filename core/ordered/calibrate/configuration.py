@@ -111,6 +111,7 @@ class Configuration:
 
 
 _STATELESS, _PARTITIONED, _STATEFUL = OperatorKind.STATELESS, OperatorKind.PARTITIONED, OperatorKind.STATEFUL
+_SHARED = _STATELESS, _PARTITIONED
 
 
 def worker_counts(most: int) -> tuple[int, ...]:
@@ -139,6 +140,10 @@ def fitted(most_workers: int) -> tuple[Configuration, ...]:
         *(
             Configuration((_STATELESS, kind), workers, chunk)
             for kind, workers, chunk in product(OperatorKind, counts[1:], (4, 16, 64, 512))
+        ),
+        *(
+            Configuration((_STATELESS, kind), workers, 64, selectivity=outputs)
+            for kind, workers, outputs in product(_SHARED, counts[1:], (0.3, 0.7, 2.0))
         ),
     )
 

@@ -50,6 +50,8 @@ class Cost(StrEnum):
     """What a tuple costs more while all other workers are on other operators, since it passes between cores."""
     PASSED_CLAIM = "passed-claim"
     """What a claim costs more then."""
+    PASSED_APART = "passed-apart"
+    """What a tuple without exactly one output costs more then."""
     QUERY = "query"
     """A worker asks the scheduler for an operator, enters it, and leaves it after its slice."""
     QUERY_OPERATOR = "query-operator"
@@ -75,9 +77,18 @@ class Term:
 _CONTENDED = (Cost.CONTENDED_TUPLE, Cost.CONTENDED_CLAIM)
 QUERIES = (Cost.QUERY, Cost.QUERY_OPERATOR, Cost.CONTENDED_QUERY, Cost.CONTENDED_QUERY_OPERATOR)
 _PASSED = (Cost.PASSED_TUPLE, Cost.PASSED_CLAIM)
-_LATER = (Cost.UNEVEN, Cost.APART, Cost.VARIED, Cost.HIDDEN, Cost.LINE, Cost.CONTENDED_HANDOVER, *_PASSED)
+_LATER = (
+    Cost.UNEVEN,
+    Cost.APART,
+    Cost.VARIED,
+    Cost.HIDDEN,
+    Cost.LINE,
+    Cost.CONTENDED_HANDOVER,
+    *_PASSED,
+    Cost.PASSED_APART,
+)
 """Costs that only files of some versions have."""
-CONTENDED = (*_CONTENDED, Cost.CONTENDED_HANDOVER, *_PASSED, *QUERIES[2:])
+CONTENDED = (*_CONTENDED, Cost.CONTENDED_HANDOVER, *_PASSED, Cost.PASSED_APART, *QUERIES[2:])
 """Costs of cache lines that move between cores."""
 _OF_MANY = (*_CONTENDED, Cost.HANDOVER)
 _SHARED = (OperatorKind.STATELESS, OperatorKind.PARTITIONED)
@@ -90,6 +101,7 @@ TERMS = (
     *(Term(cost, kind) for kind in _SHARED for cost in _CONTENDED),
     *(Term(cost, heuristic=each) for each in Heuristic for cost in (Cost.QUERY, Cost.QUERY_OPERATOR)),
     *(Term(cost, kind) for kind in OperatorKind for cost in _PASSED),
+    Term(Cost.PASSED_APART),
     *(Term(cost) for cost in (Cost.CONTENDED_QUERY, Cost.CONTENDED_QUERY_OPERATOR)),
 )
 """All costs. No two workers contend for a stateful operator."""

@@ -86,7 +86,8 @@ def measured_times(
     added = Added(tuple_ns, costs.of(Cost.CLAIM, kind), costs.of(Cost.HANDOVER, kind))
     contended = Cost.CONTENDED_TUPLE, Cost.CONTENDED_CLAIM, Cost.CONTENDED_HANDOVER
     crowd = Added(*(costs.of(cost, kind) for cost in contended))
-    passed = Added(costs.of(Cost.PASSED_TUPLE, kind), costs.of(Cost.PASSED_CLAIM, kind))
+    passed_ns = costs.of(Cost.PASSED_TUPLE, kind) + apart * costs.of(Cost.PASSED_APART)
+    passed = Added(passed_ns, costs.of(Cost.PASSED_CLAIM, kind))
     others = settings.workers - 1
     tuples = 1.0
     for _ in range(_ROUNDS):
@@ -182,6 +183,7 @@ def counts_of(
     others = tally.crowded / chunks if operators > 1 and chunks else most - 1.0
     counts[Term(Cost.PASSED_TUPLE, kind)] = (passed := min(max(settings.workers - 1 - others, 0.0), 1.0)) * tally.inputs
     counts[Term(Cost.PASSED_CLAIM, kind)] = passed * chunks
+    counts[Term(Cost.PASSED_APART)] = passed * apart * tally.inputs
     if kind is not OperatorKind.STATEFUL:
         counts[Term(Cost.CONTENDED_TUPLE, kind)] = others * tally.inputs
         counts[Term(Cost.CONTENDED_CLAIM, kind)] = others * chunks

@@ -95,20 +95,21 @@ def test_a_rescale_is_made_only_if_it_pays():
         assert chosen(idle, moves, Prices(1.0), 3) == wanted
 
 
-def test_a_stale_placement_is_left_for_a_new_one_on_as_many_workers_only_if_that_pays():
-    """Two workers do the work of one, and of two once placed anew; three would cost more."""
+def test_a_stale_placement_is_left_only_for_other_workers_and_if_that_pays():
+    """Two workers do the work of one: three do that of three. A new placement on two cannot be chosen."""
     counts, busy, load = (
         np.array([2.0, 1.0, 2.0, 3.0]),
         np.array([1.0, 1.0, 2.0, 3.0]),
         Outlook(1.0, np.full((1, 6), 1.5)),
     )
-    for stop_s, wanted in ((0.1, 2), (20.0, 0)):
+    for stop_s, wanted in ((0.1, 3), (20.0, 0)):
         taken = (np.full((4, 4), one) for one in (stop_s, stop_s, 0.0))
         moves = MoveCosts.of_options(counts, *taken, Prices(0.5), busy)
-        costs = costs_ahead(load, moves, busy, Prices(0.5, late=1.0), 0, 0.0)[0]
+        costs = costs_ahead(load, moves, busy, Prices(0.5), 0, 0.0)[0]
         assert int(costs.argmin()) == wanted
+        assert costs[2] == np.inf
         staying = MoveCosts.of_options(counts, *(np.full((4, 4), 1e6) for _ in range(3)), Prices(0.5), busy)
-        assert costs[0] <= costs_ahead(load, staying, busy, Prices(0.5, late=1.0), 0, 0.0)[0, 0]
+        assert costs[0] <= costs_ahead(load, staying, busy, Prices(0.5), 0, 0.0)[0, 0]
 
 
 def past_of(rates):
