@@ -14,10 +14,8 @@ from adapt.core.flux.policies.registry import controller_of
 from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
 from adapt.core.flux.policies.season import Season
 from adapt.core.mechanisms.cost_model import Terms
-from adapt.core.mechanisms.ordered.scaling import shared_scaler
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.mechanisms.staged import Staged
-from adapt.core.ordered.engine.scaling import AutoScaling
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stage.conditions.restart import RESTARTS
@@ -55,15 +53,6 @@ def scaling_of(scenario: Scenario, terms: Terms, stage: Staged, schedule: Schedu
     controller = ElasticController(policy, least, pool, patience, rebuild, partitions, scenario.alignment)
     placement = placement_of(terms, stage.settings, stage.demand)
     return Scaling(controller, placement, terms.period_s, migration)
-
-
-def sharing_of(scenario: Scenario, terms: Terms) -> AutoScaling | None:
-    """Autoscaler of the ordered runtime; None for a fixed number of workers."""
-    name = scenario.elastic
-    if name is None:
-        return None
-    chosen, patience = chosen_of(scenario, terms), patience_of(scenario, terms)
-    return AutoScaling(str(name), lambda _: shared_scaler(name, chosen, patience), terms.period_s)
 
 
 def migration_of_scenario(scenario: Scenario, terms: Terms) -> Migration:

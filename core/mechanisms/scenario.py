@@ -1,4 +1,7 @@
-"""One scenario on one stream: its stage, simulation and outcome."""
+"""One scenario on one stream: its stage, simulation and outcome.
+
+The ordered runtime is imported only for scenarios in it.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -26,16 +29,12 @@ from adapt.core.mechanisms.actors import (
     placement_of,
     rebuild_of,
     scaling_of,
-    sharing_of,
 )
 from adapt.core.mechanisms.cost_model import Terms
-from adapt.core.mechanisms.ordered.drops import kept_in_order
-from adapt.core.mechanisms.ordered.stage import run_ordered
 from adapt.core.mechanisms.outcome import outcome_of_scenario
 from adapt.core.mechanisms.planned_drops import PlannedDrops
 from adapt.core.mechanisms.scenarios import Scenario, Static
 from adapt.core.mechanisms.staged import Staged
-from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.own.own_code import OwnCode
 from adapt.core.partitioning.build import Recipe, build_partitioner
 from adapt.core.partitioning.schemes.names import Scheme
@@ -111,6 +110,8 @@ def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
         demand = Demand.from_chunks(rows.chunks(), settings)
     sent = Sent()
     if scenario.drops is not None and scenario.ordered is not None:
+        from adapt.core.mechanisms.ordered.drops import kept_in_order
+
         rows = kept_in_order(scenario.drops, whole, settings, terms.period_s)
     elif scenario.drops is not None:
         drops = PlannedDrops.planned(scenario.drops, whole, demand, settings, terms.period_s)
@@ -144,6 +145,9 @@ def simulated(
     Of the schedules of the optimum, the cheapest one.
     """
     if scenario.ordered is not None:
+        from adapt.core.mechanisms.ordered.scaling import sharing_of
+        from adapt.core.mechanisms.ordered.stage import run_ordered
+
         scaling = sharing_of(scenario, terms)
         return run_ordered(scenario.ordered, stage.rows, stage.settings, terms.interval_s, duration_s, scaling)
     if stage.known is None:
@@ -181,6 +185,8 @@ def check_scenario(scenario: Scenario, terms: Terms) -> None:
         check_workers(terms.workers_of(scenario))
         MiniPartitions(terms.workers_of(scenario), terms.per_worker, terms.hash)
         if scenario.ordered is not None:
+            from adapt.core.ordered.engine.settings import RunSettings
+
             RunSettings(terms.workers_of(scenario))
         if scenario.flux is FluxPolicy.OPTIMUM:
             raise UsageError(
