@@ -10,6 +10,9 @@ from adapt.core.ordered.engine.costs import CONTENDED, TERMS, Cost, EngineProfil
 
 _LINE = Term(Cost.LINE)
 
+_FAR = 2.0
+"""Ratio of two times of a cache line from which on contention is not in proportion to them."""
+
 _LEAST = 0.01
 """Least weight of a run."""
 
@@ -43,6 +46,22 @@ def line_of(runs: Sequence[Measured]) -> float | None:
     """Median time of a cache line's move; None if never measured."""
     measured = [run.line_ns for run in runs if run.line_ns is not None]
     return float(np.median(measured)) if measured else None
+
+
+def at_one_line(runs: Sequence[Measured], line_ns: float | None) -> list[Measured]:
+    """Runs of one configuration at about one time of a cache line.
+
+    Those at another time, to which a host that moves the cores may switch meanwhile, are replaced by the others in
+    turn; all stay if there are no others.
+    """
+    there = [
+        run
+        for run in runs
+        if not (run.line_ns and line_ns) or max(run.line_ns, line_ns) < _FAR * min(run.line_ns, line_ns)
+    ]
+    return (
+        [run if run in there else there[number % len(there)] for number, run in enumerate(runs)] if there else [*runs]
+    )
 
 
 def contention_in(run: Measured, line_ns: float | None) -> float:
@@ -85,9 +104,10 @@ def profile_of(repeats: Sequence[Sequence[Measured]], workers: int, measured: st
     """Median, lowest and highest of the fits to each repeat.
 
     Args:
-        repeats: The runs of all configurations, several times.
+        repeats: The runs of all configurations, several times in the same order.
     """
     line_ns = line_of([run for runs in repeats for run in runs])
+    repeats = [*zip(*(at_one_line(runs, line_ns) for runs in zip(*repeats, strict=True)), strict=True)]
     fits = [fit(runs, line_ns) for runs in repeats]
     of_each = {term: np.array([one[term] for one in fits]) for term in fits[0]}
     if line_ns is not None:

@@ -10,7 +10,7 @@ from adapt.core.errors import BadInput
 from adapt.core.ordered.calibrate import sizes
 from adapt.core.ordered.calibrate.calibration import calibrate_engine, predicted_ns
 from adapt.core.ordered.calibrate.configuration import NO_TIME_US, SENT_CHUNKS, Configuration, fitted, held_out
-from adapt.core.ordered.calibrate.fit import Measured, fit, profile_of
+from adapt.core.ordered.calibrate.fit import Measured, at_one_line, fit, profile_of
 from adapt.core.ordered.calibrate.line import line_ns
 from adapt.core.ordered.calibrate.machine import Machine
 from adapt.core.ordered.calibrate.sizes import calibrate_sizes, sized
@@ -132,6 +132,19 @@ def test_a_slower_cache_line_makes_only_contention_dearer_in_proportion() -> Non
     assert slow.of(Cost.LINE) == 150.0
     assert measured.at_line(None) == measured
     assert costs.at_line(150.0) == costs
+
+
+def test_runs_at_another_time_of_a_cache_line_are_replaced_by_the_others() -> None:
+    near, nearer, far, alone = (Measured({}, 1.0, line_ns=ns) for ns in (50.0, 60.0, 180.0, None))
+    assert at_one_line([near, far, nearer, far], 55.0) == [near, nearer, nearer, nearer]
+    assert at_one_line([far, far], 55.0) == [far, far]
+    assert at_one_line([alone, alone], 55.0) == [alone, alone]
+
+
+def test_the_fit_is_of_the_commoner_time_of_a_cache_line_even_if_contention_is_not_in_proportion() -> None:
+    usual = runs(Synthetic(), 2)
+    moved = [replace(run, line_ns=5 * LINE_NS, cpu_ns=9 * run.cpu_ns) for run in usual]
+    assert profile_of([usual, moved, usual], 2, "") == profile_of([usual, usual, usual], 2, "")
 
 
 def test_a_run_is_repeated_if_the_host_moved_its_cores_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
