@@ -7,7 +7,7 @@ the latency from arrival to output at 0.5, 0.7 and 0.9 of the rate that threads 
 the rows with other arrivals (lowest to highest). The model runs at the same rates and arrivals, without stalls and with
 those that the system has between the runs of threads at each load: loops read the clock for 0.2 s after each run. Rare
 stalls, which less than half of these spans have, are printed and left out, since a median over runs leaves them out
-too. Both sides claim tuples one by one, or with --chunk 0 in chunks that adapt to their cost, which is the default of
+too. A cache line takes as long between cores as between these runs. Both sides claim tuples one by one, or with --chunk 0 in chunks that adapt to their cost, which is the default of
 `adapt replay ordered`.
 
 Claim: sustainable rates, medians and 99th percentiles of the model with stalls are within 15 % of those of threads.
@@ -26,6 +26,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.ordered.calibrate.calibration import calibrate_engine
+from adapt.core.ordered.calibrate.line import line_ns
 from adapt.core.ordered.calibrate.machine import Machine
 from adapt.core.ordered.calibrate.stalls import SPAN_S, measured_stalls, stalls_of, watched
 from adapt.core.ordered.chain.bound import BoundChain, bind
@@ -57,6 +58,10 @@ class Side:
         how = Ordered((workers,), backend, timed, seed=seed, check=0, arrivals=(arrivals,), engine=self.profile)
         return replace(how, target=LatencyTarget(TARGET_S))
 
+    def at_line(self, beside_ns: float | None) -> "Side":
+        """The model where a cache line takes this long to another core."""
+        return replace(self, profile=None if self.profile is None else self.profile.at_line(beside_ns))
+
     def sustainable(self, workers: int) -> float:
         """Highest rate that workers sustain."""
         how = self.ordered(workers, Arrivals(sustained=LOADS[0]), 0)
@@ -73,13 +78,20 @@ class Side:
         return latency
 
 
-def of_threads(threads: Side, workers: int, rate: float) -> tuple[list[Latency], Stalls]:
-    """Latencies of threads, and the stalls of the system between the runs."""
-    found, spans = list[Latency](), list[NDArray[np.int64]]()
+def of_threads(threads: Side, workers: int, rate: float) -> tuple[list[Latency], Stalls, float | None]:
+    """Latencies of threads, and between the runs the stalls of the system and the time of a cache line."""
+    found, spans, lines = list[Latency](), list[NDArray[np.int64]](), list[float | None]()
     for seed in range(RUNS):
         found.append(threads.latency(workers, rate, seed))
         spans.append(watched(workers, SPAN_S))
-    return found, stalls_of(workers, spans, SPAN_S, np.zeros(1, np.int64))
+        lines.append(line_ns())
+    return found, stalls_of(workers, spans, SPAN_S, np.zeros(1, np.int64)), middle(lines)
+
+
+def middle(lines: Sequence[float | None]) -> float | None:
+    """Median of the times that could be measured."""
+    known = [one for one in lines if one]
+    return median(known) if known else None
 
 
 def main() -> int:
@@ -102,16 +114,17 @@ def main() -> int:
             misses.append(f"{what}: {error:+.0%}")
 
     for workers in (1, 2):
-        rates = {side.name: side.sustainable(workers) for side in sides}
+        beside = middle([line_ns() for _ in range(RUNS)])
+        rates = {side.name: side.at_line(beside).sustainable(workers) for side in sides}
         print(f"{workers} workers sustain, rows/s: " + ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items()))
         compare(f"{workers} workers, sustainable rate", rates)
         for load in LOADS:
             rate = load * rates[threads.name]
-            ran, now = of_threads(threads, workers, rate)
+            ran, now, beside = of_threads(threads, workers, rate)
             now = replace(now, late_us=profile.costs_at(workers=workers).stalls.late_us)  # type: ignore[union-attr]
             found = {threads.name: ran}
             for side, stalls in zip(sides[1:], ((), (now,)), strict=True):
-                model = replace(side, profile=replace(profile, stalls=stalls))
+                model = replace(side, profile=replace(profile, stalls=stalls)).at_line(beside)
                 found[side.name] = [model.latency(workers, rate, seed) for seed in range(RUNS)]
             for percentile in ("p50", "p99"):
                 us = {name: [1e6 * getattr(one, percentile) for one in each] for name, each in found.items()}

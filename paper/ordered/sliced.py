@@ -117,7 +117,7 @@ class Sliced:
             threads.append((self.rows * self.workers / (process_time() - start_s), _median_ms(run)))
             lines.append(line_ns())
         known = [each for each in lines if each]
-        engine = read_engine_profile(given[0]).costs_at().at_line(median(known) if known else None)
+        engine = read_engine_profile(given[0]).at_line(median(known) if known else None).costs_at()
         modeled = run_model(chain, settings, Contention(), np.random.default_rng(0), engine=engine).run
         return {"threads": threads, "model": (self.rows / modeled.elapsed_s, _median_ms(modeled)), "lines_ns": known}
 

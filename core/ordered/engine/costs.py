@@ -139,17 +139,6 @@ class EngineCosts:
             self, ns={term: ns * (factor if term.cost in CONTENDED else 1.0) for term, ns in self.ns.items()}
         )
 
-    def at_line(self, line_ns: float | None) -> "EngineCosts":
-        """The same where a cache line takes this long to another core.
-
-        As measured, if either time is unknown.
-        """
-        measured = self.of(Cost.LINE)
-        if not (line_ns and measured):
-            return self
-        costs = self.contended_by(line_ns / measured)
-        return replace(costs, ns={**costs.ns, Term(Cost.LINE): line_ns})
-
 
 @dataclass(frozen=True, slots=True)
 class EngineProfile:
@@ -180,6 +169,23 @@ class EngineProfile:
             optional = term.cost in (*QUERIES, *_LATER) or (term.cost in _OF_MANY and self.workers == 1)
             if term not in self.costs and not optional:
                 raise BadInput(f"the cost {term} is missing; measure it with adapt calibrate ordered")
+
+    def at_line(self, line_ns: float | None) -> "EngineProfile":
+        """The same where a cache line takes this long to another core.
+
+        As measured, if either time is unknown.
+        """
+        line = self.costs.get(Term(Cost.LINE))
+        if not (line and line.ns and line_ns):
+            return self
+        slower = line_ns / line.ns
+        costs = {
+            term: Interval(slower * one.ns, slower * one.low_ns, slower * one.high_ns)
+            if term.cost in CONTENDED
+            else one
+            for term, one in self.costs.items()
+        }
+        return replace(self, costs={**costs, Term(Cost.LINE): Interval(line_ns, line_ns, line_ns)})
 
     def costs_at(self, bound: str = "ns", workers: int = 0) -> EngineCosts:
         """The costs (`ns`), or the ends of all intervals.

@@ -124,14 +124,14 @@ def test_a_cache_line_moves_in_some_time_or_none_is_measured() -> None:
 
 
 def test_a_slower_cache_line_makes_only_contention_dearer_in_proportion() -> None:
-    costs = EngineCosts(TRUE)
-    measured = EngineCosts({**TRUE, Term(Cost.LINE): 50.0})
-    slow = measured.at_line(150.0)
-    for term, ns in TRUE.items():
-        assert slow.ns[term] == pytest.approx(3 * ns if term.cost in CONTENDED else ns)
-    assert slow.of(Cost.LINE) == 150.0
+    measured = profile_of([runs(Synthetic(), 2)], 2, "")
+    slow = measured.at_line(3 * LINE_NS).costs_at()
+    for term, one in measured.costs.items():
+        scaled = term.cost in CONTENDED or term.cost is Cost.LINE
+        assert slow.ns[term] == pytest.approx(3 * one.ns if scaled else one.ns)
+    unknown = replace(measured, costs={term: one for term, one in measured.costs.items() if term.cost is not Cost.LINE})
     assert measured.at_line(None) == measured
-    assert costs.at_line(150.0) == costs
+    assert unknown.at_line(3 * LINE_NS) == unknown
 
 
 def test_runs_at_another_time_of_a_cache_line_are_replaced_by_the_others() -> None:
