@@ -7,8 +7,8 @@ the latency from arrival to output at 0.5, 0.7 and 0.9 of the rate that threads 
 the rows with other arrivals (lowest to highest). The model runs at the same rates and arrivals, without stalls and with
 those that the system has between the runs of threads at each load: loops read the clock for 0.2 s after each run. Rare
 stalls, which less than half of these spans have, are printed and left out, since a median over runs leaves them out
-too. A cache line takes as long between cores as between these runs. Both sides claim tuples one by one, or with --chunk 0 in chunks that adapt to their cost, which is the default of
-`adapt replay ordered`.
+too. A cache line takes as long between cores as between these runs. Both sides claim tuples one by one, or with
+--chunk 0 in chunks that adapt to their cost, which is the default of `adapt replay ordered`.
 
 Claim: sustainable rates, medians and 99th percentiles of the model with stalls are within 15 % of those of threads.
 On Linux, `chrt -r 1` (as root) before the command keeps other programs off the cores.
