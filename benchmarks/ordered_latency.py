@@ -26,7 +26,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.ordered.calibrate.calibration import calibrate_engine
-from adapt.core.ordered.calibrate.line import line_ns
+from adapt.core.ordered.calibrate.line import line_ns, middle_ns
 from adapt.core.ordered.calibrate.machine import Machine
 from adapt.core.ordered.calibrate.stalls import SPAN_S, measured_stalls, stalls_of, watched
 from adapt.core.ordered.chain.bound import BoundChain, bind
@@ -85,13 +85,7 @@ def of_threads(threads: Side, workers: int, rate: float) -> tuple[list[Latency],
         found.append(threads.latency(workers, rate, seed))
         spans.append(watched(workers, SPAN_S))
         lines.append(line_ns())
-    return found, stalls_of(workers, spans, SPAN_S, np.zeros(1, np.int64)), middle(lines)
-
-
-def middle(lines: Sequence[float | None]) -> float | None:
-    """Median of the times that could be measured."""
-    known = [one for one in lines if one]
-    return median(known) if known else None
+    return found, stalls_of(workers, spans, SPAN_S, np.zeros(1, np.int64)), middle_ns(lines)
 
 
 def main() -> int:
@@ -114,14 +108,16 @@ def main() -> int:
             misses.append(f"{what}: {error:+.0%}")
 
     for workers in (1, 2):
-        beside = middle([line_ns() for _ in range(RUNS)])
+        beside = middle_ns(line_ns() for _ in range(RUNS))
         rates = {side.name: side.at_line(beside).sustainable(workers) for side in sides}
         print(f"{workers} workers sustain, rows/s: " + ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items()))
         compare(f"{workers} workers, sustainable rate", rates)
         for load in LOADS:
             rate = load * rates[threads.name]
             ran, now, beside = of_threads(threads, workers, rate)
-            now = replace(now, late_us=profile.costs_at(workers=workers).stalls.late_us)  # type: ignore[union-attr]
+            calibrated = profile.costs_at(workers=workers).stalls
+            assert calibrated is not None
+            now = replace(now, late_us=calibrated.late_us)
             found = {threads.name: ran}
             for side, stalls in zip(sides[1:], ((), (now,)), strict=True):
                 model = replace(side, profile=replace(profile, stalls=stalls)).at_line(beside)

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 from time import process_time
 from typing import ClassVar
 
 import numpy as np
 
 from adapt.core.ordered.calibrate.calibration import calibrate_engine
-from adapt.core.ordered.calibrate.line import line_ns
+from adapt.core.ordered.calibrate.line import line_ns, middle_ns
 from adapt.core.ordered.calibrate.machine import Machine
 from adapt.core.ordered.chain.names import Heuristic
 from adapt.core.ordered.engine.contention import Contention
@@ -116,10 +115,9 @@ class Sliced:
             run = run_by_workers(chain, settings, pace)
             threads.append((self.rows * self.workers / (process_time() - start_s), _median_ms(run)))
             lines.append(line_ns())
-        known = [each for each in lines if each]
-        engine = read_engine_profile(given[0]).at_line(median(known) if known else None).costs_at()
+        engine = read_engine_profile(given[0]).at_line(middle_ns(lines)).costs_at()
         modeled = run_model(chain, settings, Contention(), np.random.default_rng(0), engine=engine).run
-        return {"threads": threads, "model": (self.rows / modeled.elapsed_s, _median_ms(modeled)), "lines_ns": known}
+        return {"threads": threads, "model": (self.rows / modeled.elapsed_s, _median_ms(modeled)), "lines_ns": lines}
 
 
 def _median_ms(run: WorkersRun) -> float:

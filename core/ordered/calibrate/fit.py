@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import nnls
 
+from adapt.core.ordered.calibrate.line import middle_ns
 from adapt.core.ordered.engine.costs import CONTENDED, TERMS, Cost, EngineProfile, Interval, Term
 
 _LINE = Term(Cost.LINE)
@@ -44,8 +45,7 @@ class Measured:
 
 def line_of(runs: Sequence[Measured]) -> float | None:
     """Median time of a cache line's move; None if never measured."""
-    measured = [run.line_ns for run in runs if run.line_ns is not None]
-    return float(np.median(measured)) if measured else None
+    return middle_ns(run.line_ns for run in runs)
 
 
 def at_one_line(runs: Sequence[Measured], line_ns: float | None) -> list[Measured]:

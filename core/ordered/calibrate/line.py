@@ -1,6 +1,8 @@
 """Time in which a cache line moves from one core to another."""
 
 import threading
+from collections.abc import Iterable
+from statistics import median
 
 import numpy as np
 
@@ -51,3 +53,9 @@ def line_ns() -> float | None:
     shortest = _turns(address, _BURSTS, 0)
     other.join()
     return shortest / (2 * _TURNS) if shortest else None
+
+
+def middle_ns(lines_ns: Iterable[float | None]) -> float | None:
+    """Median of the times that could be measured; None without any."""
+    known = [each for each in lines_ns if each is not None]
+    return median(known) if known else None
