@@ -122,11 +122,13 @@ def _updated_at_length(words: int, given: int, value: np.uint64) -> np.uint64:
 def _work(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (one state per key is enough)
     if not fixed(words, OWN + 9):
         return _work_fully(words, given, outputs)
-    at, field = fixed(words, OWN + 1), 0
-    # A short cut for the loop below. The end is read again each round: unrolled, the loop would be slower.
-    while field < load_atomic(words, OWN):
-        put(outputs, field, load(given, field))
-        field += 1
+    at, field, fields = fixed(words, OWN + 1), 0, fixed(words, OWN)
+    if fields > 2:  # the end is read again each round: unrolled, the loop would be slower
+        while field < load_atomic(words, OWN):
+            put(outputs, field, load(given, field))
+            field += 1
+    elif fields == 2:  # the other one, as the value is written below
+        put(outputs, 1 - at, load(given, 1 - at))
     value = np.uint64(load(given, at))
     if fixed(words, OWN + 3):
         value = _updated(words, given, value)
