@@ -7,6 +7,8 @@ STORED := --config-settings-package pyspark:--build-option=--compression=stored
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python $(STORED)
 ADAPT_DATA ?= ../shared/data
 export ADAPT_DATA
+# Modules are compiled once, not in each process that starts, where the environment says otherwise.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test check format lint types bench soak paper reality reality-rekeyed lock clean
 

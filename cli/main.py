@@ -23,6 +23,7 @@ from adapt.cli.commands.report import report
 from adapt.cli.commands.verdict import verdict
 from adapt.cli.failures import INTERRUPTED, explain, explain_interrupt
 from adapt.cli.options.groups import grouped
+from adapt.cli.pandas_later import keep_pandas_for_later
 from adapt.cli.terminal.command_line import exit_code_of, typed
 from adapt.cli.terminal.help import Command, Group
 from adapt.cli.terminal.output import ReaderGone, Verbosity, set_verbosity, written_out
@@ -115,6 +116,7 @@ def settings(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command line and exit with its code."""
+    keep_pandas_for_later()
     sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
 
 
