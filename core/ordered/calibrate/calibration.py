@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from adapt.core.ordered.calibrate.configuration import SENT_CHUNKS, Configuration, fitted, held_out, worker_counts
-from adapt.core.ordered.calibrate.fit import Measured, at_one_line, contention_in, profile_of
+from adapt.core.ordered.calibrate.fit import Measured, contention_in, profile_of, undisturbed
 from adapt.core.ordered.engine.cache_costs import sizes_tables
 from adapt.core.ordered.engine.contention import Contention, Stalls
 from adapt.core.ordered.engine.costs import TERMS, Cost, EngineCosts, EngineProfile, Term
@@ -237,7 +237,7 @@ def checked_of(one: Configuration, runs: Sequence[Measured], profile: EngineProf
     At the overlap of its runs, and with their moves of cache lines.
     """
     line = profile.costs.get(Term(Cost.LINE))
-    runs = at_one_line(runs, line.ns if line else None)
+    runs = undisturbed(runs, line.ns if line else None)
     values = [run.cpu_ns / rows for run in runs]
     contention = float(np.median([contention_in(run, line.ns if line else None) for run in runs]))
     middle, low, high = (

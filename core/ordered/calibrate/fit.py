@@ -14,6 +14,9 @@ _LINE = Term(Cost.LINE)
 _FAR = 2.0
 """Ratio of two times of a cache line from which on contention is not in proportion to them."""
 
+FULL_SPEED = 0.94
+"""Share of the highest speed of the cores from which on a run counts as not slowed."""
+
 _LEAST = 0.01
 """Least weight of a run."""
 
@@ -29,9 +32,10 @@ class Measured:
         cores: CPU seconds per second.
         overlap: Share of the run, 0 to 1, in which the workers ran at the same time.
         share: Its weight, 0 to 1: the overlap or, with one worker, the share of the run in which it ran; less if the
-            time of a cache line changed meanwhile.
+            time of a cache line changed meanwhile, or its cores were slowed.
         line_ns: Time in which a cache line moved between cores, before and after in the mean; None if that was not
             measured.
+        speed: Speed of its cores as a share of the highest, 0 to 1: the lower one of before and after.
     """
 
     counts: Mapping[Term, float]
@@ -41,6 +45,7 @@ class Measured:
     overlap: float = 1.0
     share: float = 1.0
     line_ns: float | None = None
+    speed: float = 1.0
 
 
 def line_of(runs: Sequence[Measured]) -> float | None:
@@ -48,17 +53,18 @@ def line_of(runs: Sequence[Measured]) -> float | None:
     return middle_ns(run.line_ns for run in runs)
 
 
-def at_one_line(runs: Sequence[Measured], line_ns: float | None) -> list[Measured]:
-    """Runs of one configuration at about one time of a cache line.
+def undisturbed(runs: Sequence[Measured], line_ns: float | None) -> list[Measured]:
+    """Runs of one configuration at about one time of a cache line, on cores that nothing slowed.
 
-    Those at another time, to which a host that moves the cores may switch meanwhile, are replaced by the others in
-    turn; all stay if there are no others.
+    A host that moves the cores may switch to another time meanwhile, and may run other guests on them. The other runs
+    are replaced by these in turn; if none was at full speed, by those at that time, and all stay if there are none.
     """
     there = [
         run
         for run in runs
         if not (run.line_ns and line_ns) or max(run.line_ns, line_ns) < _FAR * min(run.line_ns, line_ns)
     ]
+    there = [run for run in there if run.speed >= FULL_SPEED] or there
     return (
         [run if run in there else there[number % len(there)] for number, run in enumerate(runs)] if there else [*runs]
     )
@@ -107,7 +113,7 @@ def profile_of(repeats: Sequence[Sequence[Measured]], workers: int, measured: st
         repeats: The runs of all configurations, several times in the same order.
     """
     line_ns = line_of([run for runs in repeats for run in runs])
-    repeats = [*zip(*(at_one_line(runs, line_ns) for runs in zip(*repeats, strict=True)), strict=True)]
+    repeats = [*zip(*(undisturbed(runs, line_ns) for runs in zip(*repeats, strict=True)), strict=True)]
     fits = [fit(runs, line_ns) for runs in repeats]
     of_each = {term: np.array([one[term] for one in fits]) for term in fits[0]}
     if line_ns is not None:

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from adapt.core.ordered.calibrate.configuration import Configuration
-from adapt.core.ordered.calibrate.fit import Measured
+from adapt.core.ordered.calibrate.fit import FULL_SPEED, Measured
 from adapt.core.ordered.calibrate.line import line_ns
 from adapt.core.ordered.calibrate.sending import timed_sending
+from adapt.core.ordered.calibrate.speed import CoreSpeed
 from adapt.core.ordered.chain.bound import BoundChain
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind
 from adapt.core.ordered.engine.costs import Cost, Term
@@ -34,24 +35,27 @@ class Machine:
     Attributes:
         rows: Rows of a run.
         cpu_clock: CPU seconds of this process.
+        speed: Speed of the cores of so many workers, as a share of the highest so far.
     """
 
     rows: int
     cpu_clock: Callable[[], float]
+    speed: Callable[[int], float] = field(default_factory=lambda: CoreSpeed().now)
     _chains: dict[Configuration, BoundChain] = field(default_factory=dict)
     _pace: int = 0
 
     def run(self, one: Configuration) -> Measured:
         """Run a configuration, again if it was disturbed.
 
-        That is if other programs took the cores or the host moved them apart. A run without rows is subtracted.
+        That is if other programs took the cores or slowed them, or the host moved them apart. A run without rows is
+        subtracted.
         """
         best: Measured | None = None
         for _ in range(_RUNS):
             done = self._run(one)
             if best is None or done.share > best.share:
                 best = done
-            if best.share >= _ENOUGH:
+            if best.share >= _ENOUGH and best.speed >= FULL_SPEED:
                 return best
         assert best is not None
         return best
@@ -60,11 +64,13 @@ class Machine:
         chain, settings = self._chain(one), one.settings()
         self._pace = self._pace or measured_pace()
         lines_ns = [line_ns()] if one.running > 1 else []
+        speeds = [self.speed(one.running)]
         start_s = self.cpu_clock()
         self._by_threads(one, chain.part(0, 0))
         begun_s = self.cpu_clock()
         done = self._by_threads(one, chain)
         took_s = self.cpu_clock() - begun_s
+        speeds.append(self.speed(one.running))
         lines_ns += [line_ns()] if lines_ns else []
         cpu_s = max(took_s - (begun_s - start_s), took_s / 10)
         counts, work_ns = dict[Term, float](), 0.0
@@ -78,7 +84,8 @@ class Machine:
         share = overlap if one.running > 1 else min(cores, 1.0)
         known = [each for each in lines_ns if each is not None]
         moved_ns = float(np.mean(known)) if known else None
-        return Measured(counts, cpu_s * 1e9, work_ns, cores, overlap, share * _steadiness(known), moved_ns)
+        share *= _steadiness(known) * min(speeds)
+        return Measured(counts, cpu_s * 1e9, work_ns, cores, overlap, share, moved_ns, min(speeds))
 
     def _by_threads(self, one: Configuration, chain: BoundChain) -> WorkersRun:
         return (run_alone if one.alone else run_by_workers)(chain, one.settings(), self._pace)

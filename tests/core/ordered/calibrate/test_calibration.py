@@ -10,10 +10,11 @@ from adapt.core.errors import BadInput
 from adapt.core.ordered.calibrate import sizes
 from adapt.core.ordered.calibrate.calibration import calibrate_engine, predicted_ns
 from adapt.core.ordered.calibrate.configuration import NO_TIME_US, SENT_CHUNKS, Configuration, fitted, held_out
-from adapt.core.ordered.calibrate.fit import Measured, at_one_line, fit, profile_of
+from adapt.core.ordered.calibrate.fit import FULL_SPEED, Measured, fit, profile_of, undisturbed
 from adapt.core.ordered.calibrate.line import line_ns
 from adapt.core.ordered.calibrate.machine import Machine
 from adapt.core.ordered.calibrate.sizes import calibrate_sizes, sized
+from adapt.core.ordered.calibrate.speed import CoreSpeed
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind
 from adapt.core.ordered.engine.cache_costs import ASSUMED_CACHES, CacheCosts, StateCost
 from adapt.core.ordered.engine.contention import Stalls, assumed_contention
@@ -136,9 +137,9 @@ def test_a_slower_cache_line_makes_only_contention_dearer_in_proportion() -> Non
 
 def test_runs_at_another_time_of_a_cache_line_are_replaced_by_the_others() -> None:
     near, nearer, far, alone = (Measured({}, 1.0, line_ns=ns) for ns in (50.0, 60.0, 180.0, None))
-    assert at_one_line([near, far, nearer, far], 55.0) == [near, nearer, nearer, nearer]
-    assert at_one_line([far, far], 55.0) == [far, far]
-    assert at_one_line([alone, alone], 55.0) == [alone, alone]
+    assert undisturbed([near, far, nearer, far], 55.0) == [near, nearer, nearer, nearer]
+    assert undisturbed([far, far], 55.0) == [far, far]
+    assert undisturbed([alone, alone], 55.0) == [alone, alone]
 
 
 def test_the_fit_is_of_the_commoner_time_of_a_cache_line_even_if_contention_is_not_in_proportion() -> None:
@@ -152,9 +153,33 @@ def test_a_run_is_repeated_if_the_host_moved_its_cores_meanwhile(monkeypatch: py
     monkeypatch.setattr("adapt.core.ordered.calibrate.machine.line_ns", lambda: next(lines))
     ticks = itertools.count()
     # A clock that gives each run two cores: its CPU time is far more than the run takes.
-    run = Machine(64, lambda: 1e3 * next(ticks)).run(Configuration((OperatorKind.STATELESS,), 2))
+    run = Machine(64, lambda: 1e3 * next(ticks), lambda _: 1.0).run(Configuration((OperatorKind.STATELESS,), 2))
     assert run.line_ns == pytest.approx(51.0)
     assert run.share == 1.0
+
+
+def test_runs_on_slowed_cores_are_replaced_by_the_others_at_the_time_of_a_cache_line() -> None:
+    full, slow, far = (
+        Measured({}, 1.0, line_ns=ns, speed=speed)
+        for ns, speed in ((50.0, 1.0), (50.0, FULL_SPEED - 0.01), (180.0, 1.0))
+    )
+    assert undisturbed([slow, full, far], 50.0) == [full, full, full]
+    assert undisturbed([slow, far], 50.0) == [slow, slow]
+    assert undisturbed([slow, slow], None) == [slow, slow]
+
+
+def test_a_run_is_repeated_until_nothing_slows_its_core() -> None:
+    speeds = iter([1.0, 0.7, 0.8, 1.0, 0.99, 0.97, *[0.0] * 10])
+    ticks = itertools.count()
+    run = Machine(64, lambda: 1e3 * next(ticks), lambda _: next(speeds)).run(Configuration((OperatorKind.STATELESS,)))
+    assert run.speed == 0.97
+    assert run.share == 0.97
+
+
+def test_speed_is_a_share_of_the_highest_yet() -> None:
+    speed = CoreSpeed()
+    assert speed.now(1) == 1.0
+    assert all(0 < speed.now(threads) <= 1 for threads in (1, 2, 1, 2))
 
 
 def test_costs_of_contention_need_two_workers() -> None:

@@ -1,0 +1,56 @@
+"""How fast the cores are, whatever else uses them."""
+
+import threading
+from time import thread_time_ns
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.compiled import compiled
+
+_ROUNDS = 300_000
+"""Rounds of a loop that keeps many parts of a core busy: about half a millisecond."""
+
+
+@compiled
+def _spin(words: NDArray[np.uint64], rounds: int) -> None:
+    """Independent sums, shifts and products, which take longer where another thread shares the core."""
+    one, two, three, four, five, six = words[0], words[1], words[2], words[3], words[4], words[5]
+    for turn in range(rounds):
+        one = (one ^ (one >> np.uint64(7))) + words[turn & 7]
+        two = (two ^ (two >> np.uint64(9))) + one
+        three = (three + (three << np.uint64(3))) ^ words[(turn + 1) & 7]
+        four = (four + (four << np.uint64(5))) ^ np.uint64(turn)
+        five = five * np.uint64(0xD1342543DE82EF95) + np.uint64(1)
+        six = (six ^ (six >> np.uint64(11))) + words[(turn + 3) & 7]
+    words[0] = one ^ two ^ three ^ four ^ five ^ six
+
+
+class CoreSpeed:
+    """Speed of the cores against the highest that was measured before.
+
+    A virtual core slows by up to a third while another guest runs on the same core of the host, which no clock shows.
+    """
+
+    def __init__(self) -> None:
+        self._least_ns: dict[int, float] = {}
+
+    def now(self, threads: int) -> float:
+        """Speed of so many threads at once, as a share of the highest so far, 0 to 1."""
+        took_ns = [0.0] * threads
+        _spin(np.arange(8, dtype=np.uint64), 1)
+
+        def spin(number: int) -> None:
+            start_ns = thread_time_ns()
+            _spin(np.arange(8, dtype=np.uint64), _ROUNDS)
+            took_ns[number] = thread_time_ns() - start_ns
+
+        others = [threading.Thread(target=spin, args=(number,), daemon=True) for number in range(1, threads)]
+        for other in others:
+            other.start()
+        spin(0)
+        for other in others:
+            other.join()
+        mean_ns = sum(took_ns) / threads
+        least_ns = self._least_ns[threads] = min(mean_ns, self._least_ns.get(threads, mean_ns))
+        return least_ns / mean_ns
