@@ -35,7 +35,7 @@ class Machine:
     Attributes:
         rows: Rows of a run.
         cpu_clock: CPU seconds of this process.
-        speed: Speed of the cores of so many workers, as a share of the highest so far.
+        speed: Speed of the cores by number of workers, as a share of the highest yet.
     """
 
     rows: int

@@ -36,7 +36,7 @@ class CoreSpeed:
         self._least_ns: dict[int, float] = {}
 
     def now(self, threads: int) -> float:
-        """Speed of so many threads at once, as a share of the highest so far, 0 to 1."""
+        """Speed of this many threads at once, as a share of the highest yet."""
         took_ns = [0.0] * threads
         _spin(np.arange(8, dtype=np.uint64), 1)
 
