@@ -54,11 +54,11 @@ def line_of(runs: Sequence[Measured]) -> float | None:
 
 
 def undisturbed(runs: Sequence[Measured], line_ns: float | None) -> list[Measured]:
-    """Runs of one configuration at one time of a cache line, at full speed.
+    """Runs at one time of a cache line, at full speed.
 
     A host that moves the cores may switch to another time meanwhile, and may run other guests on them. The other runs
-    are replaced by these in turn; if none was at full speed, by those at about that time, and all stay if there are
-    none.
+    of the configuration are replaced by these in turn; if none was at full speed, by those at about that time, and all
+    stay if there are none.
     """
     there = [
         run

@@ -36,7 +36,7 @@ class CoreSpeed:
         self._least_ns: dict[int, float] = {}
 
     def now(self, threads: int) -> float:
-        """Speed of this many threads at once, as a share of the highest yet."""
+        """Mean speed of running threads, as a share of the highest yet."""
         took_ns = [0.0] * threads
         _spin(np.arange(8, dtype=np.uint64), 1)
 
