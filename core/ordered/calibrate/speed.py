@@ -1,11 +1,11 @@
 """How fast the cores are, whatever else uses them."""
 
 import threading
-from time import thread_time_ns
 
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.atomics import clock_ns
 from adapt.core.compiled import compiled
 
 _ROUNDS = 300_000
@@ -13,8 +13,9 @@ _ROUNDS = 300_000
 
 
 @compiled
-def _spin(words: NDArray[np.uint64], rounds: int) -> None:
-    """Independent sums, shifts and products, which take longer where another thread shares the core."""
+def _spin(words: NDArray[np.uint64], rounds: int) -> int:
+    """Nanoseconds of independent sums, shifts and products, which are more where another thread shares the core."""
+    start = clock_ns()
     one, two, three, four, five, six = words[0], words[1], words[2], words[3], words[4], words[5]
     for turn in range(rounds):
         one = (one ^ (one >> np.uint64(7))) + words[turn & 7]
@@ -24,6 +25,7 @@ def _spin(words: NDArray[np.uint64], rounds: int) -> None:
         five = five * np.uint64(0xD1342543DE82EF95) + np.uint64(1)
         six = (six ^ (six >> np.uint64(11))) + words[(turn + 3) & 7]
     words[0] = one ^ two ^ three ^ four ^ five ^ six
+    return clock_ns() - start
 
 
 class CoreSpeed:
@@ -41,9 +43,7 @@ class CoreSpeed:
         _spin(np.arange(8, dtype=np.uint64), 1)
 
         def spin(number: int) -> None:
-            start_ns = thread_time_ns()
-            _spin(np.arange(8, dtype=np.uint64), _ROUNDS)
-            took_ns[number] = thread_time_ns() - start_ns
+            took_ns[number] = _spin(np.arange(8, dtype=np.uint64), _ROUNDS)
 
         others = [threading.Thread(target=spin, args=(number,), daemon=True) for number in range(1, threads)]
         for other in others:
