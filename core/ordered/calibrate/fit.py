@@ -57,8 +57,8 @@ def undisturbed(runs: Sequence[Measured], line_ns: float | None) -> list[Measure
     """Runs at one time of a cache line, at full speed.
 
     A host that moves the cores may switch to another time meanwhile, and may run other guests on them. The other runs
-    of the configuration are replaced by these in turn; if none was at full speed, by those at about that time, and all
-    stay if there are none.
+    of the configuration are replaced by these in turn. Without a run at full speed, all at about that time count;
+    without one at that time, all.
     """
     there = [
         run
