@@ -64,13 +64,13 @@ class Machine:
         chain, settings = self._chain(one), one.settings()
         self._pace = self._pace or measured_pace()
         lines_ns = [line_ns()] if one.running > 1 else []
-        speeds = [self.speed(one.running)]
+        speed = self.speed(one.running)
         start_s = self.cpu_clock()
         self._by_threads(one, chain.part(0, 0))
         begun_s = self.cpu_clock()
         done = self._by_threads(one, chain)
         took_s = self.cpu_clock() - begun_s
-        speeds.append(self.speed(one.running))
+        speed = min(speed, self.speed(one.running))
         lines_ns += [line_ns()] if lines_ns else []
         cpu_s = max(took_s - (begun_s - start_s), took_s / 10)
         counts, work_ns = dict[Term, float](), 0.0
@@ -84,8 +84,8 @@ class Machine:
         share = overlap if one.running > 1 else min(cores, 1.0)
         known = [each for each in lines_ns if each is not None]
         moved_ns = float(np.mean(known)) if known else None
-        share *= _steadiness(known) * min(speeds)
-        return Measured(counts, cpu_s * 1e9, work_ns, cores, overlap, share, moved_ns, min(speeds))
+        share *= _steadiness(known) * speed
+        return Measured(counts, cpu_s * 1e9, work_ns, cores, overlap, share, moved_ns, speed)
 
     def _by_threads(self, one: Configuration, chain: BoundChain) -> WorkersRun:
         return (run_alone if one.alone else run_by_workers)(chain, one.settings(), self._pace)

@@ -1,12 +1,13 @@
 """How fast the cores are, whatever else uses them."""
 
-import threading
-
 import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.atomics import clock_ns
-from adapt.core.compiled import compiled
+from adapt.core.compiled import compiled, load
+from adapt.core.ordered.calibrate.at_once import at_once
+
+_WORDS = np.arange(8, dtype=np.uint64)
 
 _ROUNDS = 300_000
 """Rounds of a loop that keeps many parts of a core busy: about half a millisecond."""
@@ -35,22 +36,11 @@ class CoreSpeed:
     """
 
     def __init__(self) -> None:
+        load(_spin, _WORDS, _ROUNDS)
         self._least_ns: dict[int, float] = {}
 
     def now(self, threads: int) -> float:
         """Mean speed of running threads, as a share of the highest yet."""
-        took_ns = [0.0] * threads
-        _spin(np.arange(8, dtype=np.uint64), 1)
-
-        def spin(number: int) -> None:
-            took_ns[number] = _spin(np.arange(8, dtype=np.uint64), _ROUNDS)
-
-        others = [threading.Thread(target=spin, args=(number,), daemon=True) for number in range(1, threads)]
-        for other in others:
-            other.start()
-        spin(0)
-        for other in others:
-            other.join()
-        mean_ns = sum(took_ns) / threads
+        mean_ns = sum(at_once(threads, lambda _: _spin(_WORDS.copy(), _ROUNDS))) / threads
         least_ns = self._least_ns[threads] = min(mean_ns, self._least_ns.get(threads, mean_ns))
         return least_ns / mean_ns

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from adapt.core.atomics import clock_ns, rest_us, store
 from adapt.core.compiled import compiled
+from adapt.core.ordered.calibrate.at_once import at_once
 from adapt.core.ordered.engine.contention import Stalls
 from adapt.core.ordered.engine.kernel.progress import LONGEST_US, WAKING_US
 
@@ -72,16 +73,8 @@ def measured_stalls(workers: int, seconds: float = SECONDS) -> Stalls:
 def watched(workers: int, seconds: float) -> NDArray[np.int64]:
     """The gaps of all threads in some seconds, in nanoseconds."""
     gaps = [np.zeros(_ROOM, np.int64) for _ in range(workers)]
-    end_ns, counts = _now_ns() + int(1e9 * seconds), [0] * workers
-
-    def watch(worker: int) -> None:
-        counts[worker] = _gaps(gaps[worker].ctypes.data, _ROOM, end_ns)
-
-    threads = [threading.Thread(target=watch, args=(worker,), daemon=True) for worker in range(workers)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    end_ns = _now_ns() + int(1e9 * seconds)
+    counts = at_once(workers, lambda worker: _gaps(gaps[worker].ctypes.data, _ROOM, end_ns))
     return np.concatenate([each[:count] for each, count in zip(gaps, counts, strict=True)])
 
 
