@@ -7,7 +7,8 @@ in every command, for types that no command has.
 import sys
 from collections.abc import Callable
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from typing import Any
 
 
@@ -17,29 +18,31 @@ def keep_pandas_for_later() -> None:
     From then on, pyarrow knows the types of pandas as ever.
     """
     if not {"pyarrow", "pandas"} & sys.modules.keys():
-        sys.meta_path.insert(0, _AfterImport({"pyarrow": _make_array_without_pandas}))
+        sys.meta_path.insert(0, _AfterImport("pyarrow", _make_array_without_pandas))
 
 
 class _AfterImport(MetaPathFinder):
-    """Does something once a module has been imported."""
+    """Does something once, after a module has been imported."""
 
-    def __init__(self, actions: dict[str, Callable[[], object]]) -> None:
-        self.actions = actions
+    def __init__(self, name: str, action: Callable[[], object]) -> None:
+        self.name = name
+        self.action = action
 
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+    def find_spec(self, fullname: str, *_: Any) -> ModuleSpec | None:
         """The module as found elsewhere, with what follows its import."""
-        action = self.actions.pop(fullname, None)
-        if action is None:
+        if fullname != self.name:
             return None
-        spec = PathFinder.find_spec(fullname, path, target)
+        sys.meta_path.remove(self)
+        spec = find_spec(fullname)
         if spec is not None and spec.loader is not None:
-            run = spec.loader.exec_module
+            loader: Any = spec.loader
+            run = loader.exec_module
 
             def run_then_act(module: Any) -> None:
                 run(module)
-                action()
+                self.action()
 
-            setattr(spec.loader, "exec_module", run_then_act)  # noqa: B010
+            loader.exec_module = run_then_act
         return spec
 
 
@@ -62,7 +65,7 @@ def _make_array_without_pandas() -> None:
         _arrow().array([])
     finally:
         sys.meta_path.remove(absent)
-    sys.meta_path.insert(0, _AfterImport({"pandas": lambda: _arrow().array([]).to_pandas()}))
+    sys.meta_path.insert(0, _AfterImport("pandas", lambda: _arrow().array([]).to_pandas()))
 
 
 def _arrow() -> Any:
