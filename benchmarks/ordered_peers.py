@@ -1,12 +1,12 @@
 """Ordered engine against C++, oneTBB, Java streams, and Python.
 
 All do the same arithmetic on the same rows, and must give the same hash of the outputs in order; with a key, over 64
-partitions and two hashed fields. Five runs each, in turns, and 25 at 0 us, where a run takes 10 ms and what else uses
-the core changes its CPU time by up to a third; the median with the lowest and the highest CPU time per row. Claims,
-for chunks of the same size and one worker: without a key at most 1.5 times the CPU time of oneTBB, and over 64
-partitions at most 2.5 times that of oneTBB without a key; from 1 us per row on, at most 3 % above serial C++ plus 10
-ns; and two workers at 1 us process at least 1.9 times the rows of one, each run divided by the share of its cores
-that it got.
+partitions and two hashed fields. Five runs each, in turns, and 25 at 0 us (not of Python), where a run takes 10 ms
+and what else uses the core changes its CPU time by up to a third; the median with the lowest and the highest CPU time
+per row. Claims, for chunks of the same size and one worker: without a key at most 1.5 times the CPU time of oneTBB,
+and over 64 partitions at most 2.5 times that of oneTBB without a key; from 1 us per row on, at most 3 % above serial
+C++ plus 10 ns; and two workers at 1 us process at least 1.9 times the rows of one, each run divided by the share of
+its cores that it got.
 
 oneTBB is found by the compiler, or in the folder TBB_ROOT (with usr/include and usr/lib). Peers that are not there (a
 compiler, oneTBB, javac) are named and left out.
