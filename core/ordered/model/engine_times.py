@@ -7,7 +7,9 @@ from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
 from adapt.core.ordered.chain.names import FunctionName, OperatorKind
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.costs import Cost, EngineCosts, Term
+from adapt.core.ordered.engine.kernel.claiming import SHARED_SLICE
 from adapt.core.ordered.engine.kernel.codes import MOST_CHUNK
+from adapt.core.ordered.engine.kernel.estimates import LEAST_ADAPTED_NS
 from adapt.core.ordered.engine.memory import lanes_of
 from adapt.core.ordered.engine.outcome import OperatorTally
 from adapt.core.ordered.engine.settings import SLICE_US, RunSettings
@@ -137,7 +139,8 @@ def chunk_at(settings: RunSettings, us: float) -> float:
     share = settings.queue_capacity / (2 * settings.workers)
     if settings.chunk:
         return min(settings.chunk, max(share, 1.0))
-    return max(min((settings.slice_us or SLICE_US) / max(us, 1e-3), MOST_CHUNK, share), 1.0)
+    quota = max(settings.slice_us or SLICE_US, LEAST_ADAPTED_NS / 1000) / max(us, 1e-3)
+    return max(min(quota, MOST_CHUNK, max(share, quota / SHARED_SLICE)), 1.0)
 
 
 def lanes_split(bound: BoundOperator, settings: RunSettings) -> int:

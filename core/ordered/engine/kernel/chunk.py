@@ -1,16 +1,17 @@
 """Chunks: an operator's function in a loop over tuples, compiled with it.
 
 The loop writes the outputs of a tuple to its own place in the ring buffer, and then its ticket, so that whoever sends
-sees complete outputs: the ticket is written with release order and read with acquire order. Tuples in serial order that
-have one output each share a ticket, which is written at the end of their run: at the latest at the end of the chunk.
+sees complete outputs: the ticket is written with release order and read with acquire order. Tuples in serial order share
+a ticket, which is written at the end of their run: at the latest at the end of the chunk. Their outputs follow each
+other from the place of the first, which has the room, as no tuple of a run has more outputs than its place takes.
 """
 
 from functools import cache
 
-from adapt.core.atomics import apart, fixed, load, publish, store
-from adapt.core.compiled import AtAddress, inlined, record_at
-from adapt.core.ordered.engine.kernel.layout import OPERATOR, Operator
-from adapt.core.ordered.engine.kernel.tuples import HELD, IN_BLOCK, MARK, RUN, clear_marks, ticket_of
+from adapt.core.atomics import fixed, load, publish, store
+from adapt.core.compiled import AtAddress, record_at
+from adapt.core.ordered.engine.kernel.layout import OPERATOR
+from adapt.core.ordered.engine.kernel.tuples import IN_BLOCK, MARK, MOST_IN_RUN, clear_marks, run_ticket, ticket_of
 
 MADE = 12
 """Bits of the result of a loop that hold its tuples; the bits above hold their outputs."""
@@ -21,18 +22,6 @@ _SIGNATURE = "int64(int64, int64, int64, int64, int64, int64)"
 def step(words: int, partition: int, given: int, outputs: int) -> int:
     """The operator's function; it replaces this when the loop is compiled."""
     raise NotImplementedError
-
-
-@inlined
-def _marked_off(operator: Operator, outputs: int, held: int) -> int:
-    """Mark any number of outputs as ordinary tuples; returns it, with `IN_BLOCK` if they are in a block."""
-    apart()
-    if held > fixed(operator, "most_outputs"):
-        clear_marks(operator, load(outputs, 1), held)
-        return held | IN_BLOCK
-    if held > 0:
-        clear_marks(operator, outputs, held)
-    return held
 
 
 def chunk(operator_at: int, partition: int, serials: int, first: int, tuples: int, room: int) -> int:
@@ -51,8 +40,9 @@ def chunk(operator_at: int, partition: int, serials: int, first: int, tuples: in
     words, slots, partitions = fixed(operator, "words_at"), fixed(operator, "slots_at"), fixed(operator, "master_at")
     queue, mask, size = fixed(operator, "queue_at"), fixed(operator, "queue_mask"), 8 * fixed(operator, "in_words")
     places, ring_mask = fixed(operator, "outputs_at"), fixed(operator, "ring_mask")
-    place_size, made, done = 8 * fixed(operator, "slot_output_words"), 0, 0
-    most_run = tuples if place_size == 8 * fixed(operator, "out_words") else 1
+    place_size, output_size = 8 * fixed(operator, "slot_output_words"), 8 * fixed(operator, "out_words")
+    most_outputs, made, done = fixed(operator, "most_outputs"), 0, 0
+    most_run = max(MOST_IN_RUN // max(most_outputs, 1), 1)
     if not serials and not room:
         tuples = min(tuples, mask + 1 - (first & mask), ring_mask + 1 - (first & ring_mask))
     while done < tuples:
@@ -62,31 +52,38 @@ def chunk(operator_at: int, partition: int, serials: int, first: int, tuples: in
         given, outputs = queue + (serial & mask) * size, places + (serial & ring_mask) * place_size
         if room:
             given, outputs = first, room
-        held, run = 1, 0
+        held, run, more = 1, 0, 0
         while run < most and (not load(given, MARK) or room):
             if partitions and not room:
                 partition = load(partitions, (serial + run) & mask)
             held = step(words, partition, given + 8, outputs + 8)
-            if held != 1:
+            if held == 1:
+                store(outputs, MARK, 0)
+                outputs += output_size
+            elif 0 <= held <= most_outputs:
+                for _ in range(held):
+                    store(outputs, MARK, 0)
+                    outputs += output_size
+                more += held - 1
+            else:
                 break
-            store(outputs, MARK, 0)
             run += 1
             given += size
-            outputs += place_size
         if run and not room:
-            publish(slots, serial & ring_mask, ticket_of(serial) | RUN | run if run > 1 else ticket_of(serial) | 1)
-        made += run
+            publish(slots, serial & ring_mask, run_ticket(serial, run, run + more))
+        made += run + more
         done += run
-        if held == 1:
+        if 0 <= held <= most_outputs:
             if run < most:
                 break
             continue
-        held = _marked_off(operator, outputs, held)
         if held < 0:
             return held
+        clear_marks(operator, load(outputs, 1), held)
         if not room:
-            publish(slots, (serial + run) & ring_mask, ticket_of(serial + run) | held)
-        made += held & HELD
+            store(places + ((serial + run) & ring_mask) * place_size, 1, load(outputs, 1))
+            publish(slots, (serial + run) & ring_mask, ticket_of(serial + run) | held | IN_BLOCK)
+        made += held
         done += 1
     return made << MADE | done
 

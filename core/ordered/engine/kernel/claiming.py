@@ -6,6 +6,9 @@ from adapt.core.ordered.engine.kernel.codes import MOST_CHUNK, RETRY
 from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally
 from adapt.core.ordered.engine.kernel.running import count_ahead, run_claimed, send
 
+SHARED_SLICE = 64
+"""Part of a slice from which on a chunk is shared: to share less costs more than it saves."""
+
 
 @flattened
 def claimable_before(header: Header, operator: Operator) -> int:
@@ -30,11 +33,12 @@ def chunk_of(header: Header, claimable: int, quota: int) -> int:
     """Tuples to claim at once; below 1 if none can be.
 
     A worker never waits for a chunk to fill: it claims what has arrived. A chunk that adapts to cost takes no longer
-    than a slice, and leaves the other workers their share.
+    than a slice, and leaves the other workers their share of what takes longer than a small part of one.
     """
     chunk = fixed(header, "chunk")
     if not chunk:
-        chunk = min(quota, MOST_CHUNK, claimable // fixed(header, "workers") + 1)
+        share = max(claimable // fixed(header, "workers") + 1, quota // SHARED_SLICE)
+        chunk = min(quota, MOST_CHUNK, share)
     return min(claimable, chunk)
 
 

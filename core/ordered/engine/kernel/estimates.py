@@ -54,13 +54,20 @@ def slice_ns(header: Header, operator: Operator) -> int:
 def quota_of(header: Header, operator: Operator) -> int:
     """Tuples of a slice.
 
-    Before the first measurement one chunk, or one tuple if chunks adapt to the cost.
+    Before the first measurement one chunk, or one tuple if chunks adapt to the cost. Then a slice is not too short for
+    its claims: else each tuple would be claimed by itself, and its cost would be that of its claim.
     """
     least = max(header.chunk, 1)
     if not load_atomic(operator, "inputs"):
         return least
-    return max(int(slice_ns(header, operator) / cost_ns(operator)), least)
+    time_ns = slice_ns(header, operator)
+    if not header.chunk:
+        time_ns = max(time_ns, LEAST_ADAPTED_NS)
+    return max(int(time_ns / cost_ns(operator)), least)
 
+
+LEAST_ADAPTED_NS = 5_000
+"""Shortest slice of chunks that adapt to the cost: a claim may take 1 to 2 us while many workers make them."""
 
 SLICE_IN_QUERIES = 100
 """A tuned slice is this many times a query, so that queries take 1 % of a worker's time."""

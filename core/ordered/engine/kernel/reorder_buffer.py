@@ -24,10 +24,13 @@ from adapt.core.ordered.engine.kernel.tuples import (
     IN_BLOCK,
     MARK,
     MARKED,
+    MOST_RUN,
     PUNCTUATION,
     RUN,
+    RUN_BITS,
     is_ready,
     outputs_at,
+    run_ticket,
     ticket_of,
 )
 from adapt.core.ordered.engine.kernel.work_queue import enqueue, enqueue_plain, room_in
@@ -83,28 +86,34 @@ def _send_plain(header: Header, operator: Operator, outputs: int, count: int) ->
 
 @flattened
 def plain_run(operator: Operator, serial: int) -> int:
-    """Ready tuples whose outputs follow each other in memory.
-
-    Each has one output, which is not marked.
-    """
+    """Ready tuples with one output each, which follow each other in memory and are not marked."""
     slots, mask = fixed(operator, "slots_at"), fixed(operator, "ring_mask")
     if fixed(operator, "slot_output_words") != fixed(operator, "out_words"):
         return 0
     slot, tuples = serial & mask, 0
     while slot + tuples <= mask:
-        ticket, one = load_atomic(slots, slot + tuples), ticket_of(serial + tuples)
-        if ticket & ~HELD == one | RUN:
-            tuples += ticket & HELD
-        elif ticket == one | 1:
-            tuples += 1
+        ticket = load_atomic(slots, slot + tuples)
+        run = ticket & MOST_RUN
+        if ticket == run_ticket(serial + tuples, run, run):
+            tuples += run
         else:
             break
     return tuples
 
 
+@flattened
+def _cut_run(operator: Operator, serial: int, sent: int) -> None:
+    """Give the rest of a run of single outputs a ticket, if all runs from `serial` on were sent up to within it."""
+    slots, mask = fixed(operator, "slots_at"), fixed(operator, "ring_mask")
+    while serial < sent:
+        serial += load(slots, serial & mask) & MOST_RUN
+    if serial > sent:
+        publish(slots, sent & mask, run_ticket(sent, serial - sent, serial - sent))
+
+
 @inlined
 def send_next(header: Header, operator: Operator) -> bool:
-    """Send the outputs of the next tuple, which are ready.
+    """Send the outputs of the next tuple or run, which are ready.
 
     Returns whether all had room. Needs the flag `sending`.
     """
@@ -112,20 +121,63 @@ def send_next(header: Header, operator: Operator) -> bool:
     serial = operator.next
     place, sent = outputs_at(operator, serial), operator.sent
     ticket = load(fixed(operator, "slots_at"), serial & fixed(operator, "ring_mask"))
+    held, tuples = ticket & HELD, 1
+    if ticket & RUN:
+        held, tuples = held >> RUN_BITS, held & MOST_RUN
     outputs = load(place, 1) if ticket & IN_BLOCK else place
-    rest, count = outputs + 8 * sent * fixed(operator, "out_words"), (ticket & HELD) - sent
+    rest, count = outputs + 8 * sent * fixed(operator, "out_words"), held - sent
     if ticket & MARKED:
         sent += _send_marked(header, operator, rest, count)
     elif count:
         sent += _send_plain(header, operator, rest, count)
-    if sent < ticket & HELD:
+    if sent < held:
         operator.sent = sent
         return False
     operator.sent = 0
     if ticket & IN_BLOCK:
         release(outputs)
-    publish(operator, "next", serial + 1)
+    publish(operator, "next", serial + tuples)
     return True
+
+
+_AT_ONCE = 64
+"""Most tuples that are sent one by one before others see any of it."""
+
+
+@flattened
+def _is_plain(operator: Operator, serial: int) -> bool:
+    """Whether a tuple's outputs are ready, in its place, and not marked, and it has a ticket of its own."""
+    ticket = load_atomic(fixed(operator, "slots_at"), serial & fixed(operator, "ring_mask"))
+    return 0 <= ticket - ticket_of(serial) < RUN
+
+
+@flattened
+def _send_several(header: Header, operator: Operator) -> bool:
+    """Send the plain outputs of tuples in turn, and then let others see that at once; whether all had room.
+
+    Workers that look for work read how far this is all the time, so that each change costs them and the sender time.
+    """
+    serial, put, has_room = operator.next, 0, True
+    last, down = fixed(operator, "number") == fixed(header, "operators") - 1, record_after(operator, 1)
+    end = serial + _AT_ONCE
+    while serial < end and _is_plain(operator, serial):
+        count = load(fixed(operator, "slots_at"), serial & fixed(operator, "ring_mask")) & HELD
+        if count and last:
+            sent = leave_plain(header, operator, outputs_at(operator, serial), count)
+        elif count:
+            sent = max(min(count, room_in(down, put + count) - put), 0)
+            enqueue_plain(down, down.tail + put, outputs_at(operator, serial), sent)
+            put += sent
+        else:
+            sent = 0
+        if sent < count:
+            operator.sent, has_room = sent, False
+            break
+        serial += 1
+    if put:
+        publish(down, "tail", down.tail + put)
+    publish(operator, "next", serial)
+    return has_room
 
 
 @flattened
@@ -141,11 +193,12 @@ def send_ready(header: Header, tally: Tally, operator: Operator) -> bool:
         tuples = plain_run(operator, serial)
         if tuples:
             sent = _send_plain(header, operator, outputs_at(operator, serial), tuples)
-            if sent < tuples:  # the rest may begin within a run, where no ticket is yet
-                slot = (serial + sent) & fixed(operator, "ring_mask")
-                publish(fixed(operator, "slots_at"), slot, ticket_of(serial + sent) | RUN | (tuples - sent))
+            if sent < tuples:
+                _cut_run(operator, serial, serial + sent)
             publish(operator, "next", serial + sent)
             is_full = sent < tuples
+        elif not operator.sent and _is_plain(operator, serial):
+            is_full = not _send_several(header, operator)
         else:
             is_full = not send_next(header, operator)
         if is_full:

@@ -73,7 +73,7 @@ def work(address: int, worker: int, was_parked: bool) -> bool:
     scratch = header.scratch_at + 8 * header.scratch_words * worker
     half = (header.queue + 1) // 2
     barred = load(header.barred_at, worker)
-    passed, moved, rounds, left_ns, rested = barred, -1, 0, 0, False
+    passed, moved, rounds, left_ns, rested, unused = barred, -1, 0, 0, False, 0
     if was_parked:
         fetch_add(header, "idle", -1)
     while not load_atomic(header, "stop"):
@@ -93,7 +93,7 @@ def work(address: int, worker: int, was_parked: bool) -> bool:
             if number > 0:
                 drain_if_ready(header, record_after(tally, -1), record_after(operator, -1))
             if left_ns:
-                passed, rounds = barred, 0
+                passed, rounds, unused = barred, 0, 0
             else:
                 passed |= 1 << number
             continue
@@ -105,7 +105,8 @@ def work(address: int, worker: int, was_parked: bool) -> bool:
         if is_finished(header):
             replace(header, "stop", GOES_ON, FINISHED)
         else:
-            moved, rounds = rest(header, moved, rounds)
+            moved, rounds = rest(header, moved, rounds, unused)
+            unused += 1
             rested = True
     return False
 
