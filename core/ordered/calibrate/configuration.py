@@ -123,8 +123,8 @@ def fitted(most_workers: int) -> tuple[Configuration, ...]:
     """The configurations whose runs the costs are fitted to."""
     counts = worker_counts(most_workers)
     return (
-        *(Configuration((_STATELESS,), *one) for one in product(counts, CHUNKS)),
-        *(Configuration((_PARTITIONED,), *one) for one in product(counts, CHUNKS)),
+        *(Configuration((_STATELESS,), *one, share=_share(*one)) for one in product(counts, CHUNKS)),
+        *(Configuration((_PARTITIONED,), *one, share=_share(*one)) for one in product(counts, CHUNKS)),
         *(Configuration((_PARTITIONED,), *one) for one in product(counts[1:], (16, 64), (2, 8))),
         *(Configuration((_STATEFUL,), 1, chunk) for chunk in CHUNKS),
         *(Configuration((_STATELESS, kind), 1, 64) for kind in OperatorKind),
@@ -148,6 +148,11 @@ def fitted(most_workers: int) -> tuple[Configuration, ...]:
     )
 
 
+def _share(workers: int, chunk: int) -> int:
+    """Part of the rows that is enough, as many workers take long for small chunks."""
+    return max(workers // (2 * chunk), 1)
+
+
 def _asking(operators: int, workers: int, heuristic: Heuristic = Heuristic.CT) -> Configuration:
     """Slices of one tuple, so that workers ask the scheduler before each."""
     kinds = (_STATELESS,) * operators
@@ -158,7 +163,7 @@ def held_out(most_workers: int) -> tuple[Configuration, ...]:
     """Configurations that the fit has not seen."""
     return tuple(
         Configuration(kinds, workers, chunk, partitions, selectivity, cost_us, slice_us=slice_us, share=share)
-        for workers in dict.fromkeys((1, most_workers))
+        for workers in worker_counts(most_workers)
         for kinds, chunk, partitions, selectivity, cost_us, slice_us, share in (
             ((_STATELESS,), 32, 64, 1.0, 0.0, 100.0, 1),
             ((_STATELESS,), 0, 64, 1.0, 1.0, 100.0, 1),

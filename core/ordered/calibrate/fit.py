@@ -1,7 +1,7 @@
 """Costs of the engine from runs, by least squares."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import nnls
@@ -32,10 +32,12 @@ class Measured:
         cores: CPU seconds per second.
         overlap: Share of the run, 0 to 1, in which the workers ran at the same time.
         share: Its weight, 0 to 1: the overlap or, with one worker, the share of the run in which it ran; less if the
-            time of a cache line changed meanwhile, or its cores were slowed.
+            time of a cache line changed meanwhile.
         line_ns: Time in which a cache line moved between cores, before and after in the mean; None if that was not
             measured.
-        speed: Speed of its cores as a share of the highest, 0 to 1: the lower one of before and after.
+        loop_ns: Time of a loop on its cores, before or after, the longer one; None if that was not measured.
+        running: Threads that ran, and the loop in each.
+        speed: Speed of its cores as a share of the highest known, 0 to 1, by this loop.
     """
 
     counts: Mapping[Term, float]
@@ -45,12 +47,37 @@ class Measured:
     overlap: float = 1.0
     share: float = 1.0
     line_ns: float | None = None
+    loop_ns: float | None = None
+    running: int = 1
     speed: float = 1.0
+
+    @property
+    def weight(self) -> float:
+        """How much it counts, 0 to 1."""
+        return self.share * self.speed
 
 
 def line_of(runs: Sequence[Measured]) -> float | None:
     """Median time of a cache line's move; None if never measured."""
     return middle_ns(run.line_ns for run in runs)
+
+
+def rated(groups: Iterable[Sequence[Measured]]) -> list[list[Measured]]:
+    """The runs with their speeds, by the fastest of all with as many threads.
+
+    Which is not known before all have run: a host may slow the cores from the start.
+    """
+    groups = [*groups]
+    least_ns = dict[int, float]()
+    for run in (run for runs in groups for run in runs if run.loop_ns):
+        least_ns[run.running] = min(run.loop_ns or np.inf, least_ns.get(run.running, np.inf))
+    return [
+        [
+            replace(run, speed=min(run.speed, least_ns[run.running] / run.loop_ns)) if run.loop_ns else run
+            for run in runs
+        ]
+        for runs in groups
+    ]
 
 
 def undisturbed(runs: Sequence[Measured], line_ns: float | None) -> list[Measured]:
@@ -97,7 +124,7 @@ def fit(runs: Sequence[Measured], line_ns: float | None = None) -> dict[Term, fl
             return -run.counts.get(term, 0.0)
         return run.counts.get(term, 0.0) * (contention_in(run, line_ns) if term.cost in CONTENDED else 1.0)
 
-    weights = np.sqrt([max(run.share, _LEAST) for run in runs]) / [run.cpu_ns for run in runs]
+    weights = np.sqrt([max(run.weight, _LEAST) for run in runs]) / [run.cpu_ns for run in runs]
     table = weights[:, None] * [[count(run, term) for term in TERMS] for run in runs]
     had = table.any(axis=0)
     # Scaled, since counts differ by orders of magnitude.

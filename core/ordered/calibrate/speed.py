@@ -1,5 +1,7 @@
 """How fast the cores are, whatever else uses them."""
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,18 +31,15 @@ def _spin(words: NDArray[np.uint64], rounds: int) -> int:
     return clock_ns() - start
 
 
-class CoreSpeed:
-    """Speed of the cores against the highest that was measured before.
+@cache
+def _loaded() -> None:
+    load(_spin, _WORDS, _ROUNDS)
+
+
+def loop_ns(threads: int) -> float:
+    """Mean time of a loop in threads that run at once, in nanoseconds.
 
     A virtual core slows by up to a third while another guest runs on the same core of the host, which no clock shows.
     """
-
-    def __init__(self) -> None:
-        load(_spin, _WORDS, _ROUNDS)
-        self._least_ns: dict[int, float] = {}
-
-    def now(self, threads: int) -> float:
-        """Mean speed of running threads, as a share of the highest yet."""
-        mean_ns = sum(at_once(threads, lambda _: _spin(_WORDS.copy(), _ROUNDS))) / threads
-        least_ns = self._least_ns[threads] = min(mean_ns, self._least_ns.get(threads, mean_ns))
-        return least_ns / mean_ns
+    _loaded()
+    return sum(at_once(threads, lambda _: _spin(_WORDS.copy(), _ROUNDS))) / threads

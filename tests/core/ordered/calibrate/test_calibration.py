@@ -10,11 +10,11 @@ from adapt.core.errors import BadInput
 from adapt.core.ordered.calibrate import sizes
 from adapt.core.ordered.calibrate.calibration import calibrate_engine, predicted_ns
 from adapt.core.ordered.calibrate.configuration import NO_TIME_US, SENT_CHUNKS, Configuration, fitted, held_out
-from adapt.core.ordered.calibrate.fit import FULL_SPEED, Measured, fit, profile_of, undisturbed
+from adapt.core.ordered.calibrate.fit import FULL_SPEED, Measured, fit, profile_of, rated, undisturbed
 from adapt.core.ordered.calibrate.line import line_ns
 from adapt.core.ordered.calibrate.machine import Machine
 from adapt.core.ordered.calibrate.sizes import calibrate_sizes, sized
-from adapt.core.ordered.calibrate.speed import CoreSpeed
+from adapt.core.ordered.calibrate.speed import loop_ns
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind
 from adapt.core.ordered.engine.cache_costs import ASSUMED_CACHES, CacheCosts, StateCost
 from adapt.core.ordered.engine.contention import Stalls, assumed_contention
@@ -153,7 +153,7 @@ def test_a_run_is_repeated_if_the_host_moved_its_cores_meanwhile(monkeypatch: py
     monkeypatch.setattr("adapt.core.ordered.calibrate.machine.line_ns", lambda: next(lines))
     ticks = itertools.count()
     # A clock that gives each run two cores: its CPU time is far more than the run takes.
-    run = Machine(64, lambda: 1e3 * next(ticks), lambda _: 1.0).run(Configuration((OperatorKind.STATELESS,), 2))
+    run = Machine(64, lambda: 1e3 * next(ticks), lambda _: 1e5).run(Configuration((OperatorKind.STATELESS,), 2))
     assert run.line_ns == pytest.approx(51.0)
     assert run.share == 1.0
 
@@ -168,18 +168,29 @@ def test_runs_on_slowed_cores_are_replaced_by_the_others_at_the_time_of_a_cache_
     assert undisturbed([slow, slow], None) == [slow, slow]
 
 
-def test_a_run_is_repeated_until_nothing_slows_its_core() -> None:
-    speeds = iter([1.0, 0.7, 0.8, 1.0, 0.99, 0.97, *[0.0] * 10])
-    ticks = itertools.count()
-    run = Machine(64, lambda: 1e3 * next(ticks), lambda _: next(speeds)).run(Configuration((OperatorKind.STATELESS,)))
-    assert run.speed == 0.97
-    assert run.share == 0.97
+def test_of_the_runs_that_nothing_slowed_the_fastest_counts() -> None:
+    loops_ns = iter([100.0, 140.0, 125.0, 100.0, 101.0, 100.0, 100.0, 103.0, 102.0, 102.0])  # before and after each
+    times_s = iter(at for cpu_s in (2.0, 2.0, 9.0, 4.0, 6.0) for at in (0.0, 1.0, 2.0 + cpu_s))
+    machine = Machine(64, lambda: next(times_s), lambda _: next(loops_ns))
+    run = machine.run(Configuration((OperatorKind.STATELESS,)))
+    assert (run.cpu_ns, run.loop_ns) == (4e9, 103.0)
+    assert run.speed == run.weight == pytest.approx(100 / 103)
 
 
-def test_speed_is_a_share_of_the_highest_yet() -> None:
-    speed = CoreSpeed()
-    assert speed.now(1) == 1.0
-    assert all(0 < speed.now(threads) <= 1 for threads in (1, 2, 1, 2))
+def test_speeds_are_those_against_the_fastest_of_all_runs_with_as_many_threads() -> None:
+    early, late, two, unknown = (
+        Measured({}, 1.0, loop_ns=ns, running=running, speed=speed)
+        for ns, running, speed in ((150.0, 1, 1.0), (100.0, 1, 0.9), (200.0, 2, 1.0), (None, 1, 1.0))
+    )
+    (first, known), others = rated(([early, late], [two, unknown]))
+    assert first.speed == pytest.approx(100 / 150)  # the fastest yet, when it ran
+    assert known.speed == 0.9  # by one that is not among these
+    assert others == [two, unknown]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_loop_takes_some_time_in_each_thread(threads: int) -> None:
+    assert loop_ns(threads) > 0
 
 
 def test_costs_of_contention_need_two_workers() -> None:
