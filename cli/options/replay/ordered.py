@@ -341,8 +341,8 @@ class RuntimeOptions:
     )
     slice: str = setting(
         "100us",
-        "How long a worker stays with an operator. With auto, it is tuned so that asking the scheduler takes 1 % of the"
-        " time.",
+        "How long a worker stays with an operator; with --chunk auto at least 5us. With auto, it is tuned so that"
+        " asking the scheduler takes 1 % of the time.",
         "100us|auto",
         panel=QUEUES_PANEL,
     )

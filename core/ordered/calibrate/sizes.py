@@ -58,7 +58,8 @@ def calibrate_sizes(
     profile = replace(made.profile, caches=ascending(points))
     tell("predicting", 0, 0)
     checks = [
-        checked_of(one, runs, profile, one.rows_of(rows)) for one, runs in zip(configurations, rated(checked), strict=True)
+        checked_of(one, runs, profile, one.rows_of(rows))
+        for one, runs in zip(configurations, rated(checked), strict=True)
     ]
     return replace(made, profile=profile, sized=tuple(checks))
 

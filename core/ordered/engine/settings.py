@@ -26,7 +26,7 @@ class RunSettings:
         queue_capacity: Size of each operator's work queue in tuples; a power of two.
         chunk: Most tuples that a worker claims at once, 1 to 1024; 0 to adapt it to their cost, so that a chunk takes
             no longer than a slice. A worker claims what has arrived, and never waits for a chunk to fill.
-        slice_us: About how long a worker stays with an operator; 0 to tune it.
+        slice_us: About how long a worker stays with an operator, at least 5 where chunks adapt; 0 to tune it.
         ct_window_ms: Window in which `ct` counts worker time; at its end, half of the data behind the estimated costs
             and selectivities is forgotten. 0 to tune it.
         qst_limit: Total of all queues that `qst` aims for, C; 0 to tune it.

@@ -1,9 +1,9 @@
 """Chunks: an operator's function in a loop over tuples, compiled with it.
 
 The loop writes the outputs of a tuple to its own place in the ring buffer, and then its ticket, so that whoever sends
-sees complete outputs: the ticket is written with release order and read with acquire order. Tuples in serial order share
-a ticket, which is written at the end of their run: at the latest at the end of the chunk. Their outputs follow each
-other from the place of the first, which has the room, as no tuple of a run has more outputs than its place takes.
+sees complete outputs: the ticket is written with release order and read with acquire order. Tuples in serial order
+share a ticket, which is written at the end of their run: at the latest at the end of the chunk. Their outputs follow
+each other from the place of the first. There is room, as no tuple of a run has more outputs than its place takes.
 """
 
 from functools import cache

@@ -17,7 +17,7 @@ HELD_BITS = 30
 RUN, MARKED, IN_BLOCK, HELD = 1 << 27, 1 << 28, 1 << 29, (1 << 27) - 1
 """A ticket is the word of a tuple in the ring buffer: its serial number plus 1, from this bit on; whether an output is
 marked; whether the outputs are in a block, whose address is the first field of its place; and how many they are. The
-ticket of a run stands for this tuple and the next ones, whose outputs without marks follow each other from its place."""
+ticket of a run stands for this tuple and the next ones, whose outputs without marks follow each other in memory."""
 
 RUN_BITS, MOST_RUN, MOST_IN_RUN = 12, (1 << 12) - 1, (1 << 15) - 1
 """In the ticket of a run, the bits of its tuples, below those of their outputs; and the most of both."""

@@ -54,6 +54,16 @@ def test_workers_leave_each_other_their_share_and_take_along_what_others_have_fi
     assert left([0] * 9, workers=2) == [2000, 2000, 6000, 6000, 8000, 10_000, 10_000, 10_000, 10_000]
 
 
+def test_a_chunk_that_takes_little_of_a_slice_is_not_shared() -> None:
+    """500 tuples take a slice, and 500 // 64 = 7 that part of one. The other worker sends what is finished."""
+    assert left([0] * 9, workers=2, slice_us=1000.0) == [2000, 2000, *range(4000, 16_001, 2000)]
+
+
+def test_a_slice_is_not_too_short_for_its_claims() -> None:
+    assert left([0] * 6, slice_us=1.0) == left([0] * 6, slice_us=5.0) == [2000, *[6000] * 2, *[10_000] * 2, 12_000]
+    assert left([0] * 3, slice_us=1.0, chunk=1) == [2000, 4000, 6000]
+
+
 def test_a_chunk_is_claimed_and_sent_once() -> None:
     """Costs in ns: 100 to claim a chunk, 10 for each tuple, 50 to send a chunk, 4 for each output."""
     kind = stateless("a").kind
