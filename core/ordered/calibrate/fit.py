@@ -63,9 +63,10 @@ def line_of(runs: Sequence[Measured]) -> float | None:
 
 
 def rated(groups: Iterable[Sequence[Measured]]) -> list[list[Measured]]:
-    """The runs with their speeds, by the fastest of all with as many threads.
+    """Runs with their speeds against the fastest.
 
-    Which is not known before all have run: a host may slow the cores from the start.
+    The fastest of all with as many threads, which is not known before all have run: a host may slow the cores from the
+    start.
     """
     groups = [*groups]
     least_ns = dict[int, float]()

@@ -37,7 +37,7 @@ def _loaded() -> None:
 
 
 def loop_ns(threads: int) -> float:
-    """Mean time of a loop in threads that run at once, in nanoseconds.
+    """Nanoseconds of a loop in threads that run at once, in the mean.
 
     A virtual core slows by up to a third while another guest runs on the same core of the host, which no clock shows.
     """

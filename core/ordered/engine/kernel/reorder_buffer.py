@@ -86,7 +86,10 @@ def _send_plain(header: Header, operator: Operator, outputs: int, count: int) ->
 
 @flattened
 def plain_run(operator: Operator, serial: int) -> int:
-    """Ready tuples with one output each, which follow each other in memory and are not marked."""
+    """Ready tuples with one output each.
+
+    They follow each other in memory, and are not marked.
+    """
     slots, mask = fixed(operator, "slots_at"), fixed(operator, "ring_mask")
     if fixed(operator, "slot_output_words") != fixed(operator, "out_words"):
         return 0
