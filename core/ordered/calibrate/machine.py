@@ -28,9 +28,9 @@ _ENOUGH = 0.85
 """Share of a good run, at least, which also was at full speed. Of these the fastest counts, since what else runs on the
 host only adds time; without any, the run with the largest weight."""
 
-_RUNS, _GOOD, _LEAST_NS = 8, 3, 50_000_000
-"""Most runs of a configuration; and the good ones and the nanoseconds of CPU in all, after which it is not run again: a
-host may slow a core for milliseconds, which a short run spends wholly within."""
+_RUNS, _LEAST_NS, _MOST_NS = 8, 50_000_000, 500_000_000
+"""Most runs of a configuration, and the nanoseconds of CPU in all after which it is not run again: with a good run, and
+without. A host may slow a core for milliseconds, which a short run spends wholly within."""
 
 
 @dataclass(slots=True)
@@ -56,9 +56,10 @@ class Machine:
         That is if other programs took the cores or slowed them, or the host moved them apart. A run without rows is
         subtracted.
         """
-        runs, good = list[Measured](), list[Measured]()
-        while len(runs) < _RUNS and (len(good) < _GOOD or sum(run.cpu_ns for run in runs) < _LEAST_NS):
+        runs, good, spent_ns = list[Measured](), list[Measured](), 0.0
+        while len(runs) < _RUNS and spent_ns < (_LEAST_NS if good else _MOST_NS):
             runs.append(self._run(one))
+            spent_ns += runs[-1].cpu_ns
             good = [run for run in runs if run.share >= _ENOUGH and run.speed >= FULL_SPEED]
         return min(good, key=lambda run: run.cpu_ns) if good else max(runs, key=lambda run: run.weight)
 

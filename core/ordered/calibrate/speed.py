@@ -37,7 +37,7 @@ def _loaded() -> None:
 
 
 def loop_ns(threads: int) -> float:
-    """Nanoseconds of a loop in threads that run at once, in the mean.
+    """Mean nanoseconds of a loop in threads at once.
 
     A virtual core slows by up to a third while another guest runs on the same core of the host, which no clock shows.
     """

@@ -153,7 +153,7 @@ def test_a_run_is_repeated_if_the_host_moved_its_cores_meanwhile(monkeypatch: py
     monkeypatch.setattr("adapt.core.ordered.calibrate.machine.line_ns", lambda: next(lines))
     ticks = itertools.count()
     # A clock that gives each run two cores: its CPU time is far more than the run takes.
-    run = Machine(64, lambda: 1e3 * next(ticks), lambda _: 1e5).run(Configuration((OperatorKind.STATELESS,), 2))
+    run = Machine(64, lambda: 1.0 * next(ticks), lambda _: 1e5).run(Configuration((OperatorKind.STATELESS,), 2))
     assert run.line_ns == pytest.approx(51.0)
     assert run.share == 1.0
 
@@ -170,10 +170,10 @@ def test_runs_on_slowed_cores_are_replaced_by_the_others_at_the_time_of_a_cache_
 
 def test_of_the_runs_that_nothing_slowed_the_fastest_counts() -> None:
     loops_ns = iter([100.0, 140.0, 125.0, 100.0, 101.0, 100.0, 100.0, 103.0, 102.0, 102.0])  # before and after each
-    times_s = iter(at for cpu_s in (2.0, 2.0, 9.0, 4.0, 6.0) for at in (0.0, 1.0, 2.0 + cpu_s))
+    times_s = iter(at for cpu_s in (0.002, 0.002, 0.025, 0.015, 0.017) for at in (0.0, 0.001, 0.002 + cpu_s))
     machine = Machine(64, lambda: next(times_s), lambda _: next(loops_ns))
     run = machine.run(Configuration((OperatorKind.STATELESS,)))
-    assert (run.cpu_ns, run.loop_ns) == (4e9, 103.0)
+    assert (run.cpu_ns, run.loop_ns) == (pytest.approx(15e6), 103.0)
     assert run.speed == run.weight == pytest.approx(100 / 103)
 
 
