@@ -32,18 +32,17 @@ def document_of(text: str, what: str) -> dict[str, Any]:
         raise BadInput(f"{what} not valid TOML: {error}") from None
 
 
-def versioned_document(text: str, schema: str, command: str, earlier: str | None = None) -> dict[str, Any]:
+def versioned_document(text: str, schema: str, command: str) -> dict[str, Any]:
     """Parse TOML text that names its schema.
 
     Args:
         command: The command that writes such files.
-        earlier: Schema of an earlier version that is valid too.
 
     Raises:
         BadInput: it is not TOML, or has another schema.
     """
     document = document_of(text, "it is")
-    if document.get("schema") not in (schema, earlier or schema):
+    if document.get("schema") != schema:
         found = document.get("schema")
         raise BadInput(f'it must begin with schema = "{schema}" (got {found!r}); write it with {command}')
     return document

@@ -31,9 +31,8 @@ _ABOUT = {
     Cost.HANDOVER: "a worker enters a partition (or lane of several)",
     Cost.SEND: "a chunk is sent on, one worker at a time",
     Cost.OUTPUT: "an output is sent on, one worker at a time",
-    Cost.UNEVEN: "more for a tuple where not each has one output",
-    Cost.APART: "more for a tuple without exactly one output",
-    Cost.VARIED: "more for a tuple with another number of outputs than the last",
+    Cost.SEVERAL: "more for a tuple with several outputs",
+    Cost.SPREAD: "more for a tuple, per standard deviation of the numbers of outputs",
     Cost.HIDDEN: "less for a tuple whose function takes time",
     Cost.LINE: "a cache line moves to another core; contention is in proportion",
     Cost.CONTENDED_TUPLE: "each other worker on the operator adds to a tuple",
@@ -64,13 +63,13 @@ class Checked:
     """A held-out configuration: measured, and predicted by the model.
 
     Attributes:
-        measured_ns: CPU per row: the median, the lowest and the highest.
+        measured_ns: CPU per row: of the fastest and of the slowest run that nothing disturbed.
         predicted_ns: The same by the model: with the costs, and with both ends of their intervals.
-        cores: CPU seconds per second of the runs, in the median.
+        cores: CPU seconds per second of the fastest run.
     """
 
     configuration: Configuration
-    measured_ns: tuple[float, float, float]
+    measured_ns: tuple[float, float]
     predicted_ns: tuple[float, float, float]
     cores: float
 
@@ -121,8 +120,8 @@ class OrderedCalibration(Displayed):
             Column("cost"),
             Column("kind"),
             Column("heuristic"),
-            Column("time", Kind.NUMBER, "ns", "CPU; the median of the fits to each repeat"),
-            Column("time_low", Kind.NUMBER, "ns", "lowest of these"),
+            Column("time", Kind.NUMBER, "ns", "CPU; fitted to the fastest runs"),
+            Column("time_low", Kind.NUMBER, "ns", "lowest of the fits to each repeat"),
             Column("time_high", Kind.NUMBER, "ns", "highest of these"),
             Column("meaning"),
         ]
@@ -182,10 +181,9 @@ def _error_of(checks: Sequence[Checked]) -> str:
 def _checked_table(title: str, checks: Sequence[Checked]) -> Table:
     columns = [
         Column("configuration"),
-        Column("cores", Kind.NUMBER, about="CPU seconds per second of its runs, median"),
-        Column("measured", Kind.NUMBER, "ns", "CPU per row, median"),
-        Column("measured_low", Kind.NUMBER, "ns"),
-        Column("measured_high", Kind.NUMBER, "ns"),
+        Column("cores", Kind.NUMBER, about="CPU seconds per second of the fastest run"),
+        Column("measured", Kind.NUMBER, "ns", "CPU per row of the fastest run"),
+        Column("measured_high", Kind.NUMBER, "ns", "of the slowest one that nothing disturbed"),
         Column("predicted", Kind.NUMBER, "ns", "worker time per row in the model"),
         Column("predicted_low", Kind.NUMBER, "ns", "with the lower ends of all costs"),
         Column("predicted_high", Kind.NUMBER, "ns", "with the upper ends"),
@@ -236,16 +234,15 @@ def calibrate_engine(
 def checked_of(one: Configuration, runs: Sequence[Measured], profile: EngineProfile, rows: int) -> Checked:
     """A held-out configuration with its prediction.
 
-    At the overlap of its runs, and with their moves of cache lines.
+    At the overlap of the fastest run, and with its moves of cache lines.
     """
     line = profile.costs.get(Term(Cost.LINE))
-    runs = undisturbed(runs, line.ns if line else None)
-    values = [run.cpu_ns / rows for run in runs]
-    contention = float(np.median([contention_in(run, line.ns if line else None) for run in runs]))
+    runs = sorted(undisturbed(runs, line.ns if line else None), key=lambda run: run.cpu_ns)
+    contention = contention_in(runs[0], line.ns if line else None)
     middle, low, high = (
         predicted_ns(one, profile.costs_at(bound).contended_by(contention)) for bound in ("ns", "low_ns", "high_ns")
     )
-    return Checked(one, spread(values), (middle, low, high), float(np.median([run.cores for run in runs])))
+    return Checked(one, (runs[0].cpu_ns / rows, runs[-1].cpu_ns / rows), (middle, low, high), runs[0].cores)
 
 
 def _rare_note(stalls: Stalls) -> str:
@@ -276,8 +273,3 @@ def predicted_ns(one: Configuration, costs: EngineCosts, rows: int = MODELED_ROW
 
 def _seconds(us: Sequence[float], percentile: float) -> float:
     return float(np.percentile(us, percentile, method="inverted_cdf")) / 1e6 if us else 0.0
-
-
-def spread(values: Sequence[float]) -> tuple[float, float, float]:
-    """Median, lowest and highest."""
-    return float(np.median(values)), min(values), max(values)

@@ -136,19 +136,23 @@ def fit(runs: Sequence[Measured], line_ns: float | None = None) -> dict[Term, fl
 
 
 def profile_of(repeats: Sequence[Sequence[Measured]], workers: int, measured: str) -> EngineProfile:
-    """Median, lowest and highest of the fits to each repeat.
+    """The fit to the fastest runs, with the lowest and highest of the fits to each repeat.
+
+    What else runs on the host only adds time.
 
     Args:
         repeats: The runs of all configurations, several times in the same order.
     """
     line_ns = line_of([run for runs in repeats for run in runs])
-    repeats = [*zip(*(undisturbed(runs, line_ns) for runs in zip(*repeats, strict=True)), strict=True)]
-    fits = [fit(runs, line_ns) for runs in repeats]
+    alike = [undisturbed(runs, line_ns) for runs in zip(*repeats, strict=True)]
+    fastest = [min(runs, key=lambda run: run.cpu_ns) for runs in alike]
+    repeats = [*zip(*alike, strict=True)]
+    fits = [fit(runs, line_ns) for runs in (fastest, *repeats)]
     of_each = {term: np.array([one[term] for one in fits]) for term in fits[0]}
     if line_ns is not None:
-        of_each[_LINE] = np.array([line_of(runs) or line_ns for runs in repeats])
+        of_each[_LINE] = np.array([line_ns, *(line_of(runs) or line_ns for runs in repeats)])
     return EngineProfile(
         measured,
         workers,
-        {term: Interval(float(np.median(ns)), float(ns.min()), float(ns.max())) for term, ns in of_each.items()},
+        {term: Interval(float(ns[0]), float(ns.min()), float(ns.max())) for term, ns in of_each.items()},
     )

@@ -10,9 +10,7 @@ from adapt.core.ordered.chain.names import Heuristic, OperatorKind
 from adapt.core.ordered.engine.cache_costs import ASSUMED_CACHES, CacheCosts
 from adapt.core.ordered.engine.contention import Contention, Stalls, assumed_contention
 
-SCHEMA = "adapt.ordered-costs/2"
-EARLIER = "adapt.ordered-costs/1"
-"""Files of it are valid too."""
+SCHEMA = "adapt.ordered-costs/3"
 
 
 class Cost(StrEnum):
@@ -30,12 +28,10 @@ class Cost(StrEnum):
     """A chunk is sent on; one worker at a time."""
     OUTPUT = "output"
     """An output row is sent on, or leaves the chain; one worker at a time."""
-    UNEVEN = "uneven"
-    """In files of earlier versions, what a tuple costs more where not every tuple has one output."""
-    APART = "apart"
-    """What a tuple costs more that does not have exactly one output, since it is sent by itself."""
-    VARIED = "varied"
-    """What a tuple costs more that has another number of outputs than the one before it: mispredicted branches."""
+    SEVERAL = "several"
+    """What a tuple with several outputs costs more."""
+    SPREAD = "spread"
+    """What a tuple costs more per standard deviation of the numbers of outputs: mispredicted branches."""
     HIDDEN = "hidden"
     """What a tuple costs less whose function takes time, since the processor begins the next tuple meanwhile."""
     LINE = "line"
@@ -78,23 +74,22 @@ _CONTENDED = (Cost.CONTENDED_TUPLE, Cost.CONTENDED_CLAIM)
 QUERIES = (Cost.QUERY, Cost.QUERY_OPERATOR, Cost.CONTENDED_QUERY, Cost.CONTENDED_QUERY_OPERATOR)
 _PASSED = (Cost.PASSED_TUPLE, Cost.PASSED_CLAIM)
 _LATER = (
-    Cost.UNEVEN,
-    Cost.APART,
-    Cost.VARIED,
+    Cost.SEVERAL,
+    Cost.SPREAD,
     Cost.HIDDEN,
     Cost.LINE,
     Cost.CONTENDED_HANDOVER,
     *_PASSED,
     Cost.PASSED_APART,
 )
-"""Costs that only files of some versions have."""
+"""Costs that a file may lack."""
 CONTENDED = (*_CONTENDED, Cost.CONTENDED_HANDOVER, *_PASSED, Cost.PASSED_APART, *QUERIES[2:])
 """Costs of cache lines that move between cores."""
 _OF_MANY = (*_CONTENDED, Cost.HANDOVER)
 _SHARED = (OperatorKind.STATELESS, OperatorKind.PARTITIONED)
 
 TERMS = (
-    *(Term(cost) for cost in (Cost.FEED, Cost.SEND, Cost.OUTPUT, Cost.UNEVEN, Cost.APART, Cost.VARIED, Cost.HIDDEN)),
+    *(Term(cost) for cost in (Cost.FEED, Cost.SEND, Cost.OUTPUT, Cost.SEVERAL, Cost.SPREAD, Cost.HIDDEN)),
     Term(Cost.LINE),
     *(Term(cost, kind) for kind in OperatorKind for cost in (Cost.TUPLE, Cost.CLAIM)),
     *(Term(cost, OperatorKind.PARTITIONED) for cost in (Cost.HANDOVER, Cost.CONTENDED_HANDOVER)),

@@ -10,7 +10,7 @@ from adapt.core.errors import BadInput
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind
 from adapt.core.ordered.engine.cache_costs import CacheCosts, StateCost, TupleCost
 from adapt.core.ordered.engine.contention import Stalls
-from adapt.core.ordered.engine.costs import EARLIER, SCHEMA, TERMS, Cost, EngineProfile, Interval, Term
+from adapt.core.ordered.engine.costs import SCHEMA, TERMS, Cost, EngineProfile, Interval, Term
 from adapt.core.toml import Element, elements, number_of, only, versioned_document, with_lines
 
 _INTERVAL = ("ns", "low_ns", "high_ns")
@@ -60,7 +60,7 @@ def read_engine_profile(text: str) -> EngineProfile:
     Raises:
         BadInput: The text is not TOML, has another schema, or a field is missing or invalid; names the line.
     """
-    document = versioned_document(text, SCHEMA, "adapt calibrate ordered", EARLIER)
+    document = versioned_document(text, SCHEMA, "adapt calibrate ordered")
     try:
         only("the profile", document, ("schema", "measured", "workers", "cost", "state", "tuple", "stall"))
         head, costs = Element("the profile", document, tuple(document)), dict[Term, Interval]()

@@ -77,10 +77,9 @@ def measured_times(
         operators: Operators of the chain.
     """
     kind = bound.operator.kind
-    apart, varied = uneven_shares(selectivity)
-    tuple_ns = costs.of(Cost.TUPLE, kind) + apart * costs.of(Cost.APART) + varied * costs.of(Cost.VARIED)
-    if selectivity != 1:
-        tuple_ns += costs.of(Cost.UNEVEN)
+    uneven = Uneven.at(selectivity)
+    tuple_ns = costs.of(Cost.TUPLE, kind)
+    tuple_ns += uneven.several * costs.of(Cost.SEVERAL) + uneven.spread * costs.of(Cost.SPREAD)
     if bound.number == 0:
         tuple_ns += costs.of(Cost.FEED)
     if works(bound):
@@ -88,7 +87,7 @@ def measured_times(
     added = Added(tuple_ns, costs.of(Cost.CLAIM, kind), costs.of(Cost.HANDOVER, kind))
     contended = Cost.CONTENDED_TUPLE, Cost.CONTENDED_CLAIM, Cost.CONTENDED_HANDOVER
     crowd = Added(*(costs.of(cost, kind) for cost in contended))
-    passed_ns = costs.of(Cost.PASSED_TUPLE, kind) + apart * costs.of(Cost.PASSED_APART)
+    passed_ns = costs.of(Cost.PASSED_TUPLE, kind) + uneven.apart * costs.of(Cost.PASSED_APART)
     passed = Added(passed_ns, costs.of(Cost.PASSED_CLAIM, kind))
     others = settings.workers - 1
     tuples = 1.0
@@ -106,16 +105,28 @@ def works(bound: BoundOperator) -> bool:
     return bound.operator.function is FunctionName.WORK and bool(bound.operator.cost)
 
 
-def uneven_shares(selectivity: float) -> tuple[float, float]:
-    """Shares of tuples that are sent apart, and whose number varies.
+@dataclass(frozen=True, slots=True)
+class Uneven:
+    """Numbers of outputs of tuples, independent from tuple to tuple.
 
-    The former do not have exactly one output, the latter another number than the tuple before. Numbers of outputs are
-    taken as the two integers next to the selectivity, independent from tuple to tuple.
+    Attributes:
+        apart: Share of the tuples without exactly one.
+        several: Share of those with more.
+        spread: Standard deviation.
     """
-    whole = int(selectivity)
-    share = selectivity - whole
-    single = share if whole == 0 else 1 - share if whole == 1 else 0.0
-    return 1 - single, 2 * share * (1 - share)
+
+    apart: float
+    several: float
+    spread: float
+
+    @staticmethod
+    def at(selectivity: float) -> "Uneven":
+        """They are taken as the two integers next to the selectivity."""
+        whole = int(selectivity)
+        share = selectivity - whole
+        single = share if whole == 0 else 1 - share if whole == 1 else 0.0
+        several = 0.0 if whole == 0 else share if whole == 1 else 1.0
+        return Uneven(1 - single, several, (share * (1 - share)) ** 0.5)
 
 
 def query_times(
@@ -169,13 +180,13 @@ def counts_of(
         operators: Operators of the chain.
     """
     kind, chunks = bound.operator.kind, float(tally.in_use.sum())
-    apart, varied = uneven_shares(tally.outputs / tally.inputs if tally.inputs else 1.0)
+    uneven = Uneven.at(tally.outputs / tally.inputs if tally.inputs else 1.0)
     counts = {
         Term(Cost.FEED): float(tally.inputs if bound.number == 0 else 0),
         Term(Cost.SEND): chunks,
         Term(Cost.OUTPUT): float(tally.outputs),
-        Term(Cost.APART): apart * tally.inputs,
-        Term(Cost.VARIED): varied * tally.inputs,
+        Term(Cost.SEVERAL): uneven.several * tally.inputs,
+        Term(Cost.SPREAD): uneven.spread * tally.inputs,
         Term(Cost.HIDDEN): float(tally.inputs if works(bound) else 0),
         Term(Cost.TUPLE, kind): float(tally.inputs),
         Term(Cost.CLAIM, kind): chunks,
@@ -186,7 +197,7 @@ def counts_of(
     others = tally.crowded / chunks if operators > 1 and chunks else most - 1.0
     counts[Term(Cost.PASSED_TUPLE, kind)] = (passed := min(max(settings.workers - 1 - others, 0.0), 1.0)) * tally.inputs
     counts[Term(Cost.PASSED_CLAIM, kind)] = passed * chunks
-    counts[Term(Cost.PASSED_APART)] = passed * apart * tally.inputs
+    counts[Term(Cost.PASSED_APART)] = passed * uneven.apart * tally.inputs
     if kind is not OperatorKind.STATEFUL:
         counts[Term(Cost.CONTENDED_TUPLE, kind)] = others * tally.inputs
         counts[Term(Cost.CONTENDED_CLAIM, kind)] = others * chunks

@@ -9,7 +9,7 @@ from adapt.core.ordered.chain.names import CostSource, FunctionName
 from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.engine.cache_costs import ASSUMED_CACHES, CacheCosts
 from adapt.core.ordered.engine.contention import Contention
-from adapt.core.ordered.engine.costs import Cost, EngineCosts, Term
+from adapt.core.ordered.engine.costs import Cost, EngineCosts
 from adapt.core.ordered.engine.outcome import OperatorTally
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.model.cache_times import cache_times
@@ -92,8 +92,6 @@ def _payload_ns(chain: BoundChain, bound: BoundOperator, tally: OperatorTally, c
 
 def _engine_ns(bound: BoundOperator, settings: RunSettings, tally: OperatorTally, engine: EngineCosts) -> float:
     counts = counts_of(bound, settings, tally)
-    if tally.outputs != tally.inputs:
-        counts[Term(Cost.UNEVEN)] = float(tally.inputs)
     return sum(count * engine.ns.get(term, 0.0) for term, count in counts.items() if term.cost is not Cost.FEED)
 
 

@@ -131,7 +131,7 @@ def test_measured_costs_of_the_engine_give_the_throughput_and_its_interval(adapt
     ("code", "file", "more", "sentence"),
     [
         (3, None, "", "engine.toml"),
-        (3, "", "", 'it must begin with schema = "adapt.ordered-costs/2"'),
+        (3, "", "", 'it must begin with schema = "adapt.ordered-costs/3"'),
         (3, measured_costs(tuple=(2, 1, 3)).replace("low_ns = 1.0", "low_ns = 9.0"), "", "from low_ns to high_ns"),
         (2, measured_costs(), "--contention 0.1us", "--contention is measured in the file of --costs; remove one"),
         (2, measured_costs(), "--output-time 0.1us", "--output-time is measured in the file of --costs; remove one"),
