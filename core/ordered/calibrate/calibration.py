@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from adapt.core.ordered.calibrate.configuration import SENT_CHUNKS, Configuration, fitted, held_out, worker_counts
-from adapt.core.ordered.calibrate.fit import Measured, contention_in, profile_of, rated, undisturbed
+from adapt.core.ordered.calibrate.fit import Measured, contention_in, profile_of, undisturbed
 from adapt.core.ordered.engine.cache_costs import sizes_tables
 from adapt.core.ordered.engine.contention import Contention, Stalls
 from adapt.core.ordered.engine.costs import TERMS, Cost, EngineCosts, EngineProfile, Term
@@ -220,8 +220,6 @@ def calibrate_engine(
         for of_one, one in zip(checked, kept, strict=True):
             of_one.append(runner.run(one))
     tell("predicting", 0, 0)
-    both = rated((*repeated, *checked))
-    repeated, checked = both[:repeats], both[repeats:]
     runs = f"{len(used)} configurations, {rows:,} rows each, {repeats} times, with up to {workers} workers"
     profile = profile_of(repeated, workers, runs)
     if stalls is not None:

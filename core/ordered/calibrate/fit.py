@@ -1,7 +1,7 @@
 """Costs of the engine from runs, by least squares."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import nnls
@@ -13,9 +13,6 @@ _LINE = Term(Cost.LINE)
 
 _FAR = 2.0
 """Ratio of two times of a cache line from which on contention is not in proportion to them."""
-
-FULL_SPEED = 0.94
-"""Share of the highest speed of the cores from which on a run counts as not slowed."""
 
 _LEAST = 0.01
 """Least weight of a run."""
@@ -35,9 +32,7 @@ class Measured:
             time of a cache line changed meanwhile.
         line_ns: Time in which a cache line moved between cores, before and after in the mean; None if that was not
             measured.
-        loop_ns: Time of a loop on its cores, before or after, the longer one; None if that was not measured.
-        running: Threads that ran, and the loop in each.
-        speed: Speed of its cores as a share of the highest known, 0 to 1, by this loop.
+        speed: Speed of its cores before or after as a share of the highest yet, 0 to 1, the lower one.
     """
 
     counts: Mapping[Term, float]
@@ -47,14 +42,7 @@ class Measured:
     overlap: float = 1.0
     share: float = 1.0
     line_ns: float | None = None
-    loop_ns: float | None = None
-    running: int = 1
     speed: float = 1.0
-
-    @property
-    def weight(self) -> float:
-        """How much it counts, 0 to 1."""
-        return self.share * self.speed
 
 
 def line_of(runs: Sequence[Measured]) -> float | None:
@@ -62,38 +50,17 @@ def line_of(runs: Sequence[Measured]) -> float | None:
     return middle_ns(run.line_ns for run in runs)
 
 
-def rated(groups: Iterable[Sequence[Measured]]) -> list[list[Measured]]:
-    """Runs with their speeds against the fastest.
-
-    The fastest of all with as many threads, which is not known before all have run: a host may slow the cores from the
-    start.
-    """
-    groups = [*groups]
-    least_ns = dict[int, float]()
-    for run in (run for runs in groups for run in runs if run.loop_ns):
-        least_ns[run.running] = min(run.loop_ns or np.inf, least_ns.get(run.running, np.inf))
-    return [
-        [
-            replace(run, speed=min(run.speed, least_ns[run.running] / run.loop_ns)) if run.loop_ns else run
-            for run in runs
-        ]
-        for runs in groups
-    ]
-
-
 def undisturbed(runs: Sequence[Measured], line_ns: float | None) -> list[Measured]:
-    """Runs at one time of a cache line, at full speed.
+    """Runs at about one time of a cache line.
 
-    A host that moves the cores may switch to another time meanwhile, and may run other guests on them. The other runs
-    of the configuration are replaced by these in turn. Without a run at full speed, all at about that time count;
-    without one at that time, all.
+    A host that moves the cores may switch to another time meanwhile. The other runs of the configuration are replaced
+    by these in turn. Without one at that time, all count.
     """
     there = [
         run
         for run in runs
         if not (run.line_ns and line_ns) or max(run.line_ns, line_ns) < _FAR * min(run.line_ns, line_ns)
     ]
-    there = [run for run in there if run.speed >= FULL_SPEED] or there
     return (
         [run if run in there else there[number % len(there)] for number, run in enumerate(runs)] if there else [*runs]
     )
@@ -125,7 +92,7 @@ def fit(runs: Sequence[Measured], line_ns: float | None = None) -> dict[Term, fl
             return -run.counts.get(term, 0.0)
         return run.counts.get(term, 0.0) * (contention_in(run, line_ns) if term.cost in CONTENDED else 1.0)
 
-    weights = np.sqrt([max(run.weight, _LEAST) for run in runs]) / [run.cpu_ns for run in runs]
+    weights = np.sqrt([max(run.share, _LEAST) for run in runs]) / [run.cpu_ns for run in runs]
     table = weights[:, None] * [[count(run, term) for term in TERMS] for run in runs]
     had = table.any(axis=0)
     # Scaled, since counts differ by orders of magnitude.
@@ -136,9 +103,10 @@ def fit(runs: Sequence[Measured], line_ns: float | None = None) -> dict[Term, fl
 
 
 def profile_of(repeats: Sequence[Sequence[Measured]], workers: int, measured: str) -> EngineProfile:
-    """The fit to the fastest runs, with the lowest and highest of the fits to each repeat.
+    """The fit to the fastest runs, with its interval.
 
-    What else runs on the host only adds time.
+    That is from the lowest to the highest of the fits to each repeat. The fastest runs count, as what else runs on the
+    host only adds time.
 
     Args:
         repeats: The runs of all configurations, several times in the same order.

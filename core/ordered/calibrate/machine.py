@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from adapt.core.ordered.calibrate.configuration import Configuration
-from adapt.core.ordered.calibrate.fit import FULL_SPEED, Measured
+from adapt.core.ordered.calibrate.fit import Measured
 from adapt.core.ordered.calibrate.line import line_ns
 from adapt.core.ordered.calibrate.sending import timed_sending
 from adapt.core.ordered.calibrate.speed import loop_ns
@@ -24,9 +24,8 @@ _TRIES = 3
 _STEADY = 0.75
 """Ratio of two measurements of one time of a cache line, at least."""
 
-_ENOUGH = 0.85
-"""Share of a good run, at least, which also was at full speed. Of these the fastest counts, since what else runs on the
-host only adds time; without any, the run with the largest weight."""
+_ENOUGH, _FULL_SPEED = 0.85, 0.94
+"""Share of a run that counts; and speed of the cores, as a share of the highest yet, of a good one."""
 
 _RUNS, _LEAST_NS, _MOST_NS = 8, 50_000_000, 500_000_000
 """Most runs of a configuration, and the nanoseconds of CPU in all after which it is not run again: with a good run, and
@@ -53,15 +52,16 @@ class Machine:
     def run(self, one: Configuration) -> Measured:
         """Run a configuration several times, more often if it was disturbed.
 
-        That is if other programs took the cores or slowed them, or the host moved them apart. A run without rows is
-        subtracted.
+        That is if other programs took the cores or slowed them, or the host moved them apart. The fastest run counts,
+        since what else runs on the host only adds time. A run without rows is subtracted.
         """
-        runs, good, spent_ns = list[Measured](), list[Measured](), 0.0
+        runs, good, spent_ns = list[Measured](), False, 0.0
         while len(runs) < _RUNS and spent_ns < (_LEAST_NS if good else _MOST_NS):
             runs.append(self._run(one))
             spent_ns += runs[-1].cpu_ns
-            good = [run for run in runs if run.share >= _ENOUGH and run.speed >= FULL_SPEED]
-        return min(good, key=lambda run: run.cpu_ns) if good else max(runs, key=lambda run: run.weight)
+            good |= runs[-1].share >= _ENOUGH and runs[-1].speed >= _FULL_SPEED
+        whole = [run for run in runs if run.share >= _ENOUGH]
+        return min(whole, key=lambda run: run.cpu_ns) if whole else max(runs, key=lambda run: run.share)
 
     def _run(self, one: Configuration) -> Measured:
         chain, settings = self._chain(one), one.settings()
@@ -90,9 +90,7 @@ class Machine:
         share *= _steadiness(known)
         loop, least_ns = max(loops_ns), min(*loops_ns, self._least_ns.get(one.running, np.inf))
         self._least_ns[one.running] = least_ns
-        return Measured(
-            *(counts, cpu_s * 1e9, work_ns, cores, overlap, share, moved_ns, loop, one.running, least_ns / loop)
-        )
+        return Measured(counts, cpu_s * 1e9, work_ns, cores, overlap, share, moved_ns, least_ns / loop)
 
     def _by_threads(self, one: Configuration, chain: BoundChain) -> WorkersRun:
         return (run_alone if one.alone else run_by_workers)(chain, one.settings(), self._pace)

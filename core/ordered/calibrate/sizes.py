@@ -8,7 +8,7 @@ import numpy as np
 from adapt.core.ordered.calibrate.caches import Pin, timed_states, timed_tuples
 from adapt.core.ordered.calibrate.calibration import OrderedCalibration, Runner, checked_of
 from adapt.core.ordered.calibrate.configuration import Configuration
-from adapt.core.ordered.calibrate.fit import Measured, rated
+from adapt.core.ordered.calibrate.fit import Measured
 from adapt.core.ordered.chain.names import OperatorKind
 from adapt.core.ordered.engine.cache_costs import CacheCosts, StateCost, TupleCost
 
@@ -58,8 +58,7 @@ def calibrate_sizes(
     profile = replace(made.profile, caches=ascending(points))
     tell("predicting", 0, 0)
     checks = [
-        checked_of(one, runs, profile, one.rows_of(rows))
-        for one, runs in zip(configurations, rated(checked), strict=True)
+        checked_of(one, runs, profile, one.rows_of(rows)) for one, runs in zip(configurations, checked, strict=True)
     ]
     return replace(made, profile=profile, sized=tuple(checks))
 
