@@ -32,7 +32,7 @@ def ordered(
     to 512 tuples. The CPU time gives the cost of a row that is fed, a tuple, a claim, a partition that is entered, a
     chunk and an output that are sent, and what other workers add. Further runs are not used for this, but predicted by
     the model: their error is printed. Then come states and payloads of growing size, on one core and moved to another.
-    Takes about a minute.
+    Takes one to three minutes.
 
     Example: adapt calibrate ordered -o engine.toml
     """

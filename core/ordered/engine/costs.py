@@ -183,7 +183,7 @@ class EngineProfile:
         return replace(self, costs={**costs, Term(Cost.LINE): Interval(line_ns, line_ns, line_ns)})
 
     def costs_at(self, bound: str = "ns", workers: int = 0) -> EngineCosts:
-        """The costs (`ns`), or the ends of all intervals.
+        """The costs (`ns`), or the ends of all intervals at which a run takes least (`low_ns`) or most (`high_ns`).
 
         Those that were not measured are assumed.
 
@@ -198,7 +198,8 @@ class EngineProfile:
             contention = assumed_contention(each)
             assumed[Term(Cost.QUERY, heuristic=each)] = 1000 * contention.query_us
             assumed[Term(Cost.QUERY_OPERATOR, heuristic=each)] = 1000 * contention.query_operator_us
-        known = {term: getattr(one, bound) for term, one in self.costs.items()}
+        saved = {"low_ns": "high_ns", "high_ns": "low_ns"}.get(bound, bound)
+        known = {term: getattr(one, saved if term.cost is Cost.HIDDEN else bound) for term, one in self.costs.items()}
         return EngineCosts({**assumed, **known}, self.caches or ASSUMED_CACHES, of_workers[-1] if of_workers else None)
 
 

@@ -198,6 +198,14 @@ def test_intervals_span_the_fits_of_all_repeats() -> None:
     assert claim.low_ns < claim.high_ns
 
 
+def test_a_run_takes_least_where_most_is_hidden() -> None:
+    profile = profile_of([runs(Synthetic(0.02, seed), 2) for seed in range(3)], 2, "")
+    hidden = profile.costs[Term(Cost.HIDDEN)]
+    assert hidden.low_ns < hidden.high_ns
+    assert profile.costs_at("low_ns").of(Cost.HIDDEN) == hidden.high_ns
+    assert profile.costs_at("high_ns").of(Cost.HIDDEN) == hidden.low_ns
+
+
 def test_no_cost_is_below_0() -> None:
     assert min(fit(runs(Synthetic(0.5), 2)).values()) >= 0
 
