@@ -183,9 +183,9 @@ class EngineProfile:
         return replace(self, costs={**costs, Term(Cost.LINE): Interval(line_ns, line_ns, line_ns)})
 
     def costs_at(self, bound: str = "ns", workers: int = 0) -> EngineCosts:
-        """The costs (`ns`), or the ends of all intervals at which a run takes least (`low_ns`) or most (`high_ns`).
+        """The costs (`ns`), or the ends of all intervals.
 
-        Those that were not measured are assumed.
+        With `low_ns` a run takes least, and with `high_ns` most. Costs that were not measured are assumed.
 
         Args:
             workers: With the stalls of that many workers, or the most that were measured; 0 for none.

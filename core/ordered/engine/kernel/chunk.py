@@ -42,7 +42,7 @@ def chunk(operator_at: int, partition: int, serials: int, first: int, tuples: in
     places, ring_mask = fixed(operator, "outputs_at"), fixed(operator, "ring_mask")
     place_size, output_size = 8 * fixed(operator, "slot_output_words"), 8 * fixed(operator, "out_words")
     most_outputs, made, done = fixed(operator, "most_outputs"), 0, 0
-    most_run = max(MOST_IN_RUN // max(most_outputs, 1), 1)
+    most_run = tuples if tuples * most_outputs <= MOST_IN_RUN else 1
     if not serials and not room:
         tuples = min(tuples, mask + 1 - (first & mask), ring_mask + 1 - (first & ring_mask))
     while done < tuples:
