@@ -8,7 +8,7 @@ from adapt.core.ordered.engine.kernel.feeding import is_empty
 from adapt.core.ordered.engine.kernel.layout import Header, operator_at
 
 _REST_AFTER, _REST_US = 50, 50
-"""Rounds without work after which a worker sleeps, and the length of the sleep."""
+"""Rounds without progress of any worker, or without work, after which a worker sleeps; and the length of the sleep."""
 
 WAKING_US, LONGEST_US = 100, 1000
 """How much earlier than the next arrival an idle worker wakes, since systems wake it late; and its longest sleep."""
@@ -46,10 +46,11 @@ def _pause_us(header: Header) -> int:
 
 
 @inlined
-def rest(header: Header, moved: int, rounds: int, idle_rounds: int) -> tuple[int, int]:
+def rest(header: Header, moved: int, rounds: int, unused: int) -> tuple[int, int]:
     """Yield to other threads, and detect a stalled run.
 
-    The run ends as stalled if all workers are idle and no tuple moves for a while.
+    The run ends as stalled if all workers are idle and no tuple moves for a while. `unused` are the rounds since this
+    worker had work; where rows arrive, it does not sleep for that, so that it notices them in time.
 
     A worker counts as idle only here, where it holds nothing, and not while it is descheduled.
 
@@ -65,7 +66,7 @@ def rest(header: Header, moved: int, rounds: int, idle_rounds: int) -> tuple[int
         if rounds > header.patience:
             replace(header, "stop", GOES_ON, STALLED)
     pause_us = _pause_us(header)
-    if idle_rounds >= _REST_AFTER and not fixed(header, "arrivals_at"):
+    if rounds >= _REST_AFTER or (unused >= _REST_AFTER and not fixed(header, "arrivals_at")):
         pause_us = _REST_US
     if pause_us > 0:
         rest_us(pause_us)

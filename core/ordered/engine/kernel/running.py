@@ -115,7 +115,7 @@ def _wait_for_room(header: Header, tally: Tally, operator: Operator, serial: int
     while serial > load_atomic(operator, "next") + fixed(operator, "ring_mask") and not load_atomic(header, "stop"):
         tally.retries += 1
         drain_apart(header, tally, operator)
-        moved, rounds = rest(header, moved, rounds, rounds)
+        moved, rounds = rest(header, moved, rounds, 0)
     tally.waited_ns += clock_ns() - start
 
 
