@@ -162,7 +162,7 @@ def test_short_runs_are_repeated_until_one_was_at_full_speed_and_the_fastest_cou
     machine = Machine(64, lambda: next(times_s), lambda _: next(loops_ns))
     run = machine.run(Configuration((OperatorKind.STATELESS,)))
     assert (run.cpu_ns, run.speed) == (pytest.approx(4e6), pytest.approx(100 / 103))
-    assert next(times_s, None) is None  # 51 ms in all
+    assert next(times_s, None) is None  # after 51 ms of CPU
 
 
 def test_a_run_on_slowed_cores_is_repeated_for_half_a_second() -> None:
