@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from adapt.core.ordered.calibrate.configuration import SENT_CHUNKS, Configuration, fitted, held_out, worker_counts
-from adapt.core.ordered.calibrate.fit import Measured, contention_in, profile_of, undisturbed
+from adapt.core.ordered.calibrate.fit import Measured, at_one_line, contention_in, profile_of
 from adapt.core.ordered.engine.cache_costs import sizes_tables
 from adapt.core.ordered.engine.contention import Contention, Stalls
 from adapt.core.ordered.engine.costs import TERMS, Cost, EngineCosts, EngineProfile, Term
@@ -63,7 +63,7 @@ class Checked:
     """A held-out configuration: measured, and predicted by the model.
 
     Attributes:
-        measured_ns: CPU per row: of the fastest and of the slowest run that nothing disturbed.
+        measured_ns: CPU per row of the fastest run, and of the slowest of those that counted in a repeat.
         predicted_ns: The same by the model: with the costs, and with both ends of their intervals.
         cores: CPU seconds per second of the fastest run.
     """
@@ -183,7 +183,7 @@ def _checked_table(title: str, checks: Sequence[Checked]) -> Table:
         Column("configuration"),
         Column("cores", Kind.NUMBER, about="CPU seconds per second of the fastest run"),
         Column("measured", Kind.NUMBER, "ns", "CPU per row of the fastest run"),
-        Column("measured_high", Kind.NUMBER, "ns", "of the slowest one that nothing disturbed"),
+        Column("measured_high", Kind.NUMBER, "ns", "of the slowest of those that counted in a repeat"),
         Column("predicted", Kind.NUMBER, "ns", "worker time per row in the model"),
         Column("predicted_low", Kind.NUMBER, "ns", "with the lower ends of all costs"),
         Column("predicted_high", Kind.NUMBER, "ns", "with the upper ends"),
@@ -235,7 +235,7 @@ def checked_of(one: Configuration, runs: Sequence[Measured], profile: EngineProf
     At the overlap of the fastest run, and with its moves of cache lines.
     """
     line = profile.costs.get(Term(Cost.LINE))
-    runs = sorted(undisturbed(runs, line.ns if line else None), key=lambda run: run.cpu_ns)
+    runs = sorted(at_one_line(runs, line.ns if line else None), key=lambda run: run.cpu_ns)
     contention = contention_in(runs[0], line.ns if line else None)
     middle, low, high = (
         predicted_ns(one, profile.costs_at(bound).contended_by(contention)) for bound in ("ns", "low_ns", "high_ns")

@@ -50,11 +50,11 @@ def line_of(runs: Sequence[Measured]) -> float | None:
     return middle_ns(run.line_ns for run in runs)
 
 
-def undisturbed(runs: Sequence[Measured], line_ns: float | None) -> list[Measured]:
-    """Runs at about one time of a cache line.
+def at_one_line(runs: Sequence[Measured], line_ns: float | None) -> list[Measured]:
+    """Runs of one configuration at about one time of a cache line.
 
-    A host that moves the cores may switch to another time meanwhile. The other runs of the configuration are replaced
-    by these in turn. Without one at that time, all count.
+    Those at another time, to which a host that moves the cores may switch meanwhile, are replaced by the others in
+    turn; all stay if there are no others.
     """
     there = [
         run
@@ -112,7 +112,7 @@ def profile_of(repeats: Sequence[Sequence[Measured]], workers: int, measured: st
         repeats: The runs of all configurations, several times in the same order.
     """
     line_ns = line_of([run for runs in repeats for run in runs])
-    alike = [undisturbed(runs, line_ns) for runs in zip(*repeats, strict=True)]
+    alike = [at_one_line(runs, line_ns) for runs in zip(*repeats, strict=True)]
     fastest = [min(runs, key=lambda run: run.cpu_ns) for runs in alike]
     repeats = [*zip(*alike, strict=True)]
     fits = [fit(runs, line_ns) for runs in (fastest, *repeats)]

@@ -142,8 +142,8 @@ class EngineProfile:
     Attributes:
         measured: On what they were measured, in words.
         workers: Most workers of a measured run.
-        costs: Of each term; without those of many workers if only one was measured, and in files of earlier versions
-            without those of queries, and with `uneven` instead of `apart` and `varied`.
+        costs: Of each term; without those of many workers if only one was measured. Those of queries are assumed, and
+            some others 0, if they are missing.
         caches: Costs of states and payloads; None if they were not measured.
         stalls: By number of workers, ascending; empty if they were not measured.
 

@@ -10,7 +10,7 @@ from adapt.core.errors import BadInput
 from adapt.core.ordered.calibrate import sizes
 from adapt.core.ordered.calibrate.calibration import calibrate_engine, predicted_ns
 from adapt.core.ordered.calibrate.configuration import NO_TIME_US, SENT_CHUNKS, Configuration, fitted, held_out
-from adapt.core.ordered.calibrate.fit import Measured, fit, profile_of, undisturbed
+from adapt.core.ordered.calibrate.fit import Measured, at_one_line, fit, profile_of
 from adapt.core.ordered.calibrate.line import line_ns
 from adapt.core.ordered.calibrate.machine import Machine
 from adapt.core.ordered.calibrate.sizes import calibrate_sizes, sized
@@ -135,9 +135,9 @@ def test_a_slower_cache_line_makes_only_contention_dearer_in_proportion() -> Non
 
 def test_runs_at_another_time_of_a_cache_line_are_replaced_by_the_others() -> None:
     near, nearer, far, alone = (Measured({}, 1.0, line_ns=ns) for ns in (50.0, 60.0, 180.0, None))
-    assert undisturbed([near, far, nearer, far], 55.0) == [near, nearer, nearer, nearer]
-    assert undisturbed([far, far], 55.0) == [far, far]
-    assert undisturbed([alone, alone], 55.0) == [alone, alone]
+    assert at_one_line([near, far, nearer, far], 55.0) == [near, nearer, nearer, nearer]
+    assert at_one_line([far, far], 55.0) == [far, far]
+    assert at_one_line([alone, alone], 55.0) == [alone, alone]
 
 
 def test_the_fit_is_of_the_commoner_time_of_a_cache_line_even_if_contention_is_not_in_proportion() -> None:
@@ -162,7 +162,7 @@ def test_short_runs_are_repeated_until_one_was_at_full_speed_and_the_fastest_cou
     machine = Machine(64, lambda: next(times_s), lambda _: next(loops_ns))
     run = machine.run(Configuration((OperatorKind.STATELESS,)))
     assert (run.cpu_ns, run.speed) == (pytest.approx(4e6), pytest.approx(100 / 103))
-    assert next(times_s, None) is None  # after 51 ms of CPU
+    assert [*times_s] == []  # it stops after 51 ms
 
 
 def test_a_run_on_slowed_cores_is_repeated_for_half_a_second() -> None:
