@@ -47,11 +47,6 @@ def upper_edges() -> NDArray[np.float64]:
 _EDGES = upper_edges()
 
 
-def bins_upto(limit_s: float) -> int:
-    """Number of bins up to a latency."""
-    return int(np.searchsorted(_EDGES, limit_s)) + 1
-
-
 def percentile(counts: NDArray[np.int64], share: float, first: int = 0) -> float | None:
     """A percentile of latency, at most 1/32 too high.
 

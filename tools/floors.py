@@ -46,7 +46,6 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/flux/comparators",
         "core/flux/policies",
         "core/flux/replay",
-        "core/elastic/planning",
         "core/elastic/policies",
         "core/elastic/replay",
         "core/fit/network",

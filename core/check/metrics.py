@@ -196,9 +196,6 @@ adopted | count lower | replan | plans that the trigger adopted
 worker_seconds | number lower s | elastic | worker-seconds used
 idle_seconds | number lower s | elastic=idle | idle worker-seconds
 pause_seconds | number lower s | elastic=pauses | sum of the pauses of all partitions
-late_rows | count lower | elastic,compare=late | rows above the target latency, shed, or left
-cost | number lower s | elastic,compare | worker time, and the prices of late rows, pauses, state moved and rescales
-regret | share lower | elastic,compare | cost above that of the optimum
 shed_falsely | count lower | elastic | rows shed while the pool had room for all
 shed_unevenly | count lower | elastic | rows shed while the present workers together had room
 answers | count higher | elastic | matches that a join found

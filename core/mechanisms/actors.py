@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-from adapt.core.elastic.planning.cheapest_schedule import Schedule
-from adapt.core.elastic.planning.moves import moves_of_stage
 from adapt.core.elastic.policies.names import ScalingPolicy
 from adapt.core.elastic.policies.placements import Counting, PlannedPlacement
 from adapt.core.elastic.policies.registry import Chosen, timed_policy
@@ -40,14 +38,13 @@ def controller_of_scenario(scenario: Scenario, terms: Terms) -> Controller | Non
     return controller_of(policy, min(MIN_COLLECTION_S, terms.period_s), season=Season(DAY_S / terms.speedup))
 
 
-def scaling_of(scenario: Scenario, terms: Terms, stage: Staged, schedule: Schedule | None) -> Scaling | None:
+def scaling_of(scenario: Scenario, terms: Terms, stage: Staged) -> Scaling | None:
     """What scales the stage; None if the number of workers is fixed."""
     if not scenario.is_scaled:
         return None
     partitions, rebuild = stage.settings.partitions, rebuild_of(scenario, terms)
     migration = migration_of_scenario(scenario, terms)
-    taken = moves_of_stage(stage.settings, migration, 0.0)
-    chosen = replace(chosen_of(scenario, terms), partitions=partitions, taken=taken, schedule=schedule)
+    chosen = replace(chosen_of(scenario, terms), partitions=partitions)
     policy, patience = timed_policy(scenario.elastic or ScalingPolicy.FIXED, chosen, patience_of(scenario, terms))
     least, pool = terms.least_of(scenario), terms.workers_of(scenario)
     controller = ElasticController(policy, least, pool, patience, rebuild, partitions, scenario.alignment)
@@ -78,8 +75,6 @@ def chosen_of(scenario: Scenario, terms: Terms) -> Chosen:
         terms.lag_rows if scenario.lag_rows is None else scenario.lag_rows,
         scenario.scale_on,
         terms.workers_of(scenario),
-        prices=terms.prices_of(scenario),
-        bounds=(terms.least_of(scenario), terms.workers_of(scenario)),
     )
 
 

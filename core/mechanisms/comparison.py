@@ -5,15 +5,12 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar
 
-from adapt.core.elastic.planning.prices import Prices
 from adapt.core.mechanisms.outcome import OUTCOME_COLUMNS
-from adapt.core.mechanisms.recommendation import Frame, advice_of, is_dominated, knows_stream, point_of, real
-from adapt.core.mechanisms.regret import regret_sentence, regrets, with_optimum
+from adapt.core.mechanisms.recommendation import Frame, advice_of, is_dominated, point_of, real
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.mechanisms.sustainable import SHED
 from adapt.core.mechanisms.sweep.changes import changes_table
 from adapt.core.mechanisms.sweep.finding import Finding
-from adapt.core.mechanisms.sweep.race import Record
 from adapt.core.mechanisms.sweep.sentences import sweep_sentences
 from adapt.core.mechanisms.sweep.tables import (
     front_shown,
@@ -99,7 +96,6 @@ class ComparisonRun(Displayed):
         sustained: `SUSTAINED_COLUMNS`; empty unless measured.
         scenarios: The compared scenarios.
         parameters: Everything that decides the result except the stream; JSON data.
-        prices: Prices of late rows, pauses, state moved and rescales.
         findings: What is recommended at each point of a sweep, the given one first; empty without a sweep.
     """
 
@@ -110,7 +106,6 @@ class ComparisonRun(Displayed):
     sustained: Table
     scenarios: tuple[Scenario, ...]
     parameters: Mapping[str, Any]
-    prices: Prices
     findings: Sequence[Finding] = ()
 
     def summary(self) -> Table:
@@ -123,16 +118,9 @@ class ComparisonRun(Displayed):
         rate = frame.rows / frame.last_s if frame.last_s else None
         load = frame.rows, frame.channels, frame.pool, frame.speedup, frame.offered, frame.work, frame.last_s
         holds = " ".join(sweep_sentences(self.findings)) if self.findings else None
-        said = [found.sentence, regret_sentence(self._runs(), self.prices)]
-        told = frame.need(self._best_static()) + " ".join(filter(None, said)), holds, found.scenario
+        told = frame.need(self._best_static()) + found.sentence, holds, found.scenario
         row = (*told, *load, rate, frame.top_share, *own_cells(frame.own))
         return Table.from_rows("The comparison", SUMMARY_COLUMNS, [row])
-
-    def _runs(self) -> dict[str, list[Record]]:
-        """Outcomes at the given point by scenario, one per seed; those of the optimum are the cheapest."""
-        if self.findings:
-            return with_optimum(self.findings[0].race.runs)
-        return with_optimum({str(row["scenario"]): [row] for row in self.outcomes.records()})
 
     def _best_static(self) -> dict[str, float]:
         """The static plan whose busiest channel has the least load, and that load; empty if none was compared."""
@@ -148,9 +136,7 @@ class ComparisonRun(Displayed):
 
         `scenarios`; `points`, `changes` and `over_seeds` of a sweep; `sustained` and `demand` where measured.
         """
-        first = with_optimum({str(row["scenario"]): [row] for row in self.outcomes.records()})
-        outcomes = outcome_table([tuple(row.values()) for (row,) in first.values()])
-        tables = {"scenarios": with_best(outcomes, self._sustainable())}
+        tables = {"scenarios": with_best(self.outcomes, self._sustainable())}
         if self.findings:
             tables |= {"points": points_table(self.findings), "changes": changes_table(self.findings)}
             tables |= {"over_seeds": over_seeds_table(self.findings)}
@@ -187,8 +173,7 @@ def shown_tables(tables: Mapping[str, Table], summary: Table) -> list[Table]:
     """Tables for people: quality and cost, mechanisms at work, sustained rates."""
     scenarios = tables["scenarios"]
     shown = ("scenario", "throughput", "p50", "p95", "p99", "drop_rate", "worker_time")
-    priced = ("cost", "regret") if any(map(knows_stream, scenarios.records())) else ()
-    quality = picked(scenarios, (*shown, *priced), "Scenarios")
+    quality = picked(scenarios, shown, "Scenarios")
     queues = " and ".join(dict.fromkeys(str(each) for each in scenarios.values("queueing")))
     names = ("scenario", *MARKED[6:], "workers_max", "messages", "message_bytes")
     did = picked(scenarios, names, DID)
@@ -233,11 +218,9 @@ def _across(demand: Table) -> Table:
 def with_best(outcomes: Table, sustainable: Mapping[str, Cell] | None = None) -> Table:
     """The outcomes with sustained rates, Pareto front, and best columns."""
     best, front = best_of(outcomes), pareto(outcomes)
-    over = regrets({str(row["scenario"]): [row] for row in outcomes.records()})
     bounded = "highest rate at which lag stays bounded; with --sustainable"
     columns = (
         *outcomes.columns,
-        Column("regret", Kind.SHARE, "", "cost above that of the optimum; missing without --scenario optimum"),
         Column("sustainable", Kind.NUMBER, "rows/s", bounded),
         Column("pareto", about="whether no other scenario dominates it in worker time, p99 and drop rate"),
         Column("best", about="columns in which it is best"),
@@ -246,20 +229,18 @@ def with_best(outcomes: Table, sustainable: Mapping[str, Cell] | None = None) ->
     for at, row in enumerate(outcomes.rows):
         best_in = ", ".join(name for name in MARKED if at in best[name])
         name = str(row[0])
-        regret = over[name].ratio - 1 if name in over else None
-        rows.append((*row, regret, (sustainable or {}).get(name), "yes" if at in front else "no", best_in))
+        rows.append((*row, (sustainable or {}).get(name), "yes" if at in front else "no", best_in))
     return Table.from_rows("Scenarios", columns, rows)
 
 
 def best_of(outcomes: Table) -> dict[str, set[int]]:
     """The best rows of each column; empty if most rows are.
 
-    A scenario that drops more than `SHED` of the rows is best at nothing: what is left to do is less. Neither is the
-    optimum, which nobody can run.
+    A scenario that drops more than `SHED` of the rows is best at nothing: what is left to do is less.
     """
     found: dict[str, set[int]] = {}
     records = enumerate(outcomes.records())
-    whole = {at for at, row in records if real(row["drop_rate"]) <= SHED and not knows_stream(row)}
+    whole = {at for at, row in records if real(row["drop_rate"]) <= SHED}
     for name in MARKED:
         cells = {
             at: float(cell)
@@ -277,11 +258,8 @@ def best_of(outcomes: Table) -> dict[str, set[int]]:
 
 
 def pareto(outcomes: Table) -> set[int]:
-    """Pareto-optimal rows by worker time, p99 and drop rate.
-
-    The optimum is none of them, as nobody can run it.
-    """
-    points = {at: point_of(record) for at, record in enumerate(outcomes.records()) if not knows_stream(record)}
+    """Pareto-optimal rows by worker time, p99 and drop rate."""
+    points = {at: point_of(record) for at, record in enumerate(outcomes.records())}
     return {at for at, one in points.items() if not is_dominated(one, points.values())}
 
 

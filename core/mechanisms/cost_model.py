@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from adapt.core.elastic.planning.prices import Prices, usual_rescale_price
 from adapt.core.elastic.policies.scaler import Patience, Rebuild, check_pool
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
@@ -31,9 +30,6 @@ from adapt.core.stream import Weight
 
 SCALE_OUT_DELAY, COOLDOWN, WINDOW, REBUILD, RETENTION = 2, 10, 10, 10, 5
 """Default times, in periods; the retention is that of buffers."""
-
-TARGET = 5.0
-"""Target latency, in periods: above it a row is late."""
 
 SHORT = 0.75
 """Workers at the start of scenarios that scale, over those that the rows keep busy."""
@@ -121,18 +117,6 @@ class Terms:
         told = asdict(replace(self, row_costs=None, costs=replace(self.costs, spread=None)))
         del told["row_costs"]
         return told | {"costs": costs_told(self.costs, self.row_costs)}
-
-    @property
-    def prices(self) -> Prices:
-        """Prices of late rows, pauses, state moved and rescales."""
-        return Prices(TARGET * self.period_s, rescale=usual_rescale_price(self.pool, self.period_s))
-
-    def prices_of(self, scenario: Scenario) -> Prices:
-        """The prices of a scenario.
-
-        Where workers share memory, a rescale parks or wakes threads, and costs nothing.
-        """
-        return self.prices if scenario.ordered is None else replace(self.prices, rescale=0.0)
 
     def workers_of(self, scenario: Scenario) -> int:
         """The maximum number of workers: the channels, or the pool."""

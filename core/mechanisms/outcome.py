@@ -85,9 +85,6 @@ OUTCOME_COLUMNS = (
     Column("messages", Kind.COUNT, "", "messages between nodes to plan drops, retries included"),
     Column("message_bytes", Kind.BYTES, "bytes", "bytes of these messages"),
     Column("load", Kind.NUMBER, "", "load of the busiest channel of the initial placement over its capacity"),
-    Column("late", Kind.COUNT, "rows", "above the target latency, dropped, or left"),
-    Column("cost", Kind.NUMBER, "s", "worker time, and the prices of late rows, pauses, state moved and rescales"),
-    Column("cost_bound", Kind.NUMBER, "s", "of the optimum: the least cost in its model with free rescales"),
 )
 """The outcomes of a scenario."""
 
@@ -110,9 +107,7 @@ def outcome_row(one: ElasticOutcome, bounds: Bounds, stage: Staged) -> list[str 
     spilled = max(each.spilled for each in outcome.simulated.intervals)
     counts = len(outcome.simulated.moves), spilled, merges, stage.sent.messages, stage.sent.size
     quality = one.case, throughput, *latencies, outcome.queueing if stage.sharing is None else ORDERED, shed
-    price = stage.bill.cost(one, stage.dropped)
-    priced = price.late, price.total_s, None if stage.known is None else stage.known.bound_s()
-    return [*quality, *cost, *moved, *workers, *rows, *counts, bounds.static_load, *priced]
+    return [*quality, *cost, *moved, *workers, *rows, *counts, bounds.static_load]
 
 
 def _worst_imbalance(one: ElasticOutcome, last_s: float) -> float | None:

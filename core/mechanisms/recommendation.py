@@ -89,9 +89,8 @@ def advice_of(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Sce
     rows is recommended only where none that drops nothing keeps up, and with what it loses.
 
     Args:
-        records: Outcomes, `BASELINE` first; that of the optimum is ignored, as nobody can run it.
+        records: Outcomes, `BASELINE` first.
     """
-    records = [record for record in records if not knows_stream(record)]
     uniform = records[0]
     keep_up = [record for record in records if keeps_up(record, frame)]
     if uniform in keep_up:
@@ -104,11 +103,6 @@ def advice_of(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Sce
             f" {_costs(taken, uniform)}{_effort(taken)}{_unless(taken, keep_up)}.",
         )
     return _none(records, scenarios, frame)
-
-
-def knows_stream(record: Mapping[str, Cell]) -> bool:
-    """Whether it is the outcome of the offline optimum."""
-    return record.get("cost_bound") is not None
 
 
 def point_of(record: Mapping[str, Cell]) -> tuple[float, float, float]:

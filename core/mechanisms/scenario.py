@@ -11,11 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from adapt.core.counting.frequencies import Frequencies
-from adapt.core.elastic.planning.cheapest_schedule import Schedule
-from adapt.core.elastic.planning.known_load import KnownLoad
 from adapt.core.elastic.policies.registry import policy_of
 from adapt.core.elastic.policies.scaler import check_pool
-from adapt.core.elastic.replay.regret import Bill, Plannable
 from adapt.core.errors import UsageError
 from adapt.core.fit.control import Sent
 from adapt.core.flux.policies.names import FluxPolicy
@@ -24,14 +21,12 @@ from adapt.core.mechanisms.actors import (
     chosen_of,
     controller_of_scenario,
     memory_of,
-    migration_of_scenario,
     patience_of,
     placement_of,
     rebuild_of,
     scaling_of,
 )
 from adapt.core.mechanisms.cost_model import Terms
-from adapt.core.mechanisms.outcome import outcome_of_scenario
 from adapt.core.mechanisms.planned_drops import PlannedDrops
 from adapt.core.mechanisms.scenarios import Scenario, Static
 from adapt.core.mechanisms.staged import Staged
@@ -45,7 +40,7 @@ from adapt.core.stage.conditions.settings import StageSettings, check_workers, e
 from adapt.core.stage.engine.series import Interval
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.mini_partitions import MiniPartitions
-from adapt.core.stage.input.offered_load import Demand, bounds_of
+from adapt.core.stage.input.offered_load import Demand
 from adapt.core.stage.input.split_rows import SplitKeys
 from adapt.core.stage.simulate import Simulated, simulate
 from adapt.core.stream import Weight
@@ -104,7 +99,6 @@ def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
     demand = stream.demand(reading, settings)
     rows, in_all = whole, demand.all_rows
     rows_read = in_all
-    bill = Bill(terms.prices_of(scenario), bounds_of(demand, settings).row_s, partitions)
     if split is not None:
         rows = stream.rows(replace(reading, split=split))
         demand = Demand.from_chunks(rows.chunks(), settings)
@@ -123,14 +117,9 @@ def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
     if scenario.is_scaled:
         owners = placement_of(terms, settings, demand).place(terms.least_of(scenario)).owners
         settings = replace(settings, owners=owners)
-    known = None
-    if scenario.knows_stream:
-        load = KnownLoad.from_chunks(rows.chunks(), settings, min(demand.last_s, until_s), terms.period_s)
-        moving = migration_of_scenario(scenario, terms), 0.0
-        known = Plannable.of_stage(load, settings, moving, terms.least_of(scenario), terms.prices)
     memory, dropped = memory_of(scenario, settings), in_all - rows_read
     sharing = None if scenario.ordered is None else terms.least_of(scenario)
-    return Staged(rows, demand, settings, memory, rows_read, bill, known, dropped, sent, sharing)
+    return Staged(rows, demand, settings, memory, rows_read, dropped, sent, sharing)
 
 
 def simulated(
@@ -140,33 +129,14 @@ def simulated(
     duration_s: float | None,
     on_interval: Callable[[Interval], None] | None = None,
 ) -> Simulated:
-    """Simulate a scenario until all rows are processed, or until a time.
-
-    Of the schedules of the optimum, the cheapest one.
-    """
+    """Simulate a scenario until all rows are processed, or until a time."""
     if scenario.ordered is not None:
         from adapt.core.mechanisms.ordered.scaling import sharing_of
         from adapt.core.mechanisms.ordered.stage import run_ordered
 
-        scaling = sharing_of(scenario, terms)
-        return run_ordered(scenario.ordered, stage.rows, stage.settings, terms.interval_s, duration_s, scaling)
-    if stage.known is None:
-        return _simulated(scenario, terms, stage, duration_s, on_interval)
-    tried = (
-        _simulated(scenario, terms, stage, duration_s, on_interval, schedule) for schedule in stage.known.schedules()
-    )
-    return min(tried, key=lambda done: stage.bill.cost(outcome_of_scenario(scenario, stage, done)).total_s)
-
-
-def _simulated(
-    scenario: Scenario,
-    terms: Terms,
-    stage: Staged,
-    duration_s: float | None,
-    on_interval: Callable[[Interval], None] | None,
-    schedule: Schedule | None = None,
-) -> Simulated:
-    controller, scaling = controller_of_scenario(scenario, terms), scaling_of(scenario, terms, stage, schedule)
+        sharing = sharing_of(scenario, terms)
+        return run_ordered(scenario.ordered, stage.rows, stage.settings, terms.interval_s, duration_s, sharing)
+    controller, scaling = controller_of_scenario(scenario, terms), scaling_of(scenario, terms, stage)
     actors = Actors(controller, stage.memory, scaling=scaling, idle_clock_s=terms.idle_clock_s)
     done = simulate(
         stage.settings, stage.rows, duration_s, actors, interval_s=terms.interval_s, on_interval=on_interval
@@ -189,9 +159,7 @@ def check_scenario(scenario: Scenario, terms: Terms) -> None:
 
             RunSettings(terms.workers_of(scenario))
         if scenario.flux is FluxPolicy.OPTIMUM:
-            raise UsageError(
-                'a comparison has no flux = "optimum"; use elastic = "optimum", or `adapt replay flux --policy optimum`'
-            )
+            raise UsageError('a comparison has no flux = "optimum"; use `adapt replay flux --policy optimum`')
         if scenario.elastic is not None:
             policy_of(scenario.elastic, chosen_of(scenario, terms))
         if isinstance(scenario.flux, OwnCode):

@@ -98,11 +98,6 @@ class Scenario:
             raise UsageError(f"a scenario cannot be named {self.name!r}; use letters, digits, '.', '-' and '_'")
         for one, other in self._apart():
             raise UsageError(f"scenario {self.name!r}: {one} and {other} exclude each other; remove one")
-        if self.ordered is not None and self.knows_stream:
-            raise UsageError(
-                f'scenario {self.name!r}: elastic = "optimum" plans for workers that own partitions, and ordered ones'
-                " share all; choose another policy"
-            )
         if self.memory is not None and not 1 <= self.memory < float("inf"):
             raise UsageError(
                 f"scenario {self.name!r}: memory must be at least 1, the average state (got {self.memory:g})"
@@ -121,11 +116,6 @@ class Scenario:
     def is_scaled(self) -> bool:
         """Whether it plans partitions: by rebuilds, or for other workers."""
         return self.rebuilds or (self.elastic is not None and self.ordered is None)
-
-    @property
-    def knows_stream(self) -> bool:
-        """Whether it knows the stream in advance."""
-        return self.elastic is ScalingPolicy.OPTIMUM
 
     @property
     def is_static_plan(self) -> bool:
@@ -194,8 +184,6 @@ BY_NAME = (
     ),
     Scenario("spark", elastic=ScalingPolicy.SPARK),
     Scenario("spark-streaming", elastic=ScalingPolicy.SPARK_STREAMING),
-    Scenario("plan-ahead", elastic=ScalingPolicy.PLAN_AHEAD),
-    Scenario("optimum", elastic=ScalingPolicy.OPTIMUM),
     Scenario("ordered-hybrid", ordered=OrderedWorkQueue.HYBRID),
     Scenario("ordered-partitioned", ordered=OrderedWorkQueue.PARTITIONED),
     Scenario("ordered-elastic", ordered=OrderedWorkQueue.HYBRID, elastic=ScalingPolicy.THRESHOLDS),

@@ -1,8 +1,7 @@
-"""A scenario ready to be simulated: rows, stage, price."""
+"""A scenario ready to be simulated: rows and stage."""
 
 from dataclasses import dataclass, replace
 
-from adapt.core.elastic.replay.regret import Bill, Plannable
 from adapt.core.fit.control import Sent
 from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.settings import StageSettings
@@ -20,8 +19,6 @@ class Staged:
         settings: The stage.
         memory: Memory of a worker; None, no limit.
         rows_read: Number of rows, without merge messages and without those that a planner dropped.
-        bill: How the scenario is priced: a row costs the mean of all rows, whatever is dropped or merged.
-        known: The stream in advance, for the optimum; None for others.
         dropped: Rows that a planner dropped before they reached workers.
         sent: Messages that were exchanged to plan drops.
         sharing: Workers of the ordered runtime that share the rows at the start, and own no partitions; None, all own
@@ -33,8 +30,6 @@ class Staged:
     settings: StageSettings
     memory: Memory | None
     rows_read: int
-    bill: Bill
-    known: Plannable | None = None
     dropped: int = 0
     sent: Sent = Sent()  # noqa: RUF009 - frozen
     sharing: int | None = None

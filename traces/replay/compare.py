@@ -215,7 +215,6 @@ def compare_on_trace(
                 "offered": wanted.speed.offered,
                 **({} if options.sweep is None else {"sweep": options.sweep.as_data()}),
             },
-            terms.prices,
             findings,
         )
         if out is not None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import short_help
 from adapt.cli.options.replay.backend import BackendOptions
-from adapt.cli.options.replay.elastic import PlanOptions, PriceOptions, ScalingOptions
+from adapt.cli.options.replay.elastic import PlanOptions, ScalingOptions
 from adapt.cli.options.replay.join import JoinOptions
 from adapt.cli.options.replay.speed import PoolSpeedOptions
 from adapt.cli.options.replay.stage import StageOptions, TroubleOptions
@@ -27,7 +27,6 @@ def elastic(
     output: LongRunOutput,
     scaling: ScalingOptions,
     plans: PlanOptions,
-    prices: PriceOptions,
     join: JoinOptions,
     trouble: TroubleOptions,
     stage: StageOptions,
@@ -66,7 +65,6 @@ def elastic(
             tempo,
             engine=stage.queues.queueing,
             profile=stage.costs.profile(),
-            prices=prices.prices(tempo, scaling.pool, scaling.period_s(tempo)),
         ),
         operator=operator,
         duration_s=stage.duration_s,

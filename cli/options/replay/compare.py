@@ -72,7 +72,7 @@ class ScenarioOptions:
     PANEL: ClassVar[str] = "Scenarios"
     scenario: list[str] | None = setting(
         None,
-        "Scenario to compare with static-uniform, or all; repeatable (default: all). optimum adds regrets.",
+        "Scenario to compare with static-uniform, or all; repeatable (default: all).",
         "NAME",
         completion=completion.scenarios,
     )

@@ -18,7 +18,6 @@ from adapt.core.stage.conditions.names import QueueingName
 
 if TYPE_CHECKING:
     from adapt.core.costs.profile import Profile
-    from adapt.core.elastic.planning.prices import Prices
     from adapt.core.elastic.policies.scaler import Rebuild
     from adapt.core.elastic.replay.replay import Elastic
     from adapt.core.engines.units import EngineUnits
@@ -134,32 +133,6 @@ class PlanOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class PriceOptions:
-    """Prices of late rows, pauses, moved state and rescales."""
-
-    PANEL: ClassVar[str] = "Cost and regret"
-    target_latency: str | None = setting(None, f"Latency above which a row is late {USUAL.format('5s', 5)}", "5s")
-    late_price: float = setting(10.0, "Price of a late row, in multiples of the mean work of a row.", "TIMES")
-    pause_price: float = setting(
-        1.0, "Price of a second in which all partitions are paused, in worker seconds.", "SECONDS"
-    )
-    moved_price: float = setting(20.0, "Price of a GiB of state moved, in worker seconds.", "SECONDS")
-    rescale_price: float | None = setting(
-        None,
-        "Price of a rescale, in worker seconds (default: two control periods of the pool).",
-        "SECONDS",
-    )
-
-    def prices(self, tempo: "Tempo", pool: int, period_s: float) -> "Prices":
-        """The prices, at the speed of the replay."""
-        from adapt.core.elastic.planning.prices import Prices, usual_rescale_price
-
-        target_s = above_0_or("--target-latency", self.target_latency, tempo.or_periods(5.0, 5))
-        rescale = usual_rescale_price(pool, period_s) if self.rescale_price is None else self.rescale_price
-        return Prices(target_s, self.late_price, self.pause_price, self.moved_price, rescale)
-
-
-@dataclass(frozen=True, slots=True)
 class ScalingOptions:
     """When and how far the stage scales."""
 
@@ -226,17 +199,14 @@ class ScalingOptions:
         tempo: "Tempo",
         engine: QueueingName | None = None,
         profile: "Profile | None" = None,
-        prices: "Prices | None" = None,
     ) -> "Elastic":
         """How the stage scales.
 
         Args:
             tempo: Speed of the replay.
-            prices: Prices of late rows, pauses, moved state and rescales; None, the defaults.
             engine: Whose queues it has.
             profile: The cost profile, if any; options win over it.
         """
-        from adapt.core.elastic.planning.prices import Prices
         from adapt.core.elastic.policies.placements import Counting
         from adapt.core.elastic.policies.registry import Chosen
         from adapt.core.elastic.policies.scale_on import ScaleOn
@@ -274,7 +244,6 @@ class ScalingOptions:
             migration=plans.migration.chosen(engine),
             startup_s=given("--startup-time", self.startup_time, start_s, "0s"),
             sweep=self._swept(),
-            prices=prices or Prices(),
         )
 
     def _swept(self) -> tuple[float, ...]:

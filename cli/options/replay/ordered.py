@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from adapt.cli.options import own
 from adapt.cli.options.amounts import above_0, seconds
@@ -43,8 +43,8 @@ _BATCH = 1_000
 QUEUES_PANEL = "Buffers, queues and time slices"
 
 
-DELAY, COOLDOWN, TARGET = 2, 10, 5
-"""Default scale-out delay, cooldown and target latency of plan-ahead, in control periods."""
+DELAY, COOLDOWN = 2, 10
+"""Default scale-out delay and cooldown, in control periods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ class RunTimeOptions:
     policy: str | None = setting(
         None,
         "Scaling policy that chooses how many workers are active, from LEAST to MOST of --workers."
-        f" Choices: {', '.join(one for one in ScalingPolicy if one is not ScalingPolicy.OPTIMUM)}, or MODULE:CLASS.",
+        f" Choices: {', '.join(ScalingPolicy)}, or MODULE:CLASS.",
         "NAME",
-        completion=own.completed([one for one in ScalingPolicy if one is not ScalingPolicy.OPTIMUM]),
+        completion=own.completed(ScalingPolicy),
     )
     policy_option: own.PolicyOptionsOption = None
     period: str | None = setting(
@@ -94,15 +94,12 @@ class RunTimeOptions:
             return None
         least, most = bounds or (1, cores)
         (name,) = own.policies(ScalingPolicy, [self.policy], self.policy_option)
-        if name is ScalingPolicy.OPTIMUM:
-            raise UsageError("--policy optimum needs the whole run in advance; use `adapt replay elastic`")
         delays = {
             option: None if text is None else above_0(f"--{option.replace('_', '-')}", text)
             for option, text in (("scale_out_delay", self.scale_out_delay), ("cooldown", self.cooldown))
         }
 
         def make(period_s: float) -> "Scaler":
-            from adapt.core.elastic.planning.prices import Prices
             from adapt.core.elastic.policies.registry import Chosen
             from adapt.core.elastic.policies.scaler import Patience
             from adapt.core.mechanisms.ordered.scaling import shared_scaler
@@ -110,9 +107,8 @@ class RunTimeOptions:
             patience = Patience(
                 delays["scale_out_delay"] or DELAY * period_s, delays["cooldown"] or COOLDOWN * period_s
             )
-            limits: dict[str, Any] = {"pool": most, "prices": Prices(TARGET * period_s), "bounds": (least, most)}
-            chosen = Chosen(utilization=self.utilization, lag_rows=self.lag, **limits)
-            return shared_scaler(name, chosen, patience)
+            chosen = Chosen(utilization=self.utilization, lag_rows=self.lag, pool=most)
+            return shared_scaler(name, chosen, patience, least)
 
         make(1.0)  # errors before a run
         described = {"least": least, "most": most, "utilization": self.utilization, "lag_rows": self.lag, **delays}

@@ -30,12 +30,6 @@ class ScalingPolicy(StrEnum):
     SPARK_STREAMING = "spark-streaming"
     """Dynamic allocation of Spark Streaming: by batch time over batch interval."""
 
-    PLAN_AHEAD = "plan-ahead"
-    """Least expected cost over a receding horizon."""
-
-    OPTIMUM = "optimum"
-    """Least cost with the whole stream known in advance."""
-
 
 ALL_POLICIES = "all"
 """Every scaling policy."""

@@ -5,12 +5,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
-from adapt.core.elastic.planning.cheapest_schedule import Schedule
-from adapt.core.elastic.planning.moves import Taken
-from adapt.core.elastic.planning.optimum import FollowSchedule
-from adapt.core.elastic.planning.outlook import Past
-from adapt.core.elastic.planning.plan_ahead import PlanAhead
-from adapt.core.elastic.planning.prices import Prices
 from adapt.core.elastic.policies.conttune import ContTune
 from adapt.core.elastic.policies.ds2 import POLICY_INTERVAL_S, WARM_UP, ScalingManager, TrueRates
 from adapt.core.elastic.policies.fixed import FixedWorkers
@@ -50,11 +44,6 @@ class Chosen:
         pool: The maximum number of workers.
         partitions: Partitions of the stage.
         times: Factor of all times of published policies, restarts included.
-        prices: What a schedule of workers costs, for plan-ahead.
-        bounds: Fewest and most workers, likewise.
-        taken: What moves take by the settings of the stage, likewise; None, not known.
-        past: Makes what foresees the load, likewise; None, from what it saw.
-        schedule: Workers by window, for the optimum; None, not yet made.
 
     Raises:
         UsageError: the factor is not above 0.
@@ -69,11 +58,6 @@ class Chosen:
     pool: int = 1
     partitions: int = 1
     times: float = 1.0
-    prices: Prices = Prices()  # noqa: RUF009 - frozen
-    bounds: tuple[int, int] = (1, 1)
-    taken: Taken | None = None
-    past: Callable[[], Past] | None = None
-    schedule: Schedule | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.times < float("inf"):
@@ -120,11 +104,6 @@ def _spark_streaming(chosen: Chosen) -> Policy:
     return BatchRatio(INTERVAL_S * chosen.times)
 
 
-def _plan_ahead(chosen: Chosen) -> Policy:
-    past = None if chosen.past is None else chosen.past()
-    return PlanAhead(*chosen.bounds, chosen.prices, chosen.taken, past)
-
-
 PUBLISHED: Mapping[ScalingPolicy, Published] = MappingProxyType(
     {
         ScalingPolicy.DS2: Published(_ds2, (WARM_UP + 1) * POLICY_INTERVAL_S, RestartName.FLINK_SAVEPOINT),
@@ -149,10 +128,6 @@ POLICIES: Mapping[ScalingPolicy, Callable[[Chosen], Policy]] = MappingProxyType(
         ScalingPolicy.CONTTUNE: _conttune,
         ScalingPolicy.SPARK: _spark,
         ScalingPolicy.SPARK_STREAMING: _spark_streaming,
-        ScalingPolicy.PLAN_AHEAD: _plan_ahead,
-        ScalingPolicy.OPTIMUM: lambda chosen: (
-            FixedWorkers() if chosen.schedule is None else FollowSchedule(chosen.schedule)
-        ),
     }
 )
 """How each policy is made from its settings."""

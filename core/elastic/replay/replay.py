@@ -6,9 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from adapt.core.elastic.planning.known_load import KnownLoad
-from adapt.core.elastic.planning.moves import moves_of_stage
-from adapt.core.elastic.planning.prices import Prices
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy
 from adapt.core.elastic.policies.placements import Counting, PlannedPlacement, RulePlacement, range_placement
 from adapt.core.elastic.policies.registry import (
@@ -22,7 +19,6 @@ from adapt.core.elastic.policies.registry import (
 from adapt.core.elastic.policies.scaler import ElasticController, Patience, Rebuild, check_pool
 from adapt.core.elastic.policies.thresholds import initial_workers, starts_at, workers_for
 from adapt.core.elastic.replay.outcome import ElasticOutcome, Start, elastic_outcome_of
-from adapt.core.elastic.replay.regret import Bill, Plannable
 from adapt.core.elastic.replay.tables import elastic_cases, elastic_series, elastic_summary, trade_off
 from adapt.core.engines.units import EngineUnits
 from adapt.core.errors import UsageError
@@ -67,7 +63,6 @@ class Elastic:
         startup_s: Start-up time of a worker.
         sweep: Values of tau1, with each of which all cases run; empty, only that of the thresholds.
         backend: What runs the stage.
-        prices: Prices of late rows, pauses, moved state and rescales.
     """
 
     pool: int
@@ -86,7 +81,6 @@ class Elastic:
     startup_s: float = 0.0
     sweep: tuple[float, ...] = ()
     backend: StageBackend = SIMULATOR
-    prices: Prices = Prices()  # noqa: RUF009 - frozen
 
     def swept(self) -> "list[tuple[str, Elastic]]":
         """For each tau1, the suffix of the case names and the settings.
@@ -103,14 +97,13 @@ class Elastic:
         return [(f", tau1 {each.thresholds.tau1:g}", replace(self, chosen=each, sweep=())) for each in chosen]
 
     def cases(self) -> dict[str, tuple[AnyScalingPolicy, Rebuild]]:
-        """Policy and rebuilds by case, fixed workers first, the optimum last."""
+        """Policy and rebuilds by case, fixed workers first."""
         none = replace(self.rebuild, every_s=None, limit=None)
         cases: dict[str, tuple[AnyScalingPolicy, Rebuild]] = {FIXED: (ScalingPolicy.FIXED, none)}
         if self.rebuild != none:
             cases[REBUILD] = (ScalingPolicy.FIXED, self.rebuild)
         given = [policy for policy in dict.fromkeys(self.policies) if policy is not ScalingPolicy.FIXED]
-        scaled = sorted(given, key=lambda policy: policy is ScalingPolicy.OPTIMUM)
-        return {**cases, **{policy.value: (policy, self.rebuild) for policy in scaled}}
+        return {**cases, **{policy.value: (policy, self.rebuild) for policy in given}}
 
     def placement(self, partitions: int, costed: bool) -> Placement:
         """A placement of partitions without counts."""
@@ -140,8 +133,6 @@ class ElasticRun(Displayed):
         starts: Offered load over capacity at which thresholds scale out; None without thresholds.
         parameters: Everything that decides the result except the stream; JSON data.
         placed: A sentence on the engine that places keys; empty if plans or ranges do.
-        bill: How cases are priced.
-        bound_s: Lower bound of the cost in the optimum's model; None without the optimum, or with a sweep.
     """
 
     mechanism: ClassVar[str] = "elastic"
@@ -152,9 +143,7 @@ class ElasticRun(Displayed):
     least: int
     starts: float | None
     parameters: Mapping[str, Any]
-    bill: Bill
     placed: str = ""
-    bound_s: float | None = None
 
     def summary(self) -> Table:
         """One row with the verdict."""
@@ -163,16 +152,12 @@ class ElasticRun(Displayed):
         table = elastic_summary(self.outcomes, self.bounds, self.least, pool, partitions, self.starts, speedup)
         outcomes = [one.outcome for one in self.outcomes]
         table = with_sentence(table, self.placed)
-        said = with_sentence(with_queues(table, outcomes), self.bill.sentence(self.outcomes, self.bound_s))
-        return measured_on(said, self.parameters, pool, outcomes)
+        return measured_on(with_queues(table, outcomes), self.parameters, pool, outcomes)
 
     def tables(self) -> dict[str, Table]:
         """`cases`, `trade_off` of a sweep, the stage's series, and `rescales`."""
         swept = {"trade_off": trade_off(self.outcomes)} if self.parameters.get("sweep") else {}
-        return {"cases": self._cases(), **swept, **elastic_series(self.outcomes, self.bounds)}
-
-    def _cases(self) -> Table:
-        return self.bill.with_costs(elastic_cases(self.outcomes), self.outcomes)
+        return {"cases": elastic_cases(self.outcomes), **swept, **elastic_series(self.outcomes, self.bounds)}
 
     def shown(self) -> tuple[Table, Table]:
         """The cases, or the trade-off of a sweep, then the summary."""
@@ -185,7 +170,7 @@ class ElasticRun(Displayed):
 
     def displayed(self) -> list[Table]:
         """Summary and cases."""
-        return [self.summary(), self._cases()]
+        return [self.summary(), elastic_cases(self.outcomes)]
 
 
 def replay_elastic(
@@ -219,18 +204,11 @@ def replay_elastic(
     every_s = usual_interval_s(bounds, duration_s) if interval_s is None else interval_s
     if elastic.backend is not SIMULATOR:
         elastic.rehearse(settings.partitions, costed)
-    bill, load = Bill(elastic.prices, bounds.row_s, settings.partitions), None
-    if ScalingPolicy.OPTIMUM in elastic.policies:
-        ends_s = min(demand.last_s, np.inf if duration_s is None else duration_s)
-        load = KnownLoad.from_chunks(rows.chunks(), settings, ends_s, elastic.period_s)
 
-    def replayed(
-        policy: AnyScalingPolicy, rebuild: Rebuild, name: str, start: _Begun, chosen: Chosen
-    ) -> ElasticOutcome:
+    def replayed(policy: AnyScalingPolicy, rebuild: Rebuild, name: str, start: _Begun) -> ElasticOutcome:
         case = f"{name}{start.named}"
         migration = migration_of(policy, elastic.migration, start.chosen.times)
-        chosen = replace(chosen, taken=moves_of_stage(settings, migration, elastic.startup_s))
-        timed, patience = timed_policy(policy, chosen, elastic.patience, elastic.usual)
+        timed, patience = timed_policy(policy, start.chosen, elastic.patience, elastic.usual)
         bounded = timed, start.least, elastic.pool
         scaler = ElasticController(*bounded, patience, rebuild, settings.partitions, elastic.alignment)
         placement = elastic.placement(settings.partitions, costed)
@@ -241,20 +219,11 @@ def replay_elastic(
         outcome = outcome_of(case, done, bounds)
         return elastic_outcome_of(outcome, settings.overload, elastic.pool, began, demand.answers)
 
-    outcomes: list[ElasticOutcome] = []
-    bound_s = None
-    for start in starts:
-        made: list[ElasticOutcome] = []
-        for name, (policy, rebuild) in elastic.cases().items():
-            choices = [start.chosen]
-            if policy is ScalingPolicy.OPTIMUM and load is not None:
-                moving = elastic.migration or Migration(), elastic.startup_s
-                known = Plannable.of_stage(load, settings, moving, start.least, elastic.prices)
-                choices = [replace(start.chosen, schedule=schedule) for schedule in known.schedules()]
-                bound_s = known.bound_s() if len(starts) == 1 else None
-            tried = [replayed(policy, rebuild, name, start, chosen) for chosen in choices]
-            made.append(bill.cheapest([*tried, *made]) if policy is ScalingPolicy.OPTIMUM else tried[0])
-        outcomes += made
+    outcomes = [
+        replayed(policy, rebuild, name, start)
+        for start in starts
+        for name, (policy, rebuild) in elastic.cases().items()
+    ]
     asks_from = None
     if ScalingPolicy.THRESHOLDS in elastic.policies:
         factor = None if settings.overload is None else settings.overload.factor
@@ -262,7 +231,7 @@ def replay_elastic(
     least = starts[0].least
     decisive = {**(parameters or {}), "workers": least, "interval_s": every_s, "sweep": list(elastic.sweep)}
     placed = "" if elastic.units is None else elastic.units.sentence
-    return ElasticRun(tuple(outcomes), bounds, settings, least, asks_from, decisive, bill, placed, bound_s)
+    return ElasticRun(tuple(outcomes), bounds, settings, least, asks_from, decisive, placed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,8 +255,6 @@ def _start(named: str, elastic: Elastic, demand: Demand, settings: StageSettings
         capacity_tuples=capacity,
         pool=elastic.pool,
         partitions=settings.partitions,
-        prices=elastic.prices,
-        bounds=(least, elastic.pool),
     )
     return _Begun(named, least, chosen)
 
@@ -345,7 +312,6 @@ def elastic_parameters(
         "period_s": elastic.period_s,
         "migration": None if elastic.migration is None else asdict(elastic.migration),
         "startup_s": elastic.startup_s,
-        "prices": asdict(elastic.prices),
     }
 
 

@@ -14,7 +14,7 @@ KEY_GROUPS = 720_720
 """Key groups for flink's policy: all numbers up to 16 divide them, since any worker may enter any partition."""
 
 
-def shared_scaler(name: AnyScalingPolicy, chosen: Chosen, patience: Patience) -> ElasticController:
+def shared_scaler(name: AnyScalingPolicy, chosen: Chosen, patience: Patience, least: int) -> ElasticController:
     """Autoscaler of workers that share memory.
 
     Any of them may take any row, so the busiest worker says nothing, and thresholds watch the mean of all.
@@ -24,7 +24,7 @@ def shared_scaler(name: AnyScalingPolicy, chosen: Chosen, patience: Patience) ->
     """
     shared = replace(chosen, scale_on=ScaleOn(None), partitions=KEY_GROUPS)
     policy, waits = timed_policy(name, shared, patience)
-    return ElasticController(policy, *chosen.bounds, waits)
+    return ElasticController(policy, least, chosen.pool, waits)
 
 
 def sharing_of(scenario: Scenario, terms: Terms) -> AutoScaling | None:
@@ -32,5 +32,5 @@ def sharing_of(scenario: Scenario, terms: Terms) -> AutoScaling | None:
     name = scenario.elastic
     if name is None:
         return None
-    chosen, patience = chosen_of(scenario, terms), patience_of(scenario, terms)
-    return AutoScaling(str(name), lambda _: shared_scaler(name, chosen, patience), terms.period_s)
+    chosen, patience, least = chosen_of(scenario, terms), patience_of(scenario, terms), terms.least_of(scenario)
+    return AutoScaling(str(name), lambda _: shared_scaler(name, chosen, patience, least), terms.period_s)

@@ -46,7 +46,6 @@ class Race:
         seeds: Number of seeds.
         screened: Seeds before the first are dropped.
         most: Scenarios that get more than the first seed, by the rule's order; None, all that are not dropped.
-        outside: Scenarios that run with the same seeds and are never recommended.
         runs: Outcomes by scenario, in the order of seeds.
         dropped: Seeds after which a scenario was dropped.
 
@@ -60,7 +59,6 @@ class Race:
     seeds: int
     screened: int = SCREENED
     most: int | None = None
-    outside: tuple[str, ...] = ()
     runs: dict[str, list[Record]] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
 
@@ -155,10 +153,9 @@ class Race:
         """Variance of the differences from the leader, by metric."""
         leader = self.leader()
         found = {metric: Spread() for metric in (*METRICS, LATE)}
-        racing = [name for name in self.runs if name not in self.outside]
-        for name in racing:
+        for name in self.runs:
             found[LATE] = found[LATE].with_group([self._lateness(each) for each in self.runs[name]])
-        for name, metric in ((name, metric) for name in racing if name != leader for metric in METRICS):
+        for name, metric in ((name, metric) for name in self.runs if name != leader for metric in METRICS):
             found[metric] = found[metric].with_group(self.differences(name, leader, metric))
         return found
 
@@ -186,8 +183,7 @@ class Race:
         return [*sorted(int(step) for step in steps if step < self.seeds), self.seeds]
 
     def _missing(self, names: Sequence[str], end: int) -> list[tuple[str, int]]:
-        asked = (*names, *self.outside)
-        return [(name, at) for name in asked for at in range(len(self.runs.get(name, ())), end)]
+        return [(name, at) for name in names for at in range(len(self.runs.get(name, ())), end)]
 
     def _lateness(self, outcome: Record) -> float:
         """Logarithm of what decides whether it keeps up; at most 0 if it does."""

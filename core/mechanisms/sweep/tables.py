@@ -3,10 +3,9 @@
 import math
 from collections.abc import Sequence
 
-from adapt.core.mechanisms.recommendation import is_dominated, knows_stream, point_of
-from adapt.core.mechanisms.regret import regrets, with_optimum
+from adapt.core.mechanisms.recommendation import is_dominated, point_of
 from adapt.core.mechanisms.scenarios import BASELINE
-from adapt.core.mechanisms.sweep.finding import Finding, Margin
+from adapt.core.mechanisms.sweep.finding import Finding
 from adapt.core.mechanisms.sweep.race import METRICS, Record, mean_outcome
 from adapt.core.statistics.intervals import mean_bounds
 from adapt.core.table import Cell, Column, Kind, Table
@@ -33,7 +32,7 @@ POINT_COLUMNS = (
     Column("runs", Kind.COUNT, "", "scenarios run there, each with each seed"),
 )
 
-_TIMES = ("p50", "p95", "p99", "worker_time", "cost")
+_TIMES = ("p50", "p95", "p99", "worker_time")
 
 OVER_SEEDS_COLUMNS = (
     *POINT_COLUMNS[:3],
@@ -59,9 +58,6 @@ OVER_SEEDS_COLUMNS = (
             ("_high", "upper bound"),
         )
     ),
-    Column("regret", Kind.SHARE, "", "cost above that of the optimum, with equal seeds; missing without the optimum"),
-    Column("regret_low", Kind.SHARE, "", "lower bound"),
-    Column("regret_high", Kind.SHARE, "", "upper bound"),
     Column("drop_rate", Kind.SHARE, "", "mean over seeds"),
     Column("pareto", about="whether nothing with the same load and hash, and any workers, dominates it"),
 )
@@ -88,38 +84,29 @@ def _point_row(found: Finding) -> list[Cell]:
 
 def over_seeds_table(findings: Sequence[Finding]) -> Table:
     """Every scenario that ran at each point, with intervals over seeds."""
-    runs = [with_optimum(found.race.runs) for found in findings]
+    runs = [found.race.runs for found in findings]
     means = {(at, name): mean_outcome(each) for at, ran in enumerate(runs) for name, each in ran.items()}
     rows = []
     for at, found in enumerate(findings):
         point, race, picks = found.point, found.race, found.race.picks()
-        over = regrets(runs[at])
         for name, outcomes in runs[at].items():
             margins = [found.margin(name, metric) for metric in METRICS]
             near = [
                 point_of(means[other, member])
                 for (other, member) in means
                 if (findings[other].point.offered, findings[other].point.hash) == (point.offered, point.hash)
-                and not knows_stream(means[other, member])
             ]
-            mine = means[at, name]
-            beaten = knows_stream(mine) or is_dominated(point_of(mine), near)
+            beaten = is_dominated(point_of(means[at, name]), near)
             rows.append(
                 [
                     *(point.workers, point.offered, point.hash.value, name, len(outcomes), race.dropped.get(name)),
                     picks.count(name),
                     *(cell for metric in _TIMES for cell in _with_bounds(outcomes, metric)),
                     *(cell for margin in margins for cell in (margin.ratio, margin.low, margin.high)),
-                    *_regret_cells(over.get(name)),
                     *(means[at, name]["drop_rate"], "no" if beaten else "yes"),
                 ]
             )
     return Table.from_rows("Over seeds", OVER_SEEDS_COLUMNS, rows)
-
-
-def _regret_cells(margin: Margin | None) -> tuple[float | None, ...]:
-    ratios = (None, None, None) if margin is None else (margin.ratio, margin.low, margin.high)
-    return tuple(None if each is None else each - 1 for each in ratios)
 
 
 def _with_bounds(outcomes: Sequence[Record], metric: str) -> tuple[float | None, float | None, float | None]:
@@ -164,18 +151,15 @@ def over_seeds_shown(over_seeds: Table) -> Table:
     records = over_seeds.records()
     place = [records[0][name] for name in ("workers", "offered", "hash")]
     here = [row for row in records if [row[name] for name in ("workers", "offered", "hash")] == place]
-    has_regret = any(row["regret"] is not None for row in here)
     columns = (
         *(Column("scenario"), Column("seeds", Kind.COUNT), Column("wins", Kind.COUNT)),
         *(Column("p99"), Column("worker_time"), Column("p99_ratio")),
-        *((Column("cost"), Column("regret")) if has_regret else ()),
     )
     rows = [
         (
             *(row[name] for name in ("scenario", "seeds", "wins")),
             *(_bounded(row, name) for name in ("p99", "worker_time")),
             _bounded(row, "p99_ratio"),
-            *((_bounded(row, "cost"), _bounded(row, "regret")) if has_regret else ()),
         )
         for row in here
         if int(row["seeds"] or 0) > 1
@@ -187,7 +171,7 @@ def over_seeds_shown(over_seeds: Table) -> Table:
     return Table.from_rows(over_seeds.title, columns, rows, note)
 
 
-_WRITERS = {"ratio": "{:.2f}".format, "regret": "{:.1%}".format}
+_WRITERS = {"ratio": "{:.2f}".format}
 
 
 def has_several(points: Table) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.histogram import bins_of, bins_upto, percentile
+from adapt.core.histogram import bins_of, percentile
 from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.table import Column, Kind, Table
 
@@ -46,10 +46,6 @@ class Latencies:
         """Percentile of latency, at most 1/32 too high; None without tuples."""
         value = percentile(self.counts, share, self.first)
         return None if value is None else min(value, self.max_s)
-
-    def above(self, limit_s: float) -> int:
-        """Tuples above a latency, which counts as at most 1/32 higher."""
-        return int(self.counts[max(0, bins_upto(limit_s) - self.first) :].sum())
 
 
 def together(parts: Sequence[Latencies]) -> Latencies:

@@ -4,7 +4,6 @@ import pytest
 
 from adapt.core.check.metrics import METRICS, ROWS, SUMMARY, Better, Of, metric_named, metrics_tables
 from adapt.core.elastic.replay import tables as elastic_tables
-from adapt.core.elastic.replay.regret import COST_COLUMNS
 from adapt.core.errors import UsageError
 from adapt.core.fit.replay import tables as fit_tables
 from adapt.core.flux.replay import tables as flux_tables
@@ -20,7 +19,7 @@ COLUMNS = {
     (Of.REPARTITION, SUMMARY): period_tables.SUMMARY_COLUMNS,
     (Of.FLUX, ROWS): (*flux_tables.CASE_COLUMNS, *CRASH_COLUMNS),
     (Of.FLUX, SUMMARY): flux_tables.SUMMARY_COLUMNS,
-    (Of.ELASTIC, ROWS): (*elastic_tables.CASE_COLUMNS, *COST_COLUMNS, *elastic_tables.JOIN_COLUMNS),
+    (Of.ELASTIC, ROWS): (*elastic_tables.CASE_COLUMNS, *elastic_tables.JOIN_COLUMNS),
     (Of.FIT, ROWS): fit_tables.PLANNER_COLUMNS,
     (Of.FIT, SUMMARY): fit_tables.SUMMARY_COLUMNS,
 }

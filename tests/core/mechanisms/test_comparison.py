@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.elastic.planning.prices import Prices
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.mechanisms.comparison import (
     MARKED,
@@ -187,7 +186,6 @@ def test_a_run_tells_what_it_has():
         none,
         (Scenario(BASELINE), Scenario("shed", sheds=True)),
         {},
-        Prices(),
     )
     assert list(run.tables()) == ["scenarios"]
     assert run.as_data()["summary"]["advice"] == BASELINE

@@ -50,19 +50,6 @@ def raced(p99s, seeds, noise=0.0, chance=None, told=None):
 BEHIND = {BASELINE: 250.0, "static-hybrid": 240.0, "split-pkg": 50.0, "rebuild": 150.0}
 
 
-def test_what_runs_outside_a_race_has_its_seeds_and_decides_nothing():
-    race = raced(BEHIND, 20, 0.05)
-    outside = Race(race.entrants, race.rule, race.last_s, race.seeds, outside=("optimum",))
-    for asked in outside.rounds():
-        for name, at in asked:
-            best = outcome("optimum", 1.0, worker_time=1.0, cost_bound=1.0)
-            outside.add(name, best if name == "optimum" else race.runs[name][at])
-        outside.drop(outside.spread())
-    assert len(outside.runs["optimum"]) == outside.judged == 20
-    assert {name: runs for name, runs in outside.runs.items() if name != "optimum"} == race.runs
-    assert (outside.dropped, outside.picks(), outside.spread()) == (race.dropped, race.picks(), race.spread())
-
-
 def test_what_is_clearly_worse_gets_no_more_seeds():
     race = raced(BEHIND, 20, 0.05)
     assert race.alive == ["split-pkg"]

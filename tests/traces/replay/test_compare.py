@@ -8,26 +8,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from adapt.core.elastic.policies.names import ScalingPolicy
-from adapt.core.elastic.policies.placements import Counting
-from adapt.core.elastic.replay.replay import Elastic, replay_elastic
 from adapt.core.mechanisms.cost_model import Wanted
-from adapt.core.mechanisms.outcome import OUTCOME_COLUMNS, outcome_of_scenario
-from adapt.core.mechanisms.scenario import simulated, staged
+from adapt.core.mechanisms.outcome import OUTCOME_COLUMNS
 from adapt.core.mechanisms.scenarios import SCENARIOS, chosen
 from adapt.core.mechanisms.sweep.changes import by_load, changes, is_wider
 from adapt.core.mechanisms.sweep.grid import Sweep
-from adapt.core.partitioning.build import Recipe
-from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stage.conditions.settings import Costs
-from adapt.core.stage.input.offered_load import Demand
 from adapt.core.stage.input.speed import Speed
 from adapt.core.stream import Weight
 from adapt.traces.replay import compare as comparing
 from adapt.traces.replay.compare import ComparingOptions, compare_on_trace
 from adapt.traces.replay.comparing import sweeping
-from adapt.traces.replay.comparing.shared_reading import stream_of
-from adapt.traces.replay.flux import rows_of
 from adapt.traces.spark.session import SparkOptions
 from adapt.traces.store.manifest import write_manifest
 from adapt.traces.store.runs import read_run
@@ -234,53 +225,6 @@ def test_a_case_of_a_sweep_is_the_run_with_that_load_and_seed(trace):
                 assert outcome == row
 
 
-def test_the_optimum_is_that_of_an_elastic_replay_of_the_same_stage(trace):
-    scenario = chosen(["optimum"])[-1]
-    terms = WANTED.terms(Demand.from_chunks(rows_of(trace, comparing.reading_of(WANTED)).chunks(), WANTED.uniform))
-    stage = staged(scenario, terms, stream_of(trace))
-    found = outcome_of_scenario(scenario, stage, simulated(scenario, terms, stage, None))
-    elastic = Elastic(
-        terms.pool,
-        terms.least,
-        (ScalingPolicy.OPTIMUM,),
-        recipe=Recipe(Scheme.HYBRID, hash=terms.hash),
-        counting=Counting(terms.window_s),
-        period_s=terms.period_s,
-        migration=terms.migration,
-        prices=terms.prices,
-    )
-    replayed = replay_elastic(stage.rows, stage.demand, stage.settings, elastic, interval_s=terms.interval_s)
-    fixed, optimum = replayed.outcomes
-    assert stage.bill.cost(found) == replayed.bill.cost(optimum)
-    assert replayed.bill.cost(optimum).total_s < replayed.bill.cost(fixed).total_s
-    assert stage.known.bound_s() == replayed.bound_s
-
-
-def test_the_optimum_costs_least_with_every_seed_and_is_never_recommended(trace, tmp_path):
-    names = ("static-hybrid", "split-pkg", "ds2", "optimum")
-    asked = options(names, sweep=Sweep(SPEEDS, None, None, 3))
-    run = compare_on_trace(trace, tmp_path / "x.run", asked)
-    tables, whole = run.tables(), ("static-uniform", "static-hybrid", "ds2", "optimum")
-    for rows in (tables["scenarios"].records(), tables["over_seeds"].records()):
-        over = {row["scenario"]: row["regret"] for row in rows if row["regret"] is not None}
-        assert set(over) == set(whole)
-        assert min(over.values()) == over["optimum"] == 0
-    for finding in run.findings:
-        costs = {name: [row["cost"] for row in each] for name, each in finding.race.runs.items()}
-        least = [min(costs[name][at] for name in whole if at < len(costs.get(name, ()))) for at in range(3)]
-        (row,) = (
-            row
-            for row in tables["over_seeds"].records()
-            if (row["scenario"], row["offered"]) == ("optimum", finding.point.offered)
-        )
-        assert row["cost"] == pytest.approx(np.exp(np.log(least).mean()))
-        assert finding.scenario != "optimum"
-        assert "optimum" not in finding.race.picks()
-    assert "the optimum, which knows the stream, costs" in run.summary().records()[0]["verdict"]
-    again = compare_on_trace(trace, tmp_path / "x.run", asked, force=True)
-    assert again.as_data() == run.as_data() == read_run(tmp_path / "x.run").as_data()
-
-
 def test_a_long_trace_is_swept_at_fewer_points(trace, monkeypatch):
     few = compare_on_trace(trace, None, options(("split-w-choices",), sweep=Sweep()))
     monkeypatch.setattr(sweeping, "MOST_ROWS", 0)
@@ -297,7 +241,7 @@ def test_a_long_trace_is_swept_at_fewer_points(trace, monkeypatch):
 
 
 def test_on_spark_and_in_other_processes_results_are_the_same(spark, trace, tmp_path):
-    names = ("flux-shed", "optimum")
+    names = ("flux-shed",)
     here = compare_on_trace(trace, None, options(names))
     there = compare_on_trace(trace, tmp_path / "x.run", options(names, spark=SparkOptions()))
     assert there.as_data() == here.as_data()

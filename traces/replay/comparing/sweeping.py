@@ -129,7 +129,7 @@ class Swept:
     def race_at(self, point: Point, seeds: int, most: int | None = None, among: Collection[str] | None = None) -> Race:
         """The race at a point.
 
-        Scenarios that drop rows take part at the given point only. The optimum runs with all seeds and does not race.
+        Scenarios that drop rows take part at the given point only.
 
         Args:
             most: Scenarios that get more than one seed; None, all.
@@ -139,18 +139,14 @@ class Swept:
         entrants = [
             each.name
             for each in self.scenarios
-            if not each.knows_stream
-            and (
-                point == self.base
-                or (not (each.sheds or each.drops is not None) and (among is None or each.name in (BASELINE, *among)))
-            )
+            if point == self.base
+            or (not (each.sheds or each.drops is not None) and (among is None or each.name in (BASELINE, *among)))
         ]
-        outside = tuple(each.name for each in self.scenarios if each.knows_stream)
 
         def rule(outcomes: Sequence[Record]) -> str:
             return advice_of(outcomes, known, frame).scenario or BASELINE
 
-        return Race(tuple(entrants), rule, frame.last_s, seeds, most=most, outside=outside)
+        return Race(tuple(entrants), rule, frame.last_s, seeds, most=most)
 
     def case(self, point: Point, name: str, at: int) -> Case:
         """A scenario at a point; seeds count from the given one."""

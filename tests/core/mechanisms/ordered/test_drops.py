@@ -78,15 +78,13 @@ def test_the_rows_that_are_kept_run_as_a_stream_of_their_own(load):
 
 
 @pytest.mark.parametrize("work_queue", [HYBRID, PARTITIONED])
-def test_counts_add_up_and_rows_that_are_dropped_count_as_late(work_queue):
+def test_counts_add_up(work_queue):
     scenario = Scenario("x", ordered=work_queue, drops=DropPlanner.EXACT)
     stage, done, found = cells_of(scenario, FAST)
     assert found["processed"] + stage.dropped == len(AT_S)
     assert found["processed"] == done.census.processed == sum(one.processed for one in done.intervals)
     assert found["drop_rate"] == pytest.approx(stage.dropped / len(AT_S))
     assert 0.35 < found["drop_rate"] < 0.6  # 4 workers do 0.95 * 4,000 of 7,500 rows/s
-    late = found["late"] - stage.dropped
-    assert found["cost"] == pytest.approx(found["worker_time"] + 10 * (late + stage.dropped) * 1.0005e-3, rel=1e-3)
     assert (found["messages"], found["message_bytes"]) == (0, 0)
     without = cells_of(Scenario("x", ordered=work_queue), FAST)[2]
     assert found["p99"] < without["p99"] / 3

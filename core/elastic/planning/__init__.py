@@ -1,1 +1,0 @@
-"""Schedules of workers planned by their cost: offline optimum, receding horizon."""
