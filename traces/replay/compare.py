@@ -36,7 +36,7 @@ from adapt.traces.own.modules import own_code, ship
 from adapt.traces.read_errors import parsed
 from adapt.traces.replay.ahead.foresight import Foresight, Length
 from adapt.traces.replay.ahead.parts import first_rows, two_rows
-from adapt.traces.replay.comparing.outcomes import FOLDER, Outcomes
+from adapt.traces.replay.comparing.outcomes import FILE, FOLDER, Outcomes
 from adapt.traces.replay.comparing.parallel import RunAll, runner_of_scenarios
 from adapt.traces.replay.comparing.shared_reading import EPSILON, counted, one_reading, shared_stream, stream_of
 from adapt.traces.replay.comparing.sweeping import Swept, sweep
@@ -192,7 +192,7 @@ def compare_on_trace(
             own=bounds.own_rate(terms.speedup),
         )
         sustained = [row for run in runs if "sustained" in run.tables for row in run.tables["sustained"].rows]
-        parts = {run.path.name: run.path for run in runs}
+        parts = {f"{run.path.name}/{name}": path for run in runs for name, path in run.files.items()}
         findings = []
         if options.sweep is not None:
             outcomes = Outcomes(folder, out)
@@ -203,7 +203,7 @@ def compare_on_trace(
             say(f"with one seed: {found.sentence} Now other seeds and loads.")
             first = {job.scenario.name: run.summary.records()[0] for job, run in zip(jobs, runs, strict=True)}
             findings = sweep(start, options.sweep, first, outcomes, run_all, progress)
-            parts[FOLDER] = outcomes.folder
+            parts |= {f"{FOLDER}/{FILE}": path for path in [outcomes.folder / FILE] if path.is_file()}
         run = ComparisonRun(
             frame,
             outcome_table([row for run in runs for row in run.summary.rows]),
@@ -362,9 +362,9 @@ def _foresee(foresight: Foresight, jobs: Sequence[Job], processes: int, sweep: S
 def _finished(job: Job, out: Path | None) -> StoredRun | None:
     """The finished run of a scenario with the same provenance, if there is one."""
     places = [job.out]
-    with suppress(BadInput):  # nothing is there yet, or it is damaged
+    with suppress(BadInput, ValueError):  # nothing is there yet, or it is damaged
         if out is not None:
-            places.append(out.absolute() / read_manifest(out).run / job.out.name)
+            places.append(read_manifest(out).file(out.absolute(), f"{job.out.name}/{MANIFEST}").parent)
     for place in places:
         if not (place / MANIFEST).is_file():
             continue

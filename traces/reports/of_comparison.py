@@ -22,6 +22,5 @@ def reported(path: Path, manifest: Manifest) -> Reported:
         )
     verdict = answer.verdict
     first = (at_channels(stored.table, 0 if verdict is None else verdict.channels), *answer.channels_tables())
-    plan = path / manifest.run / f"{RECOMMENDED}.plan"
     lead = (*answer.lead, *best_sentences(stored.table, verdict))
-    return replace(said, lead=lead, first=first, answer=answer, plan=str(plan) if plan.is_file() else "")
+    return replace(said, lead=lead, first=first, answer=answer, plan=str(stored.plan_files.get(RECOMMENDED, "")))

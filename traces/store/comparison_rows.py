@@ -18,6 +18,6 @@ def read_rows(path: Path, manifest: Manifest) -> Table:
         BadInput: the rows are damaged; the message names the file.
     """
     try:
-        return read_table(path / manifest.run / FILE, manifest.summary["rows"])
+        return read_table(manifest.file(path, FILE), manifest.summary["rows"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise damaged(path / MANIFEST, error) from error

@@ -121,7 +121,7 @@ def read_comparison(path: Path) -> StoredComparison:
     facts = manifest.summary
     try:
         table = read_rows(path, manifest)
-        plans = {str(name): path / manifest.run / f"{name}.plan" for name in facts["plans"]}
+        plans = {str(name): manifest.file(path, f"{name}.plan") for name in facts["plans"]}
         return StoredComparison(path, manifest, table, facts["frequencies"], plans)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise damaged(path / MANIFEST, error) from error

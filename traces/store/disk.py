@@ -88,17 +88,6 @@ def remove_tree(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def copy_tree(source: Path, target: Path) -> None:
-    """Copy a folder from a disk or store to a disk."""
-    if not is_stored(source):
-        shutil.copytree(source, target)
-        return
-    for each in source.rglob("*"):
-        path = target / each.relative_to(source)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(each.read_bytes())
-
-
 def copy_file(source: Path, target: Path) -> None:
     """Copy a file from a disk or store to a disk."""
     with source.open("rb") as read, target.open("wb") as written:

@@ -86,8 +86,9 @@ def read_drop_plans(path: Path, asked: PlannerOptions | None = None) -> StoredDr
             rate_steps=RateSteps(facts["rate_steps"]),
             max_rates=np.array(facts["max_rates"], np.float64),
         )
-        home = path / manifest.run
-        tables = {name: read_table(home / f"{name}.parquet", table) for name, table in facts["tables"].items()}
+        tables = {
+            name: read_table(manifest.file(path, f"{name}.parquet"), table) for name, table in facts["tables"].items()
+        }
         planned = {DropPlanner(name): bool(one["merged"]) for name, one in facts["planners"].items()}
         plans = from_tables(read_network(facts["network"]).network, options, planned, tables)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

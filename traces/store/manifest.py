@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import platform
 import re
 from collections.abc import Mapping, Sequence
@@ -66,6 +67,16 @@ class Manifest:
     summary: Mapping[str, Any]
     run: str = ""
 
+    def file(self, folder: Path, name: str) -> Path:
+        """One of the files that it lists.
+
+        Raises:
+            ValueError: it lists none of that name.
+        """
+        if not any(entry["name"] == name for entry in self.files):
+            raise ValueError(f"it lists no file {name!r}")
+        return folder / self.run / name
+
 
 def program_versions() -> dict[str, str]:
     """Versions of adapt and of the libraries that can change a result."""
@@ -126,18 +137,35 @@ def _read_manifest(folder: Path, kind: str | None) -> Manifest:
         manifest = Manifest(
             data["kind"], data["content_hash"], Provenance(**made), data["files"], data["summary"], of_run
         )
+        home = folder / of_run
+        sizes = {inside(home, entry["name"]): int(entry["bytes"]) for entry in manifest.files}
+        if len(sizes) < len(manifest.files):
+            raise ValueError("it lists a file twice")
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror or error}") from error
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise damaged(path, error) from error
     if kind is not None and manifest.kind != kind:
         raise BadInput(f"{folder} is a {manifest.kind}, not a {kind}{_how_to_make(kind)}")
-    home = folder / manifest.run
-    listed: dict[str, Any] = {str(each.relative_to(home)): each for each in home.rglob("*")} if is_stored(home) else {}
-    for entry in manifest.files:
-        name = str(entry["name"])
-        _check_size(listed.get(name) or home / name, int(entry["bytes"]))
+    listed: dict[Any, Path] = {each: each for each in home.rglob("*")} if is_stored(home) else {}
+    for file, size in sizes.items():
+        _check_size(listed.get(file, file), size)
     return manifest
+
+
+def inside(folder: Path, name: object) -> Path:
+    """A file of an artefact by its name there, which leads to no other folder.
+
+    Raises:
+        ValueError: it is absolute, has `..` or a backslash, or is a link that leads out.
+    """
+    parts = name.split("/") if isinstance(name, str) else [""]
+    if any(part in ("", ".", "..") or re.search(r"[\\\x00-\x1f]|^[A-Za-z]:", part) for part in parts):
+        raise ValueError(f"{str(name)[:60]!r} is not the name of a file in it")
+    path = folder / str(name)
+    if not is_stored(path) and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+        raise ValueError(f"{str(name)[:60]!r} is a link that leads out of it")
+    return path
 
 
 def verify(folder: Path, manifest: Manifest) -> None:

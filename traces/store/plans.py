@@ -19,7 +19,7 @@ from adapt.traces.locations.run_folders import in_run
 from adapt.traces.read_errors import damaged
 from adapt.traces.store.answers import found_in, kept
 from adapt.traces.store.atomic import check_free, replace_whole, write_whole
-from adapt.traces.store.manifest import Provenance, as_json
+from adapt.traces.store.manifest import Provenance, as_json, inside
 from adapt.traces.store.plan_json import read_plan_json
 from adapt.traces.store.tables import packed
 
@@ -100,11 +100,14 @@ def _side_table(path: Path, data: Mapping[str, Any]) -> pa.Table | None:
     entry = data.get("explicit_file")
     if entry is None:
         return None
-    match entry:
-        case {"name": str(name), "sha256": str(stated)} if Path(name).name == name:
-            side = in_run(path.with_name(name))
-        case _:
-            raise BadInput(f"{path}: plan field 'explicit_file' must name a file in the plan's folder, with its sha256")
+    try:
+        name, stated = entry["name"], entry["sha256"]
+        inside(path.parent, name.replace("/", "\\"))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise BadInput(
+            f"{path}: plan field 'explicit_file' must name a file in the plan's folder, with its sha256"
+        ) from error
+    side = in_run(path.with_name(name))
     try:
         found = side.read_bytes()
     except OSError as error:

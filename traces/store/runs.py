@@ -37,6 +37,12 @@ class StoredRun(Displayed):
     tables: Mapping[str, Table]
 
     @property
+    def files(self) -> dict[str, Path]:
+        """Its files by name, with the manifest."""
+        names = [MANIFEST, *(str(Path(self.manifest.run) / entry["name"]) for entry in self.manifest.files)]
+        return {name: self.path / name for name in names}
+
+    @property
     def periods(self) -> Table:
         """One row per period.
 
@@ -62,7 +68,7 @@ def write_run(
     """Write a run as an artefact.
 
     Args:
-        parts: Folders of member runs to copy into it, by name.
+        parts: Further files to copy into it, by name.
 
     Raises:
         EnvironmentFailure: the output exists or cannot be written.
@@ -79,11 +85,11 @@ def write_run(
         for name, table in tables.items():
             write_table(table, folder / f"{name}.parquet")
         for name, part in (parts or {}).items():
-            disk.copy_tree(part, folder / name)
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            disk.copy_file(part, folder / name)
         content = hash_of([decisive, {name: table_hash(table) for name, table in tables.items()}])
-        files = [file_entry(folder, folder / f"{name}.parquet") for name in tables]
-        for name in parts or {}:
-            files += [file_entry(folder, path) for path in sorted((folder / name).rglob("*")) if path.is_file()]
+        names = [*(f"{name}.parquet" for name in tables), *sorted(parts or {})]
+        files = [file_entry(folder, folder / name) for name in names]
         manifest = Manifest("run", content, made, files, decisive)
         write_manifest(folder, manifest)
     return manifest
@@ -107,8 +113,9 @@ def read_run(path: Path) -> StoredRun:
     verify(path, manifest)
     facts = manifest.summary
     try:
-        home = path / manifest.run
-        tables = {name: read_table(home / f"{name}.parquet", table) for name, table in facts["tables"].items()}
+        tables = {
+            name: read_table(manifest.file(path, f"{name}.parquet"), table) for name, table in facts["tables"].items()
+        }
         cells = tuple(tuple(row) for row in facts["summary"]["cells"])
         summary = Table(facts["summary"]["title"], columns_of(facts["summary"]), cells, facts["summary"]["note"])
         return StoredRun(path, manifest, facts["mechanism"], facts["parameters"], summary, tables)

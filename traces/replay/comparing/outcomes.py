@@ -38,8 +38,8 @@ class Outcomes:
         self._known: dict[str, dict[str, Cell]] = {}
         self._kept = self._read(self.folder / FILE)
         if out is not None:
-            with suppress(BadInput, OSError):  # nothing is there yet
-                self._known |= self._read(out.absolute() / read_manifest(out).run / FOLDER / FILE)
+            with suppress(BadInput, OSError, ValueError):  # nothing is there yet
+                self._known |= self._read(read_manifest(out).file(out.absolute(), f"{FOLDER}/{FILE}"))
         self._known |= self._kept
 
     def get(self, key: str) -> dict[str, Cell] | None:
