@@ -38,8 +38,17 @@ ALL_COLUMNS = "*"
 NESTED = ("struct", "array", "map", "variant")
 """Beginnings of Spark's types for nested values."""
 
+OF_THE_RUN = (
+    *("user", "session_user", "current_user", "current_catalog", "current_database", "current_schema", "current_path"),
+    *("current_date", "current_time", "current_timestamp", "current_timezone", "curdate", "localtime"),
+    *("localtimestamp", "now", "version"),
+)
+"""SQL functions of who runs a query, when and where; Spark takes some for a column's name without parentheses."""
+
 _PATH = re.compile(r"[\w.`]+")
 _WORD = re.compile(r"\w+")
+_TEXT = re.compile(r"""(`[^`]*`)|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
+_CALL = re.compile(rf"\b({'|'.join(OF_THE_RUN)})\s*\(\s*\)", re.IGNORECASE)
 _UNIT_SUFFIX = re.compile(r"[\w. `]*_(us|ms|s|ns)`?", re.IGNORECASE)
 
 
@@ -135,11 +144,13 @@ def chosen_time(sample: Callable[[], DataFrame], columns: Sequence[str]) -> str:
     return found
 
 
-def settled_format(mapping: Mapping, sample: DataFrame, columns: Sequence[str]) -> TimeFormat:
+def settled_format(
+    mapping: Mapping, sample: DataFrame, columns: Sequence[str], paths: Sequence[str] = ()
+) -> TimeFormat:
     """Time format of the mapping: stated, or the best on a sample."""
     if mapping.time_format:
         return stated_format(sample.sparkSession, mapping.time_format)
-    times = selected(sample, mapping.time, "time", columns)
+    times = selected(sample, mapping.time, "time", columns, paths)
     with spark_failures(f"--time {mapping.time!r}"):
         return guess_format(times, mapping.time, times.schema["time"].dataType.simpleString())
 
@@ -232,29 +243,46 @@ def _text_of(name: str, kind: str) -> Column:
 
 
 def selected(source: DataFrame, text: str, option: str, columns: Sequence[str], paths: Sequence[str] = ()) -> DataFrame:
-    """An expression as a column named after its option."""
+    """An expression as a column named after its option; a bare word is a column of the source.
+
+    Raises:
+        UsageError: it names an unknown column, does not parse, or is a key that does not depend on the row alone.
+    """
     from pyspark.errors import AnalysisException, ParseException
 
+    given = f"--{option} {text!r}"
+    bare = _WORD.fullmatch(text) and text not in (*columns, PATH)
+    if bare and not (text.isdigit() and option in (*AMOUNTS, "stream")):
+        raise UsageError(f"{given}: column {text!r} does not exist{_near(text, columns, paths)}")
+    # twice, so that Spark refuses them instead of calling the function
+    words = {word for word in _WORD.findall(text) if word.lower() in OF_THE_RUN} - {*source.columns}
+    twice = [f"1 as {word}" for word in sorted(words)] * 2
     try:
-        found = source.select(as_column(text, columns).alias(option))
+        found = (source.selectExpr("*", *twice) if twice else source).select(as_column(text, columns).alias(option))
         found.schema  # noqa: B018 - Spark Connect analyses no sooner
-        return found
     except (AnalysisException, ParseException) as error:
         unknown = re.search(r"with name `?(.+?)`? cannot be resolved|No such struct field `(.+?)` in", str(error))
+        if twice and not unknown:
+            unknown = re.search(r"Reference `(.+?)`() is ambiguous", str(error))
         if unknown:
             name = text if unknown.group(2) and _PATH.fullmatch(text) else (unknown.group(1) or unknown.group(2))
             name = name.replace("`", "")
-            raise UsageError(
-                f"--{option} {text!r}: column {name!r} does not exist{_near(name, columns, paths)}"
-            ) from error
-        with spark_failures(f"--{option} {text!r}"):
+            raise UsageError(f"{given}: column {name!r} does not exist{_near(name, columns, paths)}") from error
+        with spark_failures(given):
             raise
         raise
+    if option == "key":
+        code = _TEXT.sub(r"\1", text)
+        if run := _CALL.search(code):
+            raise UsageError(f"{given}: {run[0]} depends on who runs this, when or where; make the key of columns")
+        if not Mapping(code).wanted(columns):
+            raise UsageError(f"{given} names no column; make the key of columns: {listed(columns)}")
+    return found
 
 
 def _near(name: str, columns: Sequence[str], paths: Sequence[str]) -> str:
     """End of a message about an unknown column: the fields of its name, else columns and fields like it."""
-    same = [path for path in paths if path.rpartition(".")[2] == name]
+    same = [path for path in paths if path.endswith(f".{name}")] or [path for path in paths if name in path.split(".")]
     return f"; did you mean {' or '.join(map(repr, same[:3]))}?" if same else did_you_mean(name, [*columns, *paths])
 
 

@@ -224,7 +224,7 @@ class Several:
             with _errors_of(stream, many=many):
                 return [(stream.name, self._one(rows, stream, form, source))]
         frame = _renumbered(source.frame(read), places)
-        numbered = frame.withColumn(_OF, _whose(frame, own, source.columns))
+        numbered = frame.withColumn(_OF, _whose(frame, own, source))
         found = []
         for at, stream in enumerate(timed):
             rows = numbered.where(F.col(_OF) == at).drop(_OF)
@@ -263,7 +263,7 @@ class Several:
     def _form(self, stream: Stream, sample: DataFrame, source: Source) -> TimeFormat:
         """Time format of a stream."""
         with self._in_zone(stream.time_zone):
-            form = settled_format(stream.mapping, sample, source.columns)
+            form = settled_format(stream.mapping, sample, source.columns, source.paths)
         if form.guessed:
             self.guesses = (*self.guesses, f"time format{_named(stream)} {form.name}")
         self.settled = (*self.settled, Settled(stream, form))
@@ -354,13 +354,13 @@ def _shared_out(files: Sequence[SourceFile], streams: Sequence[Stream]) -> dict[
     return groups
 
 
-def _whose(frame: DataFrame, own: Sequence[Stream], columns: Sequence[str]) -> Column:
+def _whose(frame: DataFrame, own: Sequence[Stream], source: Source) -> Column:
     """Number of a row's stream, or null; an unreadable row belongs to the first."""
-    choice = F.when(F.col("_reason").isNotNull(), F.lit(0))
+    columns, choice = source.columns, F.when(F.col("_reason").isNotNull(), F.lit(0))
     for at, stream in enumerate(own):
         if stream.where:
             with _errors_of(stream, many=True):
-                kind = selected(frame, stream.where, "where", columns).schema[0].dataType.simpleString()
+                kind = selected(frame, stream.where, "where", columns, source.paths).schema[0].dataType.simpleString()
                 if kind != "boolean":
                     raise UsageError(f"where {stream.where!r} has type {kind}; it must be boolean")
             choice = choice.when(as_column(stream.where, columns), F.lit(at))

@@ -1,9 +1,13 @@
 """From source columns to trace columns: names and expressions, and why a row or a mapping is refused."""
 
+import re
+from contextlib import suppress
+
 import pytest
+from pyspark.errors import AnalysisException, ParseException
 
 from adapt.core.errors import UsageError
-from adapt.traces.ingest.mapping import Mapping, chosen_time, mapped, settled_format
+from adapt.traces.ingest.mapping import OF_THE_RUN, Mapping, chosen_time, mapped, selected, settled_format
 from adapt.traces.ingest.times import TimeFormat
 
 SCHEMA = (
@@ -48,7 +52,6 @@ def test_an_expression_may_use_any_column_and_the_path(result):
         ("n", "string"),
         ("n = '1'", "string"),
         ("cast(n as binary)", "binary"),
-        ("null", "string"),
     ],
 )
 def test_keys_are_whole_numbers_text_or_binary(result, key, kind):
@@ -71,6 +74,62 @@ def test_an_unknown_column_is_refused_with_a_near_one(result, option):
     mapping = Mapping(**{"key": "n", "time": "when", "cost_unit": "us", option: "wehn"})
     with pytest.raises(UsageError, match=rf"--{option} 'wehn': column 'wehn' does not exist; did you mean 'when'\?"):
         result(mapping, ("ann", "1"))
+
+
+@pytest.mark.parametrize("option", ["key", "time", "cost", "bytes", "stream", "partition", "dedup", "where"])
+def test_a_word_that_is_no_column_is_never_a_function(spark, option):
+    source = spark.createDataFrame([], SCHEMA)
+    for text, name in [
+        *[
+            ("user", "user"),
+            ("USER", "USER"),
+            ("`user`", "user"),
+            (" current_date", "current_date"),
+            ("_line", "_line"),
+        ],
+        *[("lower(user)", "user"), ("n || Session_User", "Session_User"), ("null", "null"), ("select", "select")],
+    ]:
+        with pytest.raises(UsageError, match=rf"--{option} '{re.escape(text)}': column '{name}' does not exist"):
+            selected(source, text, option, COLUMNS)
+    named = spark.createDataFrame([], "user string")
+    with pytest.raises(UsageError, match="column 'USER' does not exist; did you mean 'user'"):
+        selected(named, "lower(USER)", option, ["user"])
+    with pytest.raises(UsageError, match=r"column 'user' does not exist; did you mean 'event.user' or 'by.user'"):
+        selected(source, "upper(user)", option, COLUMNS, ["event.user", "by.user", "event.user.id"])
+    with pytest.raises(UsageError, match=r"column 'user' does not exist; did you mean 'event.user.id'"):
+        selected(source, "user", option, COLUMNS, ["event.user.id", "event.id"])
+
+
+def test_all_that_spark_calls_without_parentheses_is_refused(spark):
+    source = spark.createDataFrame([], "n string")
+    called = set()
+    for (name,) in spark.sql("show functions").collect():
+        with suppress(AnalysisException, ParseException):
+            source.selectExpr(name)
+            called.add(name)
+    assert {"user", "current_date"} < called - {"*"} <= {*OF_THE_RUN}
+
+
+def test_a_column_with_the_name_of_a_function_is_that_column(result):
+    schema = f"{SCHEMA}, user string, event struct<user: struct<id: string>>"
+    for key, value in [("user", "bob"), ("lower(user)", "bob"), ("event.user.id", "eve"), ("n || user", "1bob")]:
+        frame = result(
+            Mapping(key, "when"), ("ann", "1", "bob", (("eve",),)), schema=schema, columns=(*COLUMNS, "user", "event")
+        )
+        assert column(frame, "key") == [value]
+
+
+def test_a_word_that_an_expression_defines_itself_is_no_column(result):
+    key = "concat_ws('user', transform(split(n, ','), user -> user || 'user'), struct(n as user).user)"
+    assert column(result(Mapping(key, "when"), ("ann", "1,2")), "key") == ["1useruser2useruser1,2"]
+
+
+def test_a_key_depends_on_columns(result):
+    for key in ("uuid()", "'user'", '"n"', "1", "1 + 1"):
+        with pytest.raises(UsageError, match=r"names no column|does not exist"):
+            result(Mapping(key, "when"), ("ann", "1"))
+    with pytest.raises(UsageError, match=r"current_user\(\) depends on who runs this, when or where"):
+        result(Mapping("concat(n, current_user())", "when"), ("ann", "1"))
 
 
 def test_an_unknown_column_inside_an_expression_is_named(result):
