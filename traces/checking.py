@@ -144,9 +144,9 @@ def _of_json(path: Path) -> Facts:
 
 
 def _of_plan(path: Path, data: Mapping[str, Any]) -> Facts:
-    from adapt.traces.store.plan_json import is_as_written
+    from adapt.traces.store.plan_json import check_plan_seal
 
-    if not is_as_written(data):
+    if not check_plan_seal(path, data) or data.get("explicit_file") is not None:
         from adapt.traces.store.plans import read_plan
 
         plan = read_plan(path)

@@ -102,7 +102,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         data["run"] = folder.name
     if manifest.made.runner is None:
         del data["made"]["runner"]
-    disk.write_bytes(folder / MANIFEST, as_json({**data, SEAL: hash_of(data)}))
+    disk.write_bytes(folder / MANIFEST, as_json(sealed(data)))
 
 
 def read_manifest(folder: Path, kind: str | None = None) -> Manifest:
@@ -128,8 +128,7 @@ def _read_manifest(folder: Path, kind: str | None) -> Manifest:
         data = _load_json(path)
         if data["format"] != FORMAT_VERSION:
             raise BadInput(f"{folder} has format {data['format']}, newer than {FORMAT_VERSION}; update adapt")
-        if data.pop(SEAL) != hash_of(data):
-            raise ValueError("its content does not match its checksum")
+        check_seal(data)
         made = data["made"]
         of_run = str(data.get("run", ""))
         if of_run and not re.fullmatch(f"{RUN}[\\w-]+", of_run):
@@ -207,6 +206,23 @@ def sha256_of(path: Path, first: int, size: int) -> str:
 def as_json(data: Any) -> bytes:
     """Indented JSON; equal data gives equal bytes."""
     return (json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "surrogatepass")
+
+
+def sealed(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A JSON document with the hash of all its other fields."""
+    plain = json.loads(as_json(data))
+    return {**plain, SEAL: hash_of(plain)}
+
+
+def check_seal(data: Mapping[str, Any]) -> None:
+    """Check that a document is as it was sealed.
+
+    Raises:
+        KeyError: it has no seal.
+        ValueError: a field was changed.
+    """
+    if data[SEAL] != hash_of({name: value for name, value in data.items() if name != SEAL}):
+        raise ValueError("its content does not match its checksum")
 
 
 def hash_of(data: Any) -> str:

@@ -1,33 +1,20 @@
 """Plan files as JSON data, read without building the partitioner."""
 
 import json
+import logging
 from collections.abc import Mapping
-from hashlib import sha256
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from adapt.core.errors import BadInput
 from adapt.traces.locations.run_folders import MANIFEST, in_run
 from adapt.traces.read_errors import readable
+from adapt.traces.store.manifest import check_seal
+
+_LOG = logging.getLogger(__name__)
 
 REMEDY = "create one with `adapt partition build TRACE -o PLAN`"
-
-_DECISIVE = (
-    "scheme",
-    "base",
-    "shards",
-    "construction",
-    "channels",
-    "key_type",
-    "hash",
-    "replicas",
-    "ring_replicas",
-    "max_parallelism",
-    "explicit",
-    "explicit_null",
-    "split",
-    "parameters",
-)
 
 
 def read_plan_json(path: Path) -> Mapping[str, Any]:
@@ -45,19 +32,40 @@ def read_plan_json(path: Path) -> Mapping[str, Any]:
         raise BadInput(f"{path} is not a plan, or is damaged: not JSON ({error}); {REMEDY}") from error
     if not isinstance(data, dict):
         raise BadInput(f"{path} is not a plan: not a JSON object; {REMEDY}")
+    check_plan_seal(path, data)
     return data
 
 
-def is_as_written(data: Mapping[str, Any]) -> bool:
-    """Whether a plan's data certainly matches its content hash (`Plan.content_hash`).
+def check_plan_seal(path: Path, data: Mapping[str, Any]) -> bool:
+    """Check that a plan file is as it was written; warn of one that is not sealed.
 
-    If False it may still match (other spelling, pinned keys in a separate file); `read_plan` decides.
+    Returns:
+        Whether it is sealed.
+
+    Raises:
+        BadInput: a field was changed.
     """
-    if data.get("explicit_file") is not None or data.get("explicit") is None:
+    try:
+        check_seal(data)
+    except KeyError:
+        _warn_unsealed(str(path))
         return False
-    decisive = {name: data[name] for name in _DECISIVE if name in data}
-    canonical = json.dumps(decisive, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest() == data.get("content_hash")
+    except ValueError as error:
+        raise BadInput(
+            f"{path} was changed after it was written: its content does not match its seal; build it again, or remove"
+            " the fields seal and content_hash if you changed the plan on purpose"
+        ) from error
+    return True
+
+
+@cache
+def _warn_unsealed(path: str) -> None:
+    """Warn once of a plan whose predictions no checksum covers."""
+    _LOG.warning(
+        "%s has no seal, as plans of earlier versions and those edited by hand: whether its metrics are as they were"
+        " measured cannot be checked; build it again to seal it",
+        path,
+    )
 
 
 def _check_is_file(path: Path) -> None:

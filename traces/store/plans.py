@@ -19,7 +19,7 @@ from adapt.traces.locations.run_folders import in_run
 from adapt.traces.read_errors import damaged
 from adapt.traces.store.answers import found_in, kept
 from adapt.traces.store.atomic import check_free, replace_whole, write_whole
-from adapt.traces.store.manifest import Provenance, as_json, inside
+from adapt.traces.store.manifest import Provenance, as_json, inside, sealed
 from adapt.traces.store.plan_json import read_plan_json
 from adapt.traces.store.tables import packed
 
@@ -49,7 +49,7 @@ def write_plan(plan: Plan, out: Path, made: Provenance, *, answer: Answer | None
             data["explicit_file"] = {"name": side.name, "sha256": hashlib.sha256(explicit).hexdigest()}
             replace_whole(side, explicit)
         data |= {"content_hash": content, "made": asdict(made), **kept(answer)}
-        write_whole(out, as_json(data), force=force)
+        write_whole(out, as_json(sealed(data)), force=force)
     _clear_old_sides(out, side)
     return content
 
@@ -71,7 +71,7 @@ def read_plan(path: Path | str) -> Plan:
     if stated is not None and stated != plan.content_hash():
         raise BadInput(
             f"{path} was changed after it was written: its content does not match its content_hash; build it again, or"
-            " remove that field if you changed the plan on purpose"
+            " remove the fields seal and content_hash if you changed the plan on purpose"
         )
     return plan
 

@@ -1,5 +1,6 @@
 """Plans on disk: readable, whole, and the same partitioner when they are read."""
 
+import hashlib
 import json
 import os
 
@@ -193,18 +194,45 @@ def test_what_is_no_plan_is_refused_by_name(tmp_path, text):
 def test_a_changed_plan_is_refused_by_file_and_field(tmp_path, change, told):
     path = tmp_path / "a.plan"
     write_plan(BUILT, path, MADE)
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(BadInput) as refused:
-        read_plan(path)
-    assert str(path) in str(refused.value)
-    assert told in str(refused.value)
+    changed = json.loads(path.read_text()) | change
+    for seal, why in ((changed["seal"], "does not match its seal"), (None, told)):
+        path.write_text(json.dumps(changed if seal else {k: v for k, v in changed.items() if k != "seal"}))
+        with pytest.raises(BadInput) as refused:
+            read_plan(path)
+        assert str(path) in str(refused.value)
+        assert why in str(refused.value)
+
+
+@pytest.mark.parametrize("field", ["metrics", "predicted_loads", "answer", "made", "parent"])
+@pytest.mark.parametrize(
+    "line", ["report PLAN --verify", "check PLAN -l channels<=9", "partition export PLAN --to plan -o x"]
+)
+def test_what_was_foreseen_of_a_plan_is_sealed(adapt, tmp_path, monkeypatch, field, line):
+    """What decides a check or a report is as it was measured, and not part of the identity of the mapping."""
+    monkeypatch.chdir(tmp_path)
+    content = write_plan(BUILT, tmp_path / "a.plan", MADE)
+    data = json.loads((tmp_path / "a.plan").read_text())
+    data[field] = {"imbalance": 1.0} if field in ("metrics", "predicted_loads") else {"tampered": 1}
+    (tmp_path / "b.plan").write_text(json.dumps(data))
+    assert "does not match its seal" in adapt.refused(3, *line.replace("PLAN", "b.plan").split())
+    assert data["content_hash"] == content == BUILT.content_hash()
+
+
+def test_a_plan_without_a_seal_is_read_with_a_warning(adapt, tmp_path):
+    path = tmp_path / "a.plan"
+    write_plan(BUILT, path, MADE)
+    data = json.loads(path.read_text())
+    assert data.pop("seal") == hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+    path.write_text(json.dumps(data))
+    said = adapt.done("check", path, "-l", "channels<=9")
+    assert said.err.count("a.plan has no seal, as plans of earlier versions") == 1
 
 
 def test_a_plan_changed_on_purpose_is_read_without_its_content_hash(tmp_path):
     path = tmp_path / "a.plan"
     write_plan(BUILT, path, MADE)
     data = json.loads(path.read_text()) | {"replicas": 999}
-    del data["content_hash"], data["made"]
+    del data["content_hash"], data["made"], data["seal"]
     path.write_text(json.dumps(data))
     assert read_plan(path).replicas == 999
     assert read_plan_made(path) == {}
