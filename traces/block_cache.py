@@ -1,9 +1,11 @@
 """Results kept next to a trace, or for blocks of a series."""
 
 import os
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -11,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapt.core.errors import EnvironmentFailure
-from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.locations.location import is_stored
 from adapt.traces.locations.series_path import SeriesPath
 from adapt.traces.store.atomic import replace_whole
@@ -22,10 +23,32 @@ from adapt.traces.store.trace import BLOCK_ROWS, Trace, TraceBlock
 CACHE = ".adapt-counts"
 """The cache folder next to a trace; it can be deleted at any time."""
 
+_NOWHERE = Path(os.devnull) / CACHE
+"""Can neither be read nor made."""
+
+_DIGEST = sha256().digest_size
+
 Work: TypeAlias = Callable[[int], Iterator[pa.RecordBatch]]
 
 Decisive: TypeAlias = Callable[[TraceBlock], Any]
 """What decides the rows of a block besides its content, as plain data; None if they are not kept."""
+
+
+def cache_of(path: Path | SeriesPath) -> Path:
+    """The cache folder next to a trace; a link to another folder is not followed."""
+    folder = path.absolute().parent / CACHE
+    return _NOWHERE if folder.is_symlink() else folder
+
+
+def make_cache(folder: Path) -> None:
+    """Create a cache folder unless it is there.
+
+    Raises:
+        EnvironmentFailure: it is a link.
+    """
+    if folder == _NOWHERE:
+        raise EnvironmentFailure(f"{CACHE} next to the trace must be a folder (got a symbolic link); remove the link")
+    folder.mkdir(exist_ok=True)
 
 
 def kept_blocks(
@@ -44,17 +67,17 @@ def kept_blocks(
     if not isinstance(path, SeriesPath):
         return work
     series = path.absolute()
-    folder = series.parent / CACHE
-    sha256: dict[Any, str] = {series / str(each["name"]): each["sha256"] for each in files}
+    folder = cache_of(series)
+    digests: dict[Any, str] = {series / str(each["name"]): each["sha256"] for each in files}
     paths: list[Path | None] = []
     for block in blocks:
         decided = decisive(block) if block.rows == BLOCK_ROWS else None
-        rows = [[sha256[piece.path], piece.row_group, piece.skip, piece.take] for piece in block.pieces]
+        rows = [[digests[piece.path], piece.row_group, piece.skip, piece.take] for piece in block.pieces]
         name = hash_of([program_versions()["adapt-streams"], decided, block.index, rows])[:32]
         paths.append(None if decided is None else folder / f"{name}.block")
     kept: set[str] = set()
     with suppress(EnvironmentFailure, OSError):
-        folder.mkdir(exist_ok=True)
+        make_cache(folder)
         kept = {each.name for each in folder.iterdir()}
     held = [path is not None and path.name in kept for path in paths]
     return partial(_kept_or_made, work, paths, held)
@@ -94,14 +117,37 @@ def _kept_or_made(
 
 def read_kept(path: Path) -> pa.Table | None:
     """A kept table; None if missing or damaged."""
+    data = read_kept_bytes(path)
+    if data is None:
+        return None
     try:
         # pq.read_table would import pandas, which takes longer than the rest.
-        with pq.ParquetFile(arrow_source(path), page_checksum_verification=True) as file:
-            rows = file.read()
+        return pq.ParquetFile(pa.BufferReader(data)).read()
     except (OSError, pa.ArrowException):
         return None
+
+
+def read_kept_bytes(path: Path) -> bytes | None:
+    """What `keep_bytes` kept; None if missing, damaged or no plain file."""
+    try:
+        if is_stored(path):
+            raw = path.read_bytes()
+        else:
+            with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+                raw = file.read() if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
+    except OSError:
+        return None
+    if sha256(raw[_DIGEST:]).digest() != raw[:_DIGEST]:
+        return None
     note_use(path)
-    return rows
+    return raw[_DIGEST:]
+
+
+def keep_bytes(path: Path, data: bytes) -> None:
+    """Keep a result with its checksum, if its folder can be written."""
+    with suppress(EnvironmentFailure, OSError):
+        make_cache(path.parent)
+        replace_whole(path, sha256(data).digest() + data)
 
 
 def note_use(path: Path) -> None:
@@ -111,11 +157,9 @@ def note_use(path: Path) -> None:
     """
     if not is_stored(path):
         with suppress(OSError):
-            os.utime(path)
+            os.utime(path, follow_symlinks=False)
 
 
 def keep(path: Path, table: pa.Table) -> None:
     """Keep a table if its folder can be written."""
-    with suppress(EnvironmentFailure, OSError):
-        path.parent.mkdir(exist_ok=True)
-        replace_whole(path, packed(table))
+    keep_bytes(path, packed(table))

@@ -1,16 +1,14 @@
 """Traces kept for a source, and used again while it stays unchanged."""
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from adapt.core.errors import AdaptError, EnvironmentFailure
-from adapt.traces.block_cache import CACHE, note_use
+from adapt.core.errors import AdaptError
+from adapt.traces.block_cache import cache_of, keep_bytes, read_kept_bytes
 from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.sources.reading.files import source_files
-from adapt.traces.store.atomic import replace_whole
 from adapt.traces.store.manifest import as_json, hash_of, program_versions, read_manifest
 
 
@@ -33,19 +31,15 @@ def source_fingerprint(sources: Sequence[str], options: Mapping[str, Any]) -> st
 
 def holds(trace: Path, fingerprint: str) -> bool:
     """Whether a trace matches the fingerprint of its source."""
-    with suppress(OSError, ValueError, TypeError, AdaptError):
-        kept = json.loads(_place(trace).read_bytes())
-        note_use(_place(trace))
-        return bool(kept == [fingerprint, read_manifest(trace, "trace").content_hash])
+    with suppress(OSError, AdaptError):
+        return read_kept_bytes(_place(trace)) == as_json([fingerprint, read_manifest(trace, "trace").content_hash])
     return False
 
 
 def remember(trace: Path, fingerprint: str) -> None:
     """Note the source of a trace, for `holds`."""
-    with suppress(OSError, EnvironmentFailure):
-        _place(trace).parent.mkdir(exist_ok=True)
-        replace_whole(_place(trace), as_json([fingerprint, read_manifest(trace).content_hash]))
+    keep_bytes(_place(trace), as_json([fingerprint, read_manifest(trace).content_hash]))
 
 
 def _place(trace: Path) -> Path:
-    return trace.absolute().parent / CACHE / f"{trace.name}.source"
+    return cache_of(trace) / f"{trace.name}.source"

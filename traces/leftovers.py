@@ -110,7 +110,7 @@ def _on_disk(place: Path) -> Iterator[Leftover]:
         near = [each for each in place.parent.glob(".*") if _is_of(each.name, place.name)] if place.name else []
         inside = list(place.glob(".*")) if place.is_dir() else []
         cache = place if place.name == CACHE else place / CACHE
-        kept = list(cache.iterdir()) if cache.is_dir() else []
+        kept = list(cache.iterdir()) if cache.is_dir() and not cache.is_symlink() else []
         hidden = [each for each in dict.fromkeys((*near, *inside, *kept)) if _kind(each.name) and not _is_locked(each)]
         yield from (_leftover(path, _kind(path.name)) for path in hidden)
         unused = (_leftover(path, "unused results") for path in kept if path.suffix in _RESULTS)

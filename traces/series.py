@@ -3,17 +3,16 @@
 import glob
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
 import pyarrow.parquet as pq
 
-from adapt.core.errors import BadInput, EnvironmentFailure
+from adapt.core.errors import BadInput
 from adapt.core.lint.evidence import LINT
 from adapt.core.values import instant
-from adapt.traces.block_cache import CACHE, Decisive, Work, kept_blocks, note_use
+from adapt.traces.block_cache import Decisive, Work, cache_of, keep_bytes, kept_blocks, read_kept_bytes
 from adapt.traces.ingest.profile import profile_trace
 from adapt.traces.kept_trace import is_trace
 from adapt.traces.locations.arrow import arrow_source
@@ -22,7 +21,6 @@ from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.locations.series_path import SeriesPath
 from adapt.traces.read_errors import readable
 from adapt.traces.spark.progress import OF_COMMAND
-from adapt.traces.store.atomic import replace_whole
 from adapt.traces.store.manifest import Manifest, Provenance, as_json, hash_of, program_versions, read_manifest
 from adapt.traces.store.trace import blocks_of
 
@@ -149,11 +147,10 @@ def joined(series: SeriesPath) -> Manifest:
 def _profile(series: SeriesPath, files: Sequence[Any], span_us: tuple[int, int], content_hash: str) -> dict[str, Any]:
     """The profile of all rows, kept next to the traces."""
     name = hash_of([content_hash, program_versions()["adapt-streams"]])[:32]
-    kept = series.absolute().parent / CACHE / f"{name}.profile"
-    with suppress(OSError, ValueError, TypeError):
-        told = dict(json.loads(kept.read_bytes()))
-        note_use(kept)
-        return told
+    kept = cache_of(series) / f"{name}.profile"
+    data = read_kept_bytes(kept)
+    if data is not None:
+        return dict(json.loads(data))
     blocks = blocks_of(cast(Path, series), files)
     schema = pq.read_schema(arrow_source(blocks[0].pieces[0].path)).remove_metadata()
 
@@ -161,9 +158,7 @@ def _profile(series: SeriesPath, files: Sequence[Any], span_us: tuple[int, int],
         return kept_blocks(cast(Path, series), files, blocks, work, decisive)
 
     found = profile_trace(None, blocks, schema, span_us, OF_COMMAND.get(), keeping).data
-    with suppress(EnvironmentFailure, OSError):  # without a cache, the next run profiles again
-        kept.parent.mkdir(exist_ok=True)
-        replace_whole(kept, as_json(found))
+    keep_bytes(kept, as_json(found))
     return found
 
 

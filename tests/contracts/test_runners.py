@@ -16,6 +16,7 @@ from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import KeyType, Weight
 from adapt.core.units.row_or_time_span import Length
+from adapt.traces import block_cache
 from adapt.traces.counting import all_keys, exact, lossy
 from adapt.traces.counting.channel_loads import channel_loads
 from adapt.traces.counting.evaluating import evaluate_plans
@@ -97,7 +98,7 @@ def test_exact_counts_of_more_keys_than_are_held(trace, weight, tmp_path, monkey
     monkeypatch.setattr(frequencies, "HEAVIEST", 40)
     monkeypatch.setattr(all_keys, "KEYS_A_PART", 300)
     for runner in RUNNERS:
-        monkeypatch.setattr(all_keys, "CACHE", str(tmp_path / runner))
+        monkeypatch.setattr(block_cache, "CACHE", str(tmp_path / runner))
         kept = all_keys.all_keys(trace, weight, spark_options=SparkOptions(runner=runner))
         read, manifest = frequencies.read_frequencies(kept, check_all=True)
         assert len(manifest.files) > 1 or runner is RunnerName.IN_PROCESS

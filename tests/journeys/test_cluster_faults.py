@@ -47,6 +47,7 @@ from adapt.core.counting.names import CountMethod
 from adapt.core.errors import EnvironmentFailure
 from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.schemes.names import Scheme
+from adapt.traces import block_cache
 from adapt.traces.counting import all_keys
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.evaluating import evaluate_plans
@@ -78,7 +79,7 @@ def content(step, out):
         return [trace.manifest.content_hash, pq.read_table(out / "_rejects").to_pylist()]
     trace = open_trace(rows)
     if step == "count all":
-        all_keys.CACHE, all_keys.KEYS_A_PART = str(out), 5_000
+        block_cache.CACHE, all_keys.KEYS_A_PART = str(out), 5_000
         return open_manifest(all_keys.all_keys(trace, spark_options=spark))
     if step == "count":
         found = count_trace(trace, Counting(epsilon=1e-3), spark_options=spark)

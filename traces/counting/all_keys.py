@@ -15,7 +15,7 @@ from adapt.core.errors import BadInput
 from adapt.core.keys.columns import ARROW_TYPES, key_type_of, one_array
 from adapt.core.partitioning.measures.exact_sums import ExactSums
 from adapt.core.stream import KeyType, Weight
-from adapt.traces.block_cache import CACHE, note_use
+from adapt.traces.block_cache import cache_of, make_cache, note_use
 from adapt.traces.counting.exact import key_sums, too_heavy
 from adapt.traces.counting.weights import SPARK_KEYS, chosen_weight
 from adapt.traces.parts import part_name, plain_writer, remove_unfinished, write_part
@@ -52,7 +52,7 @@ def all_keys(
     """
     chosen = chosen_weight(trace, weight)
     decisive = [trace.manifest.content_hash, "all keys", chosen.value, program_versions()["adapt-streams"]]
-    kept = trace.path.absolute().parent / CACHE / f"{hash_of(decisive)[:32]}.freq"
+    kept = cache_of(trace.path) / f"{hash_of(decisive)[:32]}.freq"
     with suppress(BadInput):  # not kept, or damaged
         read_manifest(kept, "frequencies")
         note_use(kept)
@@ -63,7 +63,7 @@ def all_keys(
     runner = runner_for(trace.rows, spark_options, progress)
     parameters = {"method": CountMethod.EXACT.value, "weight": chosen.value}
     made = Provenance("adapt.traces.counting.all_keys", parameters, [trace.as_input], runner=runner.name.value)
-    kept.parent.mkdir(exist_ok=True)
+    make_cache(kept.parent)
     with whole_folder(kept, force=True) as folder:
         runner.from_sums(asked, partial(_write, folder=folder, trace=trace.path, weight=chosen), "rows bigint")
         remove_unfinished(folder)

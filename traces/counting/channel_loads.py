@@ -1,24 +1,21 @@
 """Exact load of each channel in each window of a trace."""
 
 import json
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.counting.panes import Panes
-from adapt.core.errors import EnvironmentFailure
 from adapt.core.out_of_sample.counted_panes import rows_a_pane
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length
-from adapt.traces.block_cache import note_use
+from adapt.traces.block_cache import keep_bytes, read_kept_bytes
 from adapt.traces.counting.routed_sums import routed_sums
 from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import Spark
-from adapt.traces.store.atomic import replace_whole
 from adapt.traces.store.manifest import as_json, hash_of, program_versions
 from adapt.traces.store.trace import Trace
 
@@ -51,10 +48,9 @@ def channel_loads(
     decisive = [trace.manifest.content_hash, chosen.value, rows, today.content_hash(), version]
     kept = folder / f"{hash_of(decisive)[:32]}.loads"
     shape = (today.channels, -(-trace.rows // rows))
-    with suppress(OSError, ValueError, TypeError):  # not cached, or damaged
-        loads = np.array(json.loads(kept.read_bytes()), np.float64).reshape(shape)
-        note_use(kept)
-        return loads
+    data = read_kept_bytes(kept)
+    if data is not None:
+        return np.array(json.loads(data), np.float64).reshape(shape)
     sums = routed_sums(
         trace,
         [(today.partitioner(),)],
@@ -65,7 +61,5 @@ def channel_loads(
     )
     loads = np.zeros(shape)
     loads[sums["cell"].to_numpy(), sums["pane"].to_numpy()] = sums[chosen.value].to_numpy()
-    with suppress(EnvironmentFailure, OSError):  # without a cache, the next run routes again
-        folder.mkdir(exist_ok=True)
-        replace_whole(kept, as_json(loads.tolist()))
+    keep_bytes(kept, as_json(loads.tolist()))
     return loads

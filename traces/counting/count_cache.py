@@ -13,7 +13,7 @@ from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
 from adapt.core.out_of_sample.counted_panes import CountedPanes
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import KeyType, Weight
-from adapt.traces.block_cache import CACHE, note_use
+from adapt.traces.block_cache import cache_of, make_cache, note_use
 from adapt.traces.counting.channel_loads import channel_loads
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.measured import check_measurable, with_columns
@@ -103,7 +103,7 @@ def panes_of(
     source: Path, counted: Counted, *, spark_options: Spark = None, progress: Progress = silent
 ) -> CountedPanes:
     """The panes of a counted trace; cached ones only for an artefact."""
-    folder, weight = source.absolute().parent / CACHE, counted.frequencies.weight
+    folder, weight = cache_of(source), counted.frequencies.weight
     if source.is_file():
         return CountedPanes()
     if read_manifest(source).kind != "trace":
@@ -115,7 +115,7 @@ def windows_of(
     trace: Trace, weight: Weight | None = None, *, spark_options: Spark = None, progress: Progress = silent
 ) -> CountedPanes:
     """The panes of a trace, and the way to route its rows."""
-    folder = trace.path.absolute().parent / CACHE
+    folder = cache_of(trace.path)
     panes = counted_panes(trace, folder, weight, spark_options=spark_options, progress=progress)
 
     def route(today: Plan) -> Floats | None:
@@ -162,7 +162,7 @@ def _kept_or_counted(
     """
     check_measurable(trace, measure)
     name = hash_of([trace.manifest.content_hash, _what_decides(trace, how, measure)])
-    kept = trace.path.absolute().parent / CACHE / f"{name[:32]}.freq"
+    kept = cache_of(trace.path) / f"{name[:32]}.freq"
     with suppress(BadInput):  # not cached, or damaged
         frequencies, manifest = read_frequencies(kept)
         if manifest.made.inputs[0]["content_hash"] == trace.manifest.content_hash:
@@ -177,7 +177,7 @@ def _kept_or_counted(
     command = "adapt.traces.counting.count_cache.counted"
     made = Provenance(command, how.parameters(frequencies), [trace.as_input], runner=ran)
     with suppress(EnvironmentFailure, OSError):  # without a cache, the next run counts again
-        kept.parent.mkdir(exist_ok=True)
+        make_cache(kept.parent)
         write_frequencies(frequencies, kept, made, force=True)
     return frequencies, ran
 
@@ -186,7 +186,7 @@ def count_ahead(trace: Trace, *, spark_options: Spark = None, progress: Progress
     """Cache the default counts of a new trace, unless it is short."""
     if runner_for(trace.rows, spark_options, progress).name is RunnerName.IN_PROCESS:
         return
-    folder = trace.path.absolute().parent / CACHE
+    folder = cache_of(trace.path)
     for weight in dict.fromkeys([Weight.COUNT, default_weight(trace)]):
         with suppress(BadInput):  # weights that cannot be added up; the command that needs them says so
             _kept_or_counted(trace, Counting(weight=weight), (), spark_options, progress)

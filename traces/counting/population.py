@@ -19,7 +19,7 @@ from adapt.core.partitioning.measures.stand_ins import stand_in_keys
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length
-from adapt.traces.block_cache import CACHE, keep, read_kept
+from adapt.traces.block_cache import cache_of, keep, read_kept
 from adapt.traces.counting.routed_sums import LISTED, routed_sums
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import Spark
@@ -178,7 +178,7 @@ class _Rows:
             [each.value for each in self.amounts.values()],
             columns_hash(pa.table({"key": self.keys})),
         ]
-        folder = self.trace.path.absolute().parent / CACHE
+        folder = cache_of(self.trace.path)
         probes = _probes(self.keys.type)
         named = {
             group: None if group is None else [_fingerprint(each, probes) for each in group]

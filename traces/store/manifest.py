@@ -210,7 +210,7 @@ def as_json(data: Any) -> bytes:
 
 def sealed(data: Mapping[str, Any]) -> dict[str, Any]:
     """A JSON document with the hash of all its other fields."""
-    plain = json.loads(as_json(data))
+    plain = json.loads(as_json({name: value for name, value in data.items() if name != SEAL}))
     return {**plain, SEAL: hash_of(plain)}
 
 

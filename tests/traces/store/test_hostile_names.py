@@ -8,7 +8,8 @@ import pytest
 
 from adapt.core.errors import BadInput
 from adapt.traces.locations.run_folders import MANIFEST
-from adapt.traces.store.manifest import SEAL, as_json, hash_of, read_manifest
+from adapt.traces.store.manifest import as_json, read_manifest, sealed
+from tests.traces.small_traces import write_trace
 
 FOLDERS = ("a.trace", "a.freq", "a.plans", "a.run", "a.drops", "a.out", "a.cmp")
 NAMES = ("../evil", "x/../../evil", "/{}/evil", "C:\\evil", "C:evil", "..\\evil", "", ".", "a//b", "a\0b", 7)
@@ -26,9 +27,8 @@ def copied(artefacts, tmp_path, monkeypatch):
 def resealed(folder, change):
     """The manifest after a change by somebody who knows how it is sealed."""
     data = json.loads((folder / MANIFEST).read_bytes())
-    del data[SEAL]
     change(data)
-    (folder / MANIFEST).write_bytes(as_json({**data, SEAL: hash_of(data)}))
+    (folder / MANIFEST).write_bytes(as_json(sealed(data)))
 
 
 @pytest.mark.parametrize("kind", FOLDERS)
@@ -90,7 +90,7 @@ def test_the_side_file_of_a_plan_lies_beside_it(adapt, copied):
     os.symlink(copied.parent / "evil", "linked")
     for name in (*NAMES, "linked", "a.trace/part-00000.parquet"):
         given = name.format(copied.parent) if isinstance(name, str) else name
-        (copied / "a.plan").write_bytes(as_json({**data, "explicit_file": {"name": given, "sha256": "0"}}))
+        (copied / "a.plan").write_bytes(as_json(sealed({**data, "explicit_file": {"name": given, "sha256": "0"}})))
         said = adapt("report", "a.plan")
         assert (said.code, "must name a file in the plan's folder" in said.err) == (3, True)
 
@@ -113,6 +113,32 @@ def test_kept_counts_beside_a_trace_of_a_stranger_write_nothing_outside(adapt, c
 def test_an_overwritten_comparison_gives_its_listed_files_alone_to_the_next(adapt, copied):
     """Further scenarios use the runs that are there; what somebody linked into them is not copied."""
     os.symlink(copied.parent / "evil", copied / "a.cmp" / "static-uniform.run" / "linked")
-    line = "replay compare a.trace --channels 3 --scenario static-uniform --jobs 1 --seeds 1 -o a.cmp --force"
+    line = "replay compare a.trace --channels 3 --scenario static-uniform --jobs 1 --seeds 2 -o a.cmp --force"
     adapt.done(*line.split())
     assert not (copied / "a.cmp" / "static-uniform.run" / "linked").exists()
+
+
+@pytest.mark.parametrize("kind", ["a link", "linked results", "a pipe"])
+def test_a_cache_that_leads_elsewhere_is_not_followed(adapt, copied, kind):
+    """Nothing is written, dated or removed there, and a pipe blocks nobody."""
+    line = "verdict 0.trace,1.trace --channels 3 --format json".split()
+    for day in range(2):
+        times = [(day * 3000 + at) * 1_000_000 for at in range(3000)]
+        write_trace(copied / f"{day}.trace", {"ts": times, "key": [f"k{at % 7}" for at in range(3000)]})
+    expected = adapt.done(*line).out
+    cache, out = copied / ".adapt-counts", copied.parent / "out"
+    names = [each.name for each in cache.iterdir() if each.is_file()]
+    if kind == "a link":
+        shutil.move(cache, out)
+        os.symlink(out, cache)
+    else:
+        out.mkdir()
+        for name in names:
+            shutil.move(cache / name, out / name)
+            os.symlink(out / name, cache / name) if kind == "linked results" else os.mkfifo(cache / name)
+    for each in out.iterdir():
+        os.utime(each, (7, 7))
+    assert adapt.done(*line).out == expected
+    adapt.done("clean", ".", "--older-than", "0s", "--yes")
+    assert sorted(each.name for each in out.iterdir() if each.is_file()) == sorted(names)
+    assert all(each.stat().st_mtime == 7 for each in out.iterdir())

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -50,17 +51,18 @@ class Outcomes:
         return found
 
     def add(self, key: str, outcome: Mapping[str, Cell]) -> None:
-        """Keep an outcome; an incomplete line is ignored when read."""
+        """Keep an outcome; an incomplete or changed line is ignored when read."""
         self._known[key] = self._kept[key] = dict(outcome)
         with (self.folder / FILE).open("a", encoding="utf-8") as file:
-            file.write(f"\n{json.dumps([key, outcome])}")
+            text = json.dumps([key, outcome])
+            file.write(f"\n{_sealed(text)} {text}")
 
     @staticmethod
     def _read(path: Path) -> dict[str, dict[str, Cell]]:
-        found = {}
-        if path.is_file():
-            for line in path.read_text(encoding="utf-8").splitlines():
-                with suppress(ValueError, TypeError):
-                    key, outcome = json.loads(line)
-                    found[key] = outcome
-        return found
+        lines = path.read_text(encoding="utf-8", errors="replace").split("\n") if path.is_file() else []
+        parted = (line.partition(" ") for line in lines)
+        return dict(json.loads(text) for seal, _, text in parted if seal == _sealed(text))
+
+
+def _sealed(text: str) -> str:
+    return sha256(text.encode()).hexdigest()

@@ -1,0 +1,93 @@
+"""A changed byte in any file that a command reads back is noticed, or the file is made anew."""
+
+import json
+import re
+import shutil
+
+import pytest
+
+from adapt.core.errors import BadInput
+from adapt.traces.block_cache import CACHE, keep_bytes, read_kept_bytes
+from adapt.traces.reports.reporting import reported
+from tests.traces.small_traces import write_trace
+
+PLACES = 7
+
+
+def changed(data: bytes):
+    """The file with one bit flipped at several places, and with one digit changed."""
+    for at in sorted({min(len(data) - 1, place * len(data) // (PLACES - 1)) for place in range(PLACES)}):
+        yield data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+    digit = re.search(rb"\d", data[len(data) // 2 :]) or re.search(rb"\d", data)
+    if digit:
+        at = data.index(digit[0], len(data) // 2 if digit.string != data else 0)
+        yield data[:at] + bytes([ord("0") + (data[at] - ord("0") + 1) % 10]) + data[at + 1 :]
+
+
+def test_a_changed_byte_of_any_file_of_an_artefact_is_noticed(artefacts, tmp_path):
+    home = shutil.copytree(artefacts, tmp_path / "made")
+    seen = set()
+    for artefact in sorted(home.glob("a.*")):
+        reader = artefact / "plan.json" if artefact.name == "a.out" else artefact
+        reported(reader, check_all=True)
+        files = [reader] if reader.is_file() else [each for each in sorted(artefact.rglob("*")) if each.is_file()]
+        for file in files:
+            whole = file.read_bytes()
+            for damaged in changed(whole):
+                file.write_bytes(damaged)
+                with pytest.raises(BadInput):
+                    reported(reader, check_all=True)
+            file.write_bytes(whole)
+            seen.add(file.name)
+    assert {"_manifest.json", "outcomes.jsonl", "recommended.plan", "frequencies.parquet", "a.plan"} <= seen
+
+
+def test_a_kept_result_is_read_as_it_was_or_not_at_all(tmp_path):
+    place = tmp_path / CACHE / "x.profile"
+    keep_bytes(place, b'{"rows": 17}')
+    whole = place.read_bytes()
+    assert read_kept_bytes(place) == b'{"rows": 17}'
+    for at in range(len(whole)):
+        place.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        assert read_kept_bytes(place) is None
+    for garbage in (b"", b"[1", whole[:-1], whole + b" "):
+        place.write_bytes(garbage)
+        assert read_kept_bytes(place) is None
+
+
+def test_changed_kept_results_of_a_series_are_made_anew(adapt, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for day in range(2):
+        times = [(day * 3000 + at) * 1_000_000 for at in range(3000)]
+        write_trace(tmp_path / f"{day}.trace", {"ts": times, "key": [f"k{at % (1 + at % 23)}" for at in range(3000)]})
+    line = ("verdict", "0.trace,1.trace", "--channels", "4", "--engine", "kafka", "--format", "json")
+    expected = adapt.done(*line).out
+    kept = {path: path.read_bytes() for path in (tmp_path / CACHE).iterdir() if path.is_file()}
+    assert {path.suffix for path in kept} >= {".panes", ".profile"}
+    for number in range(PLACES + 2):
+        for path, whole in kept.items():
+            path.write_bytes([b"garbage\xff", *changed(whole)][number])
+        assert adapt.done(*line).out == expected
+        assert {path: path.read_bytes() for path in kept} == kept
+
+
+LINE = "replay compare a.trace --channels 3 --scenario static-uniform --jobs 1 --seeds 2 -o a.cmp --force --format json"
+
+
+@pytest.mark.parametrize("unfinished", [False, True])
+def test_a_changed_outcome_of_a_comparison_is_made_anew(adapt, artefacts, tmp_path, monkeypatch, unfinished):
+    """Of one that is overwritten, and of one that was interrupted."""
+    monkeypatch.chdir(shutil.copytree(artefacts, tmp_path / "made"))
+    expected = adapt.done(*LINE.split()).out
+    file = tmp_path / "made" / "a.cmp" / "outcomes" / "outcomes.jsonl"
+    whole = file.read_text()
+    assert json.loads(whole.splitlines()[-1].partition(" ")[2])[1]["scenario"] == "static-uniform"
+    if unfinished:
+        file = tmp_path / "made" / ".a.cmp.scenarios" / "outcomes" / "outcomes.jsonl"
+        file.parent.mkdir(parents=True)
+        shutil.rmtree("a.cmp")
+    for damaged in (whole.replace('"p99": 0.', '"p99": 1.'), "garbage\xff\n[1]\n{}", "\x00"):
+        assert damaged != whole
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(damaged, encoding="latin-1")
+        assert adapt.done(*LINE.split()).out == expected
