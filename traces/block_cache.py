@@ -35,7 +35,7 @@ Decisive: TypeAlias = Callable[[TraceBlock], Any]
 
 
 def cache_of(path: Path | SeriesPath) -> Path:
-    """The cache folder next to a trace; a link to another folder is not followed."""
+    """The cache folder next to a trace; a link is not followed."""
     folder = path.absolute().parent / CACHE
     return _NOWHERE if folder.is_symlink() else folder
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from adapt.core.errors import BadInput
+from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.table import Column, Kind, Table
 from adapt.traces.block_cache import CACHE
 from adapt.traces.locations.location import StorePath, is_stored
@@ -51,9 +51,11 @@ class Leftover:
         """Remove it.
 
         Raises:
-            EnvironmentFailure: the disk or the store refuses.
+            EnvironmentFailure: the disk or the store refuses, or a run has begun to write it.
         """
         with disk_failures(self.path):
+            if not is_stored(self.path) and _is_locked(self.path):
+                raise EnvironmentFailure(f"{self.path} is being written by another run; wait for it")
             remove_tree(self.path)
 
 
@@ -119,7 +121,7 @@ def _on_disk(place: Path) -> Iterator[Leftover]:
 
 def _leftover(path: Path, about: str) -> Leftover:
     files = [each for each in path.rglob("*") if each.is_file()] if path.is_dir() else [path]
-    facts = [each.stat() for each in (*files, path)]
+    facts = [each.lstat() for each in (*files, path)]
     age = time.time() - max(fact.st_mtime for fact in facts)
     return Leftover(path, about, len(files), sum(fact.st_size for fact in facts[: len(files)]), max(0.0, age))
 
@@ -142,7 +144,10 @@ def _above(path: StorePath, levels: int) -> StorePath:
 
 def _is_locked(path: Path) -> bool:
     """Whether a run holds the lock of its output."""
-    handle = os.open(path, os.O_RDONLY)
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:  # a link, or gone
+        return False
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
@@ -31,6 +31,7 @@ from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stream import Weight
 from adapt.core.table import Table
+from adapt.traces.locations.location import is_stored
 from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.own.modules import own_code, ship
 from adapt.traces.read_errors import parsed
@@ -46,8 +47,8 @@ from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.runner import runs_on_spark
 from adapt.traces.spark.session import Spark
-from adapt.traces.store.atomic import check_folder_free
-from adapt.traces.store.disk import disk_failures, remove_tree
+from adapt.traces.store.atomic import check_folder_free, claim
+from adapt.traces.store.disk import disk_failures, make_folder, remove_tree
 from adapt.traces.store.manifest import Provenance, as_json, program_versions, read_manifest
 from adapt.traces.store.runs import StoredRun, read_run, write_run
 from adapt.traces.store.trace import Trace, open_trace
@@ -169,7 +170,7 @@ def compare_on_trace(
             if isinstance(own, OwnCode):
                 ship(own)
     place = runner_of_scenarios(options.runner, options.jobs, options.spark)
-    with one_reading(), _unfinished(out) as folder, place as run_all:
+    with one_reading(), _unfinished(out, force=force) as folder, place as run_all:
         source = (trace.path.absolute(), trace.manifest.content_hash)
         jobs = [
             Job(*source, scenario, terms, options.sustained, code_hash(), folder / f"{name}{CHILD}", options.runner)
@@ -284,22 +285,28 @@ def reading_of(wanted: Wanted, terms: Terms | None = None) -> Reading:
 
 
 @contextmanager
-def _unfinished(out: Path | None) -> Iterator[Path]:
-    """The folder of finished runs next to `out`, from which an interrupted comparison resumes."""
+def _unfinished(out: Path | None, *, force: bool) -> Iterator[Path]:
+    """The folder of finished runs next to `out`, from which an interrupted comparison resumes.
+
+    On a disk no other run has it, nor does `adapt clean` remove it.
+    """
     if out is None:
         with TemporaryDirectory(prefix="adapt-") as passing:
             yield Path(passing)
         return
     folder = out.absolute().with_name(f".{out.name}.scenarios")
-    with disk_failures(out):
-        folder.mkdir(exist_ok=True)
-    try:
-        yield folder
-    except BaseException:
-        with suppress(OSError):
-            folder.rmdir()  # if it is empty
-        raise
-    remove_tree(folder)
+    with ExitStack() as locks:
+        if not is_stored(out):
+            with disk_failures(out):
+                claim(folder, out, make_folder, locks)
+                check_folder_free(out, force=force)  # another run may have finished it before
+        try:
+            yield folder
+        except BaseException:
+            with suppress(OSError):
+                folder.rmdir()  # if it is empty
+            raise
+        remove_tree(folder)
 
 
 def _made(

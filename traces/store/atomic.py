@@ -77,8 +77,9 @@ def whole_folder(target: Path, *, force: bool = False, local: bool = False) -> I
     check_folder_free(target, force=force)
     partial = _partial_of(target)
     with disk.disk_failures(target), ExitStack() as locks:
-        claim = _claim(partial, target, disk.make_folder, locks)
-        held = [claim]
+        own = claim(partial, target, disk.make_folder, locks)
+        _restore(_replaced_of(partial), target)
+        held = [own]
         try:
             check_folder_free(target, force=force)  # a backup of a killed run may have been restored
             for left in partial.iterdir():
@@ -105,10 +106,8 @@ def write_whole(target: Path, data: bytes, *, force: bool = False) -> None:
     if is_stored(target):
         run_folders.write_object(target, data, force=force)
         return
-    if target.is_dir():
-        raise EnvironmentFailure(f"{target} is a folder, but the output is a file; choose another -o")
-    check_free(target, force=force)
-    replace_whole(target, data)
+    with whole_file(target, force=force) as partial:
+        disk.write_bytes(partial, data)
 
 
 @contextmanager
@@ -124,9 +123,10 @@ def whole_file(target: Path, *, force: bool = False) -> Iterator[Path]:
             yield passing
         return
     if target.is_dir():
-        raise EnvironmentFailure(f"{target} is a folder, but the output is a file; choose another name")
+        raise EnvironmentFailure(f"{target} is a folder, but the output is a file; choose another -o")
     check_free(target, force=force)
     with _replacing(target) as partial:
+        check_free(target, force=force)
         yield partial
 
 
@@ -148,17 +148,34 @@ def _replacing(target: Path) -> Iterator[Path]:
     """A file that replaces another one on success, else is removed."""
     partial = _partial_of(target)
     with disk.disk_failures(target), ExitStack() as locks:
-        claim = _claim(partial, target, disk.make_file, locks)
+        own = claim(partial, target, disk.make_file, locks)
         try:
+            _restore(_replaced_of(partial), target)
             yield partial
             disk.sync(partial)
             disk.rename(partial, target)
             disk.sync(target.absolute().parent)
         except BaseException:
-            if _is_named(claim, partial):
+            if _is_named(own, partial):
                 with suppress(OSError):
                     disk.remove_tree(partial)
             raise
+
+
+@contextmanager
+def alone(target: Path) -> Iterator[None]:
+    """Time in which no run writes one file.
+
+    Raises:
+        EnvironmentFailure: a run is writing it, or the disk fails.
+    """
+    partial = _partial_of(target)
+    with disk.disk_failures(target), ExitStack() as locks:
+        claim(partial, target, disk.make_file, locks)
+        try:
+            yield
+        finally:
+            disk.remove_tree(partial)
 
 
 def _partial_of(target: Path) -> Path:
@@ -170,14 +187,26 @@ def _replaced_of(partial: Path) -> Path:
     return partial.with_suffix(".replaced")
 
 
-def _claim(partial: Path, target: Path, make: Callable[[Path], None], locks: ExitStack) -> int:
-    """Lock the partial file or folder; the returned handle holds the lock until `locks` close."""
+def claim(partial: Path, target: Path, make: Callable[[Path], None], locks: ExitStack) -> int:
+    """Create and lock an unfinished file or folder.
+
+    Returns:
+        A handle that holds the lock until `locks` close.
+
+    Raises:
+        EnvironmentFailure: another run has locked it.
+    """
     while True:
         with suppress(FileExistsError):
             make(partial)
         with ExitStack() as attempt:
             try:
-                lock = os.open(partial, os.O_RDONLY)
+                mode = os.lstat(partial).st_mode
+                if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                    raise EnvironmentFailure(
+                        f"{target} is written as {partial.name} first, but that is a link or a pipe; remove it"
+                    )
+                lock = os.open(partial, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             except FileNotFoundError:
                 continue  # another run finished and renamed it between the two calls
             attempt.callback(os.close, lock)
@@ -190,7 +219,6 @@ def _claim(partial: Path, target: Path, make: Callable[[Path], None], locks: Exi
             if stat.S_ISDIR(os.fstat(lock).st_mode) != (make is disk.make_folder):
                 disk.remove_tree(partial)  # a killed run left something else of this name
                 continue
-            _restore(_replaced_of(partial), target)
             locks.push(attempt.pop_all())
             return lock
 

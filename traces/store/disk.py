@@ -23,8 +23,8 @@ def make_folder(path: Path) -> None:
 
 
 def make_file(path: Path) -> None:
-    """Create an empty file, unless one exists."""
-    path.touch(exist_ok=True)
+    """Create an empty file, unless anything has its name."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
 
 
 def write_bytes(path: Path, data: bytes) -> None:

@@ -153,7 +153,7 @@ def _read_manifest(folder: Path, kind: str | None) -> Manifest:
 
 
 def inside(folder: Path, name: object) -> Path:
-    """A file of an artefact by its name there, which leads to no other folder.
+    """A file of an artefact by its name, never one elsewhere.
 
     Raises:
         ValueError: it is absolute, has `..` or a backslash, or is a link that leads out.

@@ -37,7 +37,7 @@ def read_plan_json(path: Path) -> Mapping[str, Any]:
 
 
 def check_plan_seal(path: Path, data: Mapping[str, Any]) -> bool:
-    """Check that a plan file is as it was written; warn of one that is not sealed.
+    """Check the seal of a plan file; warn if it has none.
 
     Returns:
         Whether it is sealed.

@@ -2,8 +2,8 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adapt.core.errors import BadInput
+from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.partitioning.plans.plan import Plan, plan_from_data, plan_to_data
 from adapt.core.verdict.answer import Answer
 from adapt.traces.locations.location import is_stored, location
 from adapt.traces.locations.run_folders import in_run
 from adapt.traces.read_errors import damaged
+from adapt.traces.store import disk
 from adapt.traces.store.answers import found_in, kept
-from adapt.traces.store.atomic import check_free, replace_whole, write_whole
+from adapt.traces.store.atomic import alone, check_free, replace_whole, whole_file, write_whole
 from adapt.traces.store.manifest import Provenance, as_json, inside, sealed
 from adapt.traces.store.plan_json import read_plan_json
 from adapt.traces.store.tables import packed
@@ -43,14 +44,23 @@ def write_plan(plan: Plan, out: Path, made: Provenance, *, answer: Answer | None
     aside = len(plan.explicit) > MOST_KEYS_IN_JSON
     data = plan_to_data(plan, with_explicit=not aside)
     side = out.with_name(f"{out.name}.{content[:12]}.parquet") if aside else None
-    with _gone_on_failure(side):
+    data |= {"content_hash": content, "made": asdict(made), **kept(answer)}
+    if side is not None:
+        explicit = packed(plan.to_arrow())
+        data["explicit_file"] = {"name": side.name, "sha256": hashlib.sha256(explicit).hexdigest()}
+    whole = as_json(sealed(data))
+    if is_stored(out):
         if side is not None:
-            explicit = packed(plan.to_arrow())
-            data["explicit_file"] = {"name": side.name, "sha256": hashlib.sha256(explicit).hexdigest()}
             replace_whole(side, explicit)
-        data |= {"content_hash": content, "made": asdict(made), **kept(answer)}
-        write_whole(out, as_json(sealed(data)), force=force)
-    _clear_old_sides(out, side)
+        write_whole(out, whole, force=force)
+        return content
+    try:
+        with whole_file(out, force=force) as partial:
+            if side is not None:
+                replace_whole(side, explicit)
+            disk.write_bytes(partial, whole)
+    finally:
+        _clear_old_sides(out)
     return content
 
 
@@ -120,22 +130,14 @@ def _side_table(path: Path, data: Mapping[str, Any]) -> pa.Table | None:
     return pq.read_table(pa.BufferReader(found))
 
 
-@contextmanager
-def _gone_on_failure(side: Path | None) -> Iterator[None]:
-    """Remove a new side file if writing the plan fails."""
-    had = side is None or side.exists()
-    try:
-        yield
-    except BaseException:
-        if side is not None and not had and not is_stored(side):  # a store may have taken the plan all the same
-            side.unlink(missing_ok=True)
-        raise
-
-
-def _clear_old_sides(out: Path, kept: Path | None) -> None:
-    """Remove the side files of earlier plans at `out`."""
+def _clear_old_sides(out: Path) -> None:
+    """Remove side files that the plan at `out` does not name, unless a run is writing one, which does so itself."""
     ours = re.compile(re.escape(out.name) + r"\.[0-9a-f]{12}\.parquet")
-    for path in out.absolute().parent.iterdir():
-        if ours.fullmatch(path.name) and (kept is None or path.name != kept.name):
-            with suppress(OSError):
-                path.unlink()
+    old = [path for path in out.absolute().parent.iterdir() if ours.fullmatch(path.name)]
+    if not old:
+        return
+    with suppress(EnvironmentFailure, BadInput), alone(out):
+        named = (read_plan_json(out).get("explicit_file") if out.exists() else None) or {"name": None}
+        for path in old:
+            if path.name != named["name"]:
+                path.unlink(missing_ok=True)

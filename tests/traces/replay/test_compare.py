@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from adapt.core.errors import EnvironmentFailure
 from adapt.core.mechanisms.cost_model import Wanted
 from adapt.core.mechanisms.outcome import OUTCOME_COLUMNS
 from adapt.core.mechanisms.scenarios import SCENARIOS, chosen
@@ -16,6 +17,7 @@ from adapt.core.mechanisms.sweep.grid import Sweep
 from adapt.core.stage.conditions.settings import Costs
 from adapt.core.stage.input.speed import Speed
 from adapt.core.stream import Weight
+from adapt.traces.leftovers import leftovers
 from adapt.traces.replay import compare as comparing
 from adapt.traces.replay.compare import ComparingOptions, compare_on_trace
 from adapt.traces.replay.comparing import sweeping
@@ -148,6 +150,32 @@ def test_what_is_there_is_not_run_again(trace, tmp_path, made, monkeypatch):
     made.clear()
     compare_on_trace(trace, out, options(wanted=replace(WANTED, seed=1)), force=True)
     assert len(made) == 5
+
+
+def test_a_second_comparison_and_a_cleaning_leave_a_running_one_alone(trace, tmp_path, monkeypatch):
+    """At each scenario of the first, the second is refused and nothing of the first is a leftover."""
+    names, run = ("static-hybrid",), comparing.run_scenario
+    refused = []
+
+    def meanwhile(job):
+        with pytest.raises(EnvironmentFailure, match=r"x\.run is being written by another run"):
+            compare_on_trace(trace, tmp_path / "x.run", options(names))
+        refused.append(leftovers(tmp_path))
+        return run(job)
+
+    monkeypatch.setattr(comparing, "run_scenario", meanwhile)
+    compare_on_trace(trace, tmp_path / "x.run", options(names))
+    assert refused == [[], []]
+    assert len(read_run(tmp_path / "x.run").tables["scenarios"].rows) == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.run", "x.trace"]
+
+
+def test_a_comparison_writes_through_no_link(trace, tmp_path):
+    (tmp_path / "aside").mkdir()
+    (tmp_path / ".x.run.scenarios").symlink_to(tmp_path / "aside")
+    with pytest.raises(EnvironmentFailure, match="is a link or a pipe; remove it"):
+        compare_on_trace(trace, tmp_path / "x.run", options(()))
+    assert list((tmp_path / "aside").iterdir()) == []
 
 
 def test_another_program_or_another_trace_makes_them_again(trace, tmp_path, made, monkeypatch):

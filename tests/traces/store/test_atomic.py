@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from adapt.core.errors import EnvironmentFailure
+from adapt.traces.leftovers import leftovers
 from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.store import disk
 from adapt.traces.store.atomic import check_free, replace_whole, whole_folder, write_whole
@@ -362,3 +363,24 @@ def test_no_handle_is_left_open(tmp_path):
             make(tmp_path / "new", "1")
         write_whole(tmp_path / "plan", b"1", force=True)
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "nothing", "itself", "pipe"])
+@pytest.mark.parametrize("write", [make, lambda out, text: write_whole(out, text.encode())], ids=["folder", "file"])
+def test_what_stands_at_the_partial_name_is_neither_followed_nor_waited_for(tmp_path, kind, write):
+    aside, partial = tmp_path / "aside", tmp_path / ".new.partial"
+    aside.mkdir()
+    (aside / "file").write_text("mine")
+    (aside / "folder").mkdir()
+    if kind == "pipe":
+        os.mkfifo(partial)
+    else:
+        partial.symlink_to(partial if kind == "itself" else aside / kind)
+    with pytest.raises(EnvironmentFailure, match=r"\.new\.partial first, but that is a link or a pipe; remove it"):
+        write(tmp_path / "new", "1")
+    assert sorted(each.name for each in aside.rglob("*")) == ["file", "folder"]
+    assert (aside / "file").read_text() == "mine"
+    assert not (tmp_path / "new").exists()
+    assert [each.path for each in leftovers(tmp_path)] == [partial]
+    leftovers(tmp_path)[0].remove()
+    assert os.listdir(tmp_path) == ["aside"]

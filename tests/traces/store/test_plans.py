@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from itertools import count
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,7 @@ from adapt.core.partitioning.schemes.names import Construction, Scheme
 from adapt.core.stream import KeyType
 from adapt.traces.store import disk
 from adapt.traces.store.manifest import Provenance
-from adapt.traces.store.plans import read_plan, read_plan_made, write_plan
+from adapt.traces.store.plans import _clear_old_sides, read_plan, read_plan_made, write_plan
 
 MADE = Provenance("adapt partition build a.trace", {"resources": "LLL"}, [{"name": "a.trace"}])
 STREAM = frequencies_of(count_keys(pa.array([f"k{at % (1 + at % 97)}" for at in range(5000)])))
@@ -165,6 +166,45 @@ def test_a_disk_that_fails_leaves_neither_file(tmp_path, monkeypatch):
     with pytest.raises(EnvironmentFailure, match="disk is full"):
         write_plan(large(), tmp_path / "a.plan", MADE)
     assert os.listdir(tmp_path) == []
+
+
+TOUCHES = ("write_bytes", "rename", "sync", "make_file", "remove_tree")
+
+
+@pytest.mark.parametrize(
+    "other", [None, large(7, 20), large(5, 20), large(5, 3)], ids=["clears", "=", "other", "small"]
+)
+def test_of_two_writers_at_once_neither_takes_a_side_file_of_the_other(tmp_path, monkeypatch, other):
+    """While one writes, before each touch of the disk a second one writes, or clears up after it has written."""
+    first = large(7, 20)
+    monkeypatch.setattr("adapt.traces.store.plans.MOST_KEYS_IN_JSON", 10)
+    for at in range(1, 100):
+        out = tmp_path / str(at) / "a.plan"
+        out.parent.mkdir()
+        write_plan(large(3, 20), out, MADE)
+        calls, refused = count(1), False
+
+        def meanwhile(out=out, calls=calls, at=at):
+            nonlocal refused
+            if next(calls) == at:
+                try:
+                    _clear_old_sides(out) if other is None else write_plan(other, out, MADE, force=True)
+                except EnvironmentFailure as error:
+                    refused = "is being written by another run" in str(error)
+                    assert refused
+
+        with monkeypatch.context() as patched:
+            for name in TOUCHES:
+                real = getattr(disk, name)
+                patched.setattr(disk, name, lambda *given, real=real: (meanwhile(), real(*given))[1])
+            write_plan(first, out, MADE, force=True)
+        left = read_plan(out)
+        assert left in (first, other)
+        assert left == first or not refused
+        assert len(os.listdir(out.parent)) == (1 if len(left.explicit) < 10 else 2)
+        if next(calls) <= at:
+            break
+    assert 5 < at < 99
 
 
 def test_a_missing_plan_says_how_to_make_one(tmp_path):
