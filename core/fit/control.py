@@ -45,7 +45,7 @@ _CORRECTED = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Messages between nodes, retries included, with their rows and bytes."""
+    """Messages between nodes, with their rows and bytes."""
 
     messages: int = 0
     rows: int = 0
@@ -251,7 +251,7 @@ class Control:
 
     def _deliver(self) -> None:
         """Deliver the messages due by the end of the ticks so far."""
-        if self._options.transport is not None:
+        if self._options.delay_s is not None:
             for planner, begun_s in zip(self._distributed, self._begun_s, strict=True):
                 planner.settle(begun_s + self._ticks * self._tick_s)
 
@@ -261,7 +261,7 @@ class Control:
         With feedback or observed statistics, batches grow until something changes. Distributed planners then plan one
         tick at a time, as they would otherwise exchange messages for plans that are never used.
         """
-        if self._options.transport is not None or self._settings.feedback or self.observer is not None:
+        if self._options.delay_s is not None or self._settings.feedback or self.observer is not None:
             self._together = 1 if self._one_by_one else min(2 * self._together, MAX_TOGETHER)
         else:
             self._together = MAX_TOGETHER
@@ -307,7 +307,7 @@ class Control:
         self._planner = planner
         self._distributed = [each for each in planner.planners if isinstance(each, Distributed)]
         self._coordinated = [each for each in self._distributed if isinstance(each, Coordinated)]
-        late = self._options.transport is not None
+        late = self._options.delay_s is not None
         self._one_by_one = bool(self._distributed) and (late or not self._coordinated)
         self._shedding: Planner = planner
         if self._settings.drops is Drops.WINDOW:

@@ -12,9 +12,7 @@ from adapt.core.fit.central.coordinated import Coordinated
 from adapt.core.fit.distributed.coordinator import Fit, Fitting, check_nodes, fit, proved
 from adapt.core.fit.distributed.distributed import DFit, Messaging
 from adapt.core.fit.distributed.distributed_cuts import DFitCuts
-from adapt.core.fit.distributed.exchange import Transport
 from adapt.core.fit.distributed.node_table import KeptTables
-from adapt.core.fit.distributed.starting import Here
 from adapt.core.fit.network.names import DropPlanner, Grid, RateSteps
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import check_ratio
@@ -69,12 +67,9 @@ class PlannerOptions:
         rate_steps: Distances between these rates.
         distance: Score error accepted in tables that nodes of d-fit exchange, to send fewer rows.
         table_bytes: Largest table that a node of d-fit sends another; None: unlimited.
-        transport: Delay and loss of messages between nodes of d-fit and d-fit-cuts; None: neither, and planners start
-            with all messages delivered.
+        delay_s: Delay of messages, at least 0; None: none, and planners start with all messages delivered.
         trust_upstream: Whether these nodes accept whatever others send, even what those should have dropped.
         merge: Whether precomputed plans treat alike inputs as one; not where values change.
-        seed: Random seed of delays and losses.
-        start: Starts nodes of d-fit and d-fit-cuts: here, or elsewhere.
     """
 
     headroom: float = 0.0
@@ -87,11 +82,9 @@ class PlannerOptions:
     rate_steps: RateSteps = RateSteps.FIXED
     distance: float = 0.0
     table_bytes: int | None = None
-    transport: Transport | None = None
+    delay_s: float | None = None
     trust_upstream: bool = False
     merge: bool = True
-    seed: int = 0
-    start: Here = Here()  # noqa: RUF009 - without state
 
     def __post_init__(self) -> None:
         check_ratio("--epsilon", self.epsilon, above_0=True)
@@ -226,24 +219,16 @@ def d_fit(program: Program, options: PlannerOptions, kept: KeptTables | None = N
     grid = Grid.SAFE if options.grid is Grid.GUARANTEED else options.grid
     sent = options.table_bytes
     spacing = Spacing(options.epsilon, grid, None, options.max_plans, options.rate_steps, sent_bytes=sent)
-    late = options.transport is not None or options.start.apart
-    way = Messaging(options.transport, options.seed, options.distance, options.trust_upstream, late, options.start)
+    way = Messaging(options.delay_s, options.distance, options.trust_upstream)
     nodes = DFit(program, options.box, spacing, way, kept)
-    if options.transport is None:
+    if options.delay_s is None:
         nodes.settle()
     return nodes
 
 
 def _d_fit_cuts(program: Program, options: PlannerOptions) -> DFitCuts:
-    groups = DFitCuts(
-        program,
-        options.transport,
-        options.seed,
-        asks=options.transport is None,
-        trust_upstream=options.trust_upstream,
-        start=options.start,
-    )
-    if options.transport is None:
+    groups = DFitCuts(program, options.delay_s, trust_upstream=options.trust_upstream)
+    if options.delay_s is None:
         groups.settle()
     return groups
 
@@ -287,7 +272,7 @@ def planner_of(
 
     Args:
         before: A planner of the same name and options to replace. Distributed planners continue from it and send only
-            what changed, at once or as the transport allows.
+            what changed, at once or with the delay of messages.
 
     Raises:
         UsageError: the planner lacks an option, or does not support this network.
@@ -300,7 +285,7 @@ def planner_of(
         for planner in following:
             if planner.program.wiring.arcs == program.wiring.arcs:
                 planner.change(program)
-                if chosen.transport is None:
+                if chosen.delay_s is None:
                     planner.settle()
                 return planner
         return PLANNERS[name](program, chosen.for_fragment(fragment))
@@ -343,8 +328,7 @@ def coordinated(
             first,
             Program.from_network(fragment.network, options.headroom),
             again,
-            options.transport,
-            options.seed,
+            options.delay_s,
             ahead,
             options.trust_upstream,
             chosen.workload if name is DropPlanner.SOLVER_W and isinstance(chosen.workload, Learnt) else None,

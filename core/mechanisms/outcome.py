@@ -82,7 +82,7 @@ OUTCOME_COLUMNS = (
     Column("moves", Kind.COUNT, "", "moves of partitions"),
     Column("spilled_max", Kind.COUNT, "rows", "most rows on disk at the same time"),
     Column("merge_tuples", Kind.COUNT, "", "merge messages of split keys; each costs as much as a row"),
-    Column("messages", Kind.COUNT, "", "messages between nodes to plan drops, retries included"),
+    Column("messages", Kind.COUNT, "", "messages between nodes to plan drops"),
     Column("message_bytes", Kind.BYTES, "bytes", "bytes of these messages"),
     Column("load", Kind.NUMBER, "", "load of the busiest channel of the initial placement over its capacity"),
 )

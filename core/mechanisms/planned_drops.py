@@ -64,7 +64,7 @@ class PlannedDrops:
         network = _network(demand, settings)
         shedding = SheddingSettings(tick_us=tick_us)
         highest = np.where(rates.any(axis=0), rates.max(axis=0), 1.0)
-        options = PlannerOptions(shedding.headroom, shedding.epsilon, highest, Observed(rates), seed=settings.seed)
+        options = PlannerOptions(shedding.headroom, shedding.epsilon, highest, Observed(rates))
         control = Control(network, planner, shedding, options, lambda: 0.0)
         control.announce(rates)
         keeps = np.stack([control.decide(each).keeps for each in rates])

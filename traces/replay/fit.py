@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.fit.distributed.starting import Here
 from adapt.core.fit.drop_plans import DropPlans, from_tables
 from adapt.core.fit.network.doubts import doubts
 from adapt.core.fit.network.names import DropPlanner
@@ -156,7 +155,7 @@ def _foresee(foresight: Foresight, trace: Trace, binding: Binding, fit: FitOptio
     """Say how long a replay takes, or refuse it; without the time to build tables of plans."""
     columns, span_us = binding.columns, (trace.last_us - trace.first_us) / binding.speedup
     online = tuple(name for name in dict.fromkeys(fit.planners) if name not in PRECOMPUTED) or (DropPlanner.NONE,)
-    shown = replace(fit, planners=online, workload=None, learn=0.0, transport=None, start=Here())
+    shown = replace(fit, planners=online, workload=None, learn=0.0, delay_s=None)
     length = Length(trace.rows, span_us / binding.tick_us, len(set(fit.planners)))
 
     def first(count: int) -> list[pa.RecordBatch]:
@@ -229,7 +228,7 @@ class _Kept:
         if self._plans is None:
             made = DropPlans.made(self._network.read.network, self._options.planners, asked)
             self.content_hash = write_drop_plans(made, self._network.text, self.path, self._made).content_hash
-            # Nodes that exchange updates continue from the stored tables, with the same random draws.
+            # Nodes that exchange updates continue from the stored tables.
             planned = {name: each.merge for name, each in made.planners.items()}
             self._plans = from_tables(made.network, asked, planned, made.tables())
         return self._plans

@@ -1,6 +1,5 @@
 """`adapt replay fit`: load shedding in a query network, planner by planner."""
 
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -20,7 +19,7 @@ from adapt.cli.options.result import LongRunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import narrate, narrate_written
 from adapt.cli.terminal.stages import stages
-from adapt.core.fit.network.names import DropPlanner, Nodes
+from adapt.core.fit.network.names import DropPlanner
 
 if TYPE_CHECKING:
     from adapt.core.fit.replay.replay import FitRun
@@ -61,12 +60,10 @@ def fit(
 
     Example: adapt replay fit web.trace --network shop.toml --planner exact,c-fit -o web.fit
     """
-    from adapt.core.fit.distributed.starting import Here
     from adapt.core.fit.planners.solver import MAX_PLANS
     from adapt.core.fit.replay.replay import FitOptions
     from adapt.traces.replay.files.workloads import open_workload, read_costs
     from adapt.traces.replay.fit import FitTraceOptions, open_network, replay_fit_trace
-    from adapt.traces.replay.fit_processes import Processes
     from adapt.traces.store.trace import open_trace
 
     output.check()
@@ -76,7 +73,6 @@ def fit(
         named = replace(named, read=replace(named.read, network=fitted.network))
     likely = None if ahead.workload is None else open_workload(ahead.workload, named.read.network)
     settings = planning.settings(named.read.settings)
-    processes = Processes() if messages.nodes is Nodes.PROCESSES else None
     shedding = FitOptions(
         planners=running.planners() or tuple(dict.fromkeys((DropPlanner.NONE, settings.planner))),
         settings=settings,
@@ -89,20 +85,19 @@ def fit(
         plan_budget=ahead.plan_budget,
         distance=ahead.distance,
         table_bytes=ahead.sent_bytes,
-        transport=messages.transport(),
+        delay_s=messages.delay_s,
         trust_upstream=messages.trust_upstream,
         max_plans=MAX_PLANS if ahead.max_plans is None else ahead.max_plans,
         workload=None if likely is None else likely.workload,
         learn=ahead.learn,
         margin=ahead.rate_margin,
-        start=processes or Here(),
         truth=observing.truth(named.read.network),
         observing=observing.observing(),
     )
     costs = None if fitted is None else {operator.name: operator.cost for operator in fitted.network.operators}
     plans, source = running.plans, None if likely is None else likely.source
     opened, makes_plans = open_trace(trace), plans is not None and not plans.exists()
-    with stages() as progress, processes or nullcontext():
+    with stages() as progress:
         run = replay_fit_trace(
             opened,
             output.out,
@@ -117,8 +112,6 @@ def fit(
         if outcome.proof.reached:
             work = outcome.proof.reached[-1][0]
             narrate(f"{outcome.planner}: {work:,} units of planning work took about {outcome.prepared_s:.1f} s")
-    if processes is not None:
-        narrate(processes.sentence)
     if plans is not None and makes_plans:
         narrate_written(plans)
     if running.rules is not None:

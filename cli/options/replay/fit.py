@@ -8,13 +8,12 @@ from adapt.cli.options import completion
 from adapt.cli.options.amounts import amount_of
 from adapt.cli.options.groups import setting
 from adapt.core.errors import BadInput, UsageError, did_you_mean
-from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid, Nodes, RateSteps
+from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid, RateSteps
 from adapt.core.stage.conditions.names import DropCurve
 from adapt.core.units.amounts import bytes_of
 from adapt.core.units.durations import duration_us
 
 if TYPE_CHECKING:
-    from adapt.core.fit.distributed.exchange import Transport
     from adapt.core.fit.network.network import Network
     from adapt.core.fit.network.settings import SheddingSettings
     from adapt.core.fit.network.true_values import TrueSource
@@ -150,23 +149,6 @@ class MessageOptions:
         " what they know.",
         "2s",
     )
-    message_jitter: str | None = setting(
-        None, "Maximum extra delay, uniformly random, so that messages overtake each other.", "1s"
-    )
-    message_loss: float | None = setting(
-        None, "Share of messages lost. Messages are sent again until acknowledged.", "RATIO"
-    )
-    coordinator_down: str | None = setting(
-        None,
-        "Time in which the coordinator of a central planner is down, since the start. Back again, it knows nothing and"
-        " asks the nodes. Several: 1h-2h,5h-6h.",
-        "1h-2h",
-    )
-    nodes: Nodes = setting(
-        Nodes.MODEL,
-        "Run the nodes in this process, or each in its own, with messages over sockets. The plans are the"
-        " same; a process that is killed starts again, without what it knew.",
-    )
     trust_upstream: bool = setting(
         False,
         "Accept whatever other nodes send, as in the paper. Nodes are overloaded while tables are stale. By default,"
@@ -175,17 +157,10 @@ class MessageOptions:
         "--trust-upstream",
     )
 
-    def transport(self) -> "Transport | None":
-        """Delay, loss and failures; None if none is given."""
-        from adapt.core.fit.distributed.exchange import Transport
-
-        delay, jitter, loss, down = self.message_delay, self.message_jitter, self.message_loss, self.coordinator_down
-        if delay is None and jitter is None and loss is None and down is None:
-            return None
-        delay_s = 0.0 if delay is None else _micros("--message-delay", delay) / 1e6
-        jitter_s = 0.0 if jitter is None else _micros("--message-jitter", jitter) / 1e6
-        resend_s = max(2 * (delay_s + jitter_s), Transport().resend_s)
-        return Transport(delay_s, jitter_s, loss or 0.0, resend_s, () if down is None else _outages(down))
+    @property
+    def delay_s(self) -> float | None:
+        """The delay of messages; None if not given."""
+        return None if self.message_delay is None else _micros("--message-delay", self.message_delay) / 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,17 +223,6 @@ class QueueOptions:
         if self.queue < 1:
             raise UsageError(f"--queue must be at least 1 (got {self.queue})")
         return Overload(factor, self.queue, 1.0)
-
-
-def _outages(text: str) -> tuple[float, ...]:
-    """Starts and ends, in seconds, of the times that an option gives."""
-    times = []
-    for each in text.split(","):
-        start, dash, end = each.partition("-")
-        if not dash:
-            raise UsageError(f"--coordinator-down {each.strip()!r} must be a start and an end, such as 1h-2h")
-        times += [_micros("--coordinator-down", part.strip()) / 1e6 for part in (start, end)]
-    return tuple(times)
 
 
 def _micros(option: str, text: str) -> int:

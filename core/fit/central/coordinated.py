@@ -9,9 +9,9 @@ from adapt.core.errors import UsageError
 from adapt.core.fit.central.duties import duties_of, known_network
 from adapt.core.fit.central.sites import COORDINATOR, Coordinator, ManagedNode, id_of, part_of
 from adapt.core.fit.distributed.correspondent import Correspondent
-from adapt.core.fit.distributed.exchange import Exchanging, Traffic, Transport
+from adapt.core.fit.distributed.exchange import Exchanging, Traffic
 from adapt.core.fit.distributed.mailbox import Channel
-from adapt.core.fit.distributed.messages import ACKNOWLEDGED_BYTES, ERASED_BYTES, Topic
+from adapt.core.fit.distributed.messages import ERASED_BYTES, HEADER_BYTES, Topic
 from adapt.core.fit.distributed.node_table import NodeTable, shed
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.wiring import Indices
@@ -38,8 +38,6 @@ class Coordinated(Exchanging[Correspondent]):
     into it, so none is overloaded, as a node of d-fit does, unless nodes trust upstream. Before its first plan, and
     wherever the last one would overload it, it decides alone.
 
-    A coordinator that fails loses all it knew; when it is back, it asks the nodes for their catalogues and rates.
-
     Source: FIT, sections 4 and 7.
     """
 
@@ -48,8 +46,7 @@ class Coordinated(Exchanging[Correspondent]):
         planner: Planner,
         program: Program,
         make: Callable[[Network, Workload | None], Planner],
-        transport: Transport | None = None,
-        seed: int = 0,
+        delay_s: float | None = None,
         ahead: bool = False,
         trust_upstream: bool = False,
         workload: Learnt | None = None,
@@ -59,27 +56,26 @@ class Coordinated(Exchanging[Correspondent]):
         Args:
             planner: Of the program.
             make: Plans another state of the network, or for another workload.
-            transport: Delay and loss of messages; None: neither.
+            delay_s: Delay of messages, at least 0; None: plans are those of the coordinator, and messages are counted.
             ahead: Whether catalogues and plans were exchanged before the start.
             trust_upstream: Whether nodes accept whatever arrives.
             workload: That of the planner, learnt from the rates reported; None: nothing is learnt.
         """
-        super().__init__(None if ahead else transport, seed)
-        self._late, self._make, self._trust_upstream = transport is not None, make, trust_upstream
-        self._outages = () if transport is None else transport.coordinator_down
-        self._workload, self._seen, self._behind = workload, Seen(workload), False
+        super().__init__(delay_s)
+        if ahead:
+            self._exchange.use(0.0)
+        self._late, self._make, self._trust_upstream = delay_s is not None, make, trust_upstream
+        self._seen, self._behind = Seen(workload), False
         self._place(program)
         self._made, self._made_of = planner, self._state(self._catalogues)
         self._parts = self._parts_of_nodes()
         self._told: tuple[Floats, Floats, Indices] | None = None
-        for node in (COORDINATOR, *self._duties):
-            self._begin(node)
-        for node in self._duties:
-            self._exchange.carry(self._peers[node].start())
-        if ahead or transport is None:
+        self._peers[COORDINATOR] = self._coordinator = Coordinator(self._duties, self._planner_for)
+        for node, duty in self._duties.items():
+            self._start(node, ManagedNode(duty))
+        if ahead or delay_s is None:
             self._deliver(np.inf)
-        if ahead and transport is not None:
-            self._exchange.use(transport)
+        self._exchange.use(delay_s or 0.0)
 
     @property
     def central(self) -> Planner:
@@ -97,20 +93,7 @@ class Coordinated(Exchanging[Correspondent]):
         return len(self._made.parts) if isinstance(self._made, TablePlanner) else 1
 
     def settle(self, until_s: float = np.inf) -> None:
-        """Deliver messages until none is pending, or until a time.
-
-        The coordinator fails and comes back on the way.
-        """
-        while self._outages and self._outages[0] <= until_s:
-            self._deliver(self._outages[0])
-            self._exchange.wait(self._outages[0])
-            if COORDINATOR in self._peers:
-                self.crash(COORDINATOR)
-                self._seen = Seen(self._workload)
-                self._made_of = self._made_of if self._workload is None else ()
-            else:
-                self.restart(COORDINATOR)
-            self._outages = self._outages[1:]
+        """Deliver messages until none is on its way, or until a time."""
         self._deliver(until_s)
         if until_s < np.inf:
             self._exchange.wait(until_s)
@@ -126,17 +109,14 @@ class Coordinated(Exchanging[Correspondent]):
         self._place(program)
         members = {COORDINATOR, *self._duties}
         self._exchange.close({way for way in self.traffic() if not {way.sender, way.receiver} <= members})
-        if COORDINATOR in self._peers:
-            self._coordinator.deploy(self._duties)
-        for node in self._starts.keys() - members:
-            self.crash(node)
-            del self._starts[node]
+        self._coordinator.deploy(self._duties)
+        for node in self._peers.keys() - members:
+            del self._peers[node]
         for node, duty in self._duties.items():
             if node in self._peers:
                 self._exchange.carry(self._node(node).deploy(duty))
-            elif node not in self.down:
-                self._begin(node)
-                self._exchange.carry(self._peers[node].start())
+            else:
+                self._start(node, ManagedNode(duty))
 
     def plan(self, rates: Floats) -> Plans:
         """Plan as the coordinator would now.
@@ -178,12 +158,6 @@ class Coordinated(Exchanging[Correspondent]):
         self._observe(rates)
 
     @property
-    def _coordinator(self) -> Coordinator:
-        coordinator = self._peers[COORDINATOR]
-        assert isinstance(coordinator, Coordinator)
-        return coordinator
-
-    @property
     def _catalogues(self) -> Floats:
         return np.concatenate([duty.catalogue for duty in self._duties.values()])
 
@@ -215,14 +189,13 @@ class Coordinated(Exchanging[Correspondent]):
             self._deliver(self._exchange.now)
 
     def _count_row(self, channel: Channel, columns: int, first: bool) -> None:
-        size = 8 * columns + ACKNOWLEDGED_BYTES + (0 if first else ERASED_BYTES)
-        self._exchange.count(channel, Traffic(1, 0, 0, 1, 0 if first else 1, size))
+        size = 8 * columns + HEADER_BYTES + (0 if first else ERASED_BYTES)
+        self._exchange.count(channel, Traffic(1, 1, 0 if first else 1, size))
 
     def _deliver(self, until_s: float) -> None:
         """Deliver messages up to a time; the coordinator decides once all of an instant have arrived."""
         while True:
-            if COORDINATOR in self._peers:
-                self._exchange.carry(self._coordinator.decide())
+            self._exchange.carry(self._coordinator.decide())
             at = self._exchange.next_s()
             if at > until_s or at == np.inf:
                 return
@@ -231,21 +204,17 @@ class Coordinated(Exchanging[Correspondent]):
     def _followed(self, rates: Floats) -> Plans:
         """What nodes do in a tick, each by the messages that have reached it; rates have shape (inputs,)."""
         for node, duty in self._duties.items():
-            if node in self._peers:
-                self._exchange.carry(self._node(node).measure(rates[duty.inputs]))
+            self._exchange.carry(self._node(node).measure(rates[duty.inputs]))
         self._deliver(self._exchange.now)
-        if COORDINATOR in self._peers:
-            known = self._coordinator.rates()
-            if known is not None:
-                self._observe(known)
+        known = self._coordinator.rates()
+        if known is not None:
+            self._observe(known)
         self._behind = not self._exchange.up_to_date()
         wiring = self.program.wiring
         keeps = np.ones((1, len(wiring.arcs)))
         ids = np.full((1, len(self._duties)), ALONE, np.int64)
         for at, (node, duty) in enumerate(self._duties.items()):
-            if node not in self._peers:
-                keeps[0, [*duty.arcs, *(self._servers[node].part.arcs if node in self._servers else ())]] = 0.0
-            elif (shares := self._node(node).shares) is not None:
+            if (shares := self._node(node).shares) is not None:
                 keeps[0, duty.arcs], ids[0, at] = shares, self._node(node).plan_id
         if not self._trust_upstream:
             ids[0, np.isin([*self._duties], self._guard(rates[None], keeps))] = ALONE
@@ -271,11 +240,6 @@ class Coordinated(Exchanging[Correspondent]):
         if fullest > _FITS:  # in a cycle of nodes
             keeps[:, wiring.source < wiring.inputs] /= fullest
         return guarded
-
-    def _started(self, node: int, run: int) -> Correspondent:
-        if node == COORDINATOR:
-            return Coordinator(self._duties, self._planner_for, run)
-        return ManagedNode(self._duties[node], run)
 
     def _place(self, program: Program) -> None:
         """Derive what each node is deployed of a network."""

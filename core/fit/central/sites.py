@@ -9,7 +9,7 @@ import numpy as np
 from adapt.core.arrays import Floats
 from adapt.core.fit.central.duties import Duties
 from adapt.core.fit.distributed.correspondent import Correspondent, Places
-from adapt.core.fit.distributed.mailbox import Channel, Overdue, Packet
+from adapt.core.fit.distributed.mailbox import Channel, Message
 from adapt.core.fit.distributed.messages import Sheet, Topic
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.planners.plan_table import TablePlanner
@@ -85,42 +85,36 @@ class ManagedNode(Correspondent):
         plan_id: Of the plan that it follows.
     """
 
-    def __init__(self, duties: Duties, run: int) -> None:
-        """A node without a plan.
-
-        Args:
-            run: Number of its start; above 1, it asks for what it may have lost.
-        """
-        super().__init__(_places(duties.node), run)
+    def __init__(self, duties: Duties) -> None:
+        """A node without a plan."""
+        super().__init__(_places(duties.node))
         self.duties, self.plan_id = duties, ALONE
         self.shares: Floats | None = None
         self._table = Table.empty()
-        if run > 1:
-            for topic in (Topic.PLANS, Topic.PLAN):
-                self._mail.ask(Channel(COORDINATOR, duties.node, topic))
 
-    def start(self) -> list[Packet]:
+    def start(self) -> list[Message]:
         """Report its catalogue."""
         self._mail.send(Channel(self.duties.node, COORDINATOR, Topic.CATALOGUE), self.duties.reported)
         return super().start()
 
-    def deploy(self, duties: Duties) -> list[Packet]:
+    def deploy(self, duties: Duties) -> list[Message]:
         """Change its operators, costs or capacity; it reports what differs."""
         if not np.array_equal(duties.arcs, self.duties.arcs):
             self.shares, self.plan_id = None, ALONE
         self.duties = duties
         return self.start()
 
-    def measure(self, rates: Floats) -> list[Packet]:
+    def measure(self, rates: Floats) -> list[Message]:
         """Report the rates of its inputs, if they changed; shape (inputs,)."""
         if len(rates):
             self._mail.send(Channel(self.duties.node, COORDINATOR, Topic.RATES), Sheet(self.duties.inputs, rates[None]))
-        return self._mail.sent()
+        return self._mail.take_away()
 
     def _react(self) -> None:
         """Follow the plan received, unless its table has not arrived yet."""
         plan, table = (
-            self._mail.received(Channel(COORDINATOR, self.duties.node, topic)) for topic in (Topic.PLAN, Topic.PLANS)
+            self._mail.received.get(Channel(COORDINATOR, self.duties.node, topic))
+            for topic in (Topic.PLAN, Topic.PLANS)
         )
         if plan is None or not np.array_equal(plan.arcs, self.duties.arcs):
             return
@@ -146,21 +140,16 @@ class Coordinator(Correspondent):
     the plan for the rates reported.
     """
 
-    def __init__(self, duties: Mapping[int, Duties], planner_for: Callable[[Floats], Planner], run: int) -> None:
+    def __init__(self, duties: Mapping[int, Duties], planner_for: Callable[[Floats], Planner]) -> None:
         """A coordinator that knows nothing.
 
         Args:
             planner_for: Makes a planner of all catalogues, one below the other.
-            run: Number of its start; above 1, it asks for what it may have lost.
         """
-        super().__init__(_places(COORDINATOR), run)
+        super().__init__(_places(COORDINATOR))
         self._duties, self._planner_for, self._news = duties, planner_for, False
         self.planner: Planner | None = None
         self._tables: dict[int, Table] = {}
-        if run > 1:
-            for node, duty in duties.items():
-                for topic in (Topic.CATALOGUE, *([Topic.RATES] if len(duty.inputs) else [])):
-                    self._mail.ask(Channel(node, COORDINATOR, topic))
 
     def deploy(self, duties: Mapping[int, Duties]) -> None:
         """Change the nodes that follow it."""
@@ -169,12 +158,13 @@ class Coordinator(Correspondent):
         back = {Channel(COORDINATOR, node, topic) for node in duties for topic in (Topic.PLANS, Topic.PLAN)}
         self._mail.keep(there | back)
 
-    def take(self, event: Packet | Overdue) -> list[Packet]:
+    def take(self, message: Message) -> list[Message]:
         """Receive a message; what follows from it waits for `decide`."""
-        self._news |= self._mail.take(event)
-        return self._mail.sent()
+        self._mail.take(message)
+        self._news = True
+        return []
 
-    def decide(self, again: bool = False) -> list[Packet]:
+    def decide(self, again: bool = False) -> list[Message]:
         """Plan for the rates reported, if anything has arrived.
 
         Args:
@@ -183,7 +173,7 @@ class Coordinator(Correspondent):
         if not (self._news or again):
             return []
         self._news = False
-        catalogues = [self._mail.received(Channel(node, COORDINATOR, Topic.CATALOGUE)) for node in self._duties]
+        catalogues = [self._mail.received.get(Channel(node, COORDINATOR, Topic.CATALOGUE)) for node in self._duties]
         known = [sheet.rows for sheet in catalogues if sheet is not None]
         if len(known) < len(self._duties):
             return []
@@ -196,13 +186,13 @@ class Coordinator(Correspondent):
         rates = self.rates()
         if rates is not None:
             self._tell(planner.plan(rates[None]))
-        return self._mail.sent()
+        return self._mail.take_away()
 
     def rates(self) -> Floats | None:
         """The rates of all inputs; None before all have arrived."""
         rates = np.full(sum(len(duty.inputs) for duty in self._duties.values()), np.nan)
         for node, duty in self._duties.items():
-            sheet = self._mail.received(Channel(node, COORDINATOR, Topic.RATES))
+            sheet = self._mail.received.get(Channel(node, COORDINATOR, Topic.RATES))
             if sheet is not None and np.array_equal(sheet.arcs, duty.inputs):
                 rates[duty.inputs] = sheet.rows[0]
         return None if np.isnan(rates).any() else rates

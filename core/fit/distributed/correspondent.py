@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapt.core.arrays import Floats
-from adapt.core.fit.distributed.mailbox import Channel, Mailbox, Overdue, Packet
+from adapt.core.fit.distributed.mailbox import Channel, Mailbox, Message
 from adapt.core.fit.distributed.messages import Sheet, Topic
 from adapt.core.fit.network.wiring import Indices
 
@@ -60,39 +60,23 @@ class Places:
 class Correspondent(ABC):
     """A node that knows its own arcs and its messages only."""
 
-    def __init__(self, places: Places, run: int) -> None:
-        """A node that has received nothing.
+    def __init__(self, places: Places) -> None:
+        """A node that has received nothing."""
+        self._mail, self._places = Mailbox(), places
 
-        Args:
-            run: Number of its start.
-        """
-        self._mail, self._places = Mailbox(run), places
-
-    @property
-    def gone(self) -> bool:
-        """Whether it has ended by itself: never."""
-        return False
-
-    def start(self) -> list[Packet]:
+    def start(self) -> list[Message]:
         """Send what it can say by itself."""
         self._react()
-        return self._mail.sent()
+        return self._mail.take_away()
 
-    def take(self, event: Packet | Overdue) -> list[Packet]:
+    def take(self, message: Message) -> list[Message]:
         """Receive a message; returns the messages that follow from it."""
-        if self._mail.take(event) and isinstance(event, Packet) and event.channel.topic is not Topic.RATES:
+        self._mail.take(message)
+        if message.channel.topic is not Topic.RATES:
             self._react()
-        return self._mail.sent()
+        return self._mail.take_away()
 
-    def pending(self) -> dict[Channel, Sheet | None]:
-        """Sheets not acknowledged yet, by channel; None where this node asks."""
-        return self._mail.pending()
-
-    def received(self, channel: Channel) -> Sheet | None:
-        """The sheet that has arrived."""
-        return self._mail.received(channel)
-
-    def observe(self, arriving: Floats, watcher: int) -> list[Packet]:
+    def observe(self, arriving: Floats, watcher: int) -> list[Message]:
         """Send a node the rates that it watches here.
 
         Args:
@@ -101,20 +85,17 @@ class Correspondent(ABC):
         arcs = self._places.watchers[watcher]
         rates = arriving[np.searchsorted(self._places.entering, arcs)]
         self._mail.send(Channel(self._places.node, watcher, Topic.RATES), Sheet(arcs, rates[None]))
-        return self._mail.sent()
+        return self._mail.take_away()
 
-    def _elsewhere(self) -> Floats:
+    def elsewhere(self) -> Floats:
         """The latest rates on passing arcs, 0 before any; shape (passing,)."""
         passing = self._places.passing
         rates, order = np.zeros(len(passing)), np.argsort(passing)
         for channel in self._places.channels_to():
-            sheet, arcs = self._mail.received(channel), self._places.watched[channel.sender]
+            sheet, arcs = self._mail.received.get(channel), self._places.watched[channel.sender]
             if sheet is not None and np.array_equal(sheet.arcs, arcs):
                 rates[order[np.searchsorted(passing, arcs, sorter=order)]] = sheet.rows[0]
         return rates
-
-    def close(self) -> None:  # noqa: B027 - only a process has something to end
-        """End it."""
 
     @abstractmethod
     def _react(self) -> None:

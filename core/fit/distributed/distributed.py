@@ -8,10 +8,9 @@ from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.coordinator import COARSER, Fit, check_nodes, proved, too_large
 from adapt.core.fit.distributed.correspondent import Places
-from adapt.core.fit.distributed.exchange import Exchanging, Transport
+from adapt.core.fit.distributed.exchange import Exchanging
 from adapt.core.fit.distributed.node_table import KeptTables, NodeTable, planned
 from adapt.core.fit.distributed.peer import Deployment, Peer
-from adapt.core.fit.distributed.starting import Here
 from adapt.core.fit.network.names import Grid
 from adapt.core.fit.network.settings import check_ratio
 from adapt.core.fit.planners.plan_table import Proof
@@ -30,21 +29,15 @@ class Messaging:
     """How nodes exchange messages.
 
     Attributes:
-        transport: Delay and loss of messages; None: neither.
-        seed: Random seed of delays and losses.
+        delay_s: Delay of messages, at least 0; plans then use the rates of other nodes' arcs that messages have
+            brought so far. None: no delay, and plans use those that messages would bring if each point lasted.
         distance: Relative score error accepted in a table at its receiver, to send fewer rows; 0: none.
         trust_upstream: Whether nodes accept whatever others send.
-        late: Whether plans use the rates of other nodes' arcs that messages have brought so far; else those that they
-            would bring if each point lasted.
-        start: Starts nodes: here, or elsewhere.
     """
 
-    transport: Transport | None = None
-    seed: int = 0
+    delay_s: float | None = None
     distance: float = 0.0
     trust_upstream: bool = False
-    late: bool = False
-    start: Here = Here()  # noqa: RUF009 - without state
 
     def __post_init__(self) -> None:
         check_ratio("distance", self.distance)
@@ -65,8 +58,7 @@ class DFit(Exchanging[Peer]):
     catch up. A node without a table assumes that all tuples it sends to other nodes are worth the same.
 
     A node knows its own arcs, its messages and its clock. Its table may hold arcs that enter other nodes: these send it
-    the rates there. Rates that are late cost score, but overload no node, as every node checks what arrives itself. A
-    node that crashes keeps nothing; when it restarts, it has lost its state, and the others send theirs again.
+    the rates there. Rates that are late cost score, but overload no node, as every node checks what arrives itself.
 
     Source: FIT, sections 4, 6.3, 7 and 8.2.5.
     """
@@ -96,18 +88,16 @@ class DFit(Exchanging[Peer]):
         if spacing.grid is Grid.GUARANTEED:
             raise UsageError("--grid guaranteed needs a central planner; use c-fit or --grid safe")
         self._most, self._messaging = most, messaging or Messaging()
-        super().__init__(self._messaging.transport, self._messaging.seed)
+        super().__init__(self._messaging.delay_s)
         self._spacing, self._epsilon = spacing, spacing.epsilon
         if kept is not None:
             self._spacing = replace(spacing, epsilon=kept.epsilon)
         self._place(program)
-        for node in self._topology.nodes:
-            self._begin(node)
         if kept is not None:
             self._take_up(kept)
             return
         for node in self._topology.nodes:
-            self._exchange.carry(self._peers[node].start())
+            self._start(node, Peer(self.deployments[node]))
 
     @property
     def size(self) -> int:
@@ -131,7 +121,7 @@ class DFit(Exchanging[Peer]):
 
     @property
     def settled(self) -> bool:
-        """Whether no message is pending."""
+        """Whether all messages have arrived and no table is too large."""
         return self._exchange.idle and not any(peer.too_large for peer in self._peers.values())
 
     def table(self, node: int) -> FitRows | None:
@@ -163,14 +153,14 @@ class DFit(Exchanging[Peer]):
         return [node for node in self._topology.nodes if node not in self._topology.receiver]
 
     def settle(self, until_s: float = np.inf) -> None:
-        """Deliver messages until none is pending, or until a time.
+        """Deliver messages until none is on its way, or until a time.
 
         Raises:
             UsageError: no epsilon below 1 makes the tables small enough.
         """
         while True:
             self._exchange.run(until_s)
-            if self.settled or not self._exchange.idle or self.down or self._exchange.apart:
+            if self.settled or not self._exchange.idle:
                 break
             self._space(self._spacing.epsilon * COARSER)
         if until_s < np.inf:
@@ -196,42 +186,32 @@ class DFit(Exchanging[Peer]):
         for node in self._topology.nodes:
             if node in self._peers:
                 self._exchange.carry(self._peers[node].deploy(self.deployments[node]))
-            elif node not in self.down:
-                self._begin(node)
-                self._exchange.carry(self._peers[node].start())
+            else:
+                self._start(node, Peer(self.deployments[node]))
 
     def plan(self, rates: Floats) -> Plans:
-        """Plan node by node, each by its current table.
-
-        Nodes that have ended by themselves keep nothing, and are started again with the next plan.
-        """
-        wiring, points = self.program.wiring, len(rates)
-        if self._messaging.late and points > 1:
+        """Plan node by node, each by its current table."""
+        wiring, points, late = self.program.wiring, len(rates), self._messaging.delay_s is not None
+        if late and points > 1:
             ticks = [self.plan(rates[[at]]) for at in range(points)]
             return Plans(*(np.concatenate([getattr(tick, name) for tick in ticks]) for name in _OF_PLANS))
-        self._revive()
         keeps = np.ones((points, len(wiring.arcs)))
         ids = np.full((points, len(self._topology.nodes)), NO_PLAN, np.int64)
         for at, node in enumerate(self._topology.nodes):
             deployed, flows = self.deployments[node], wiring.flows(rates, keeps)
             arcs, elsewhere = deployed.part.arcs, None
-            if self._messaging.late:
+            if late:
                 self._report(node, flows[0])
             else:
                 self._count(node, flows)
                 elsewhere = flows[:, deployed.places.passing]
-            if node in self._peers:
-                kept, ids[:, at] = self._peers[node].plan(flows[:, deployed.part.entering], elsewhere)
-                keeps[:, arcs] *= kept
-            else:
-                keeps[:, arcs] = 0.0
+            kept, ids[:, at] = self._peers[node].plan(flows[:, deployed.part.entering], elsewhere)
+            keeps[:, arcs] *= kept
         return Plans(keeps, wiring.scores(wiring.flows(rates, keeps)), ids)
-
-    def _started(self, node: int, run: int) -> Peer:
-        return self._messaging.start.peer(self.deployments[node], run)
 
     def _take_up(self, kept: KeptTables) -> None:
         """Continue from kept tables and traffic."""
+        self._peers.update({node: Peer(self.deployments[node]) for node in self._topology.nodes})
         for node in self._topology.nodes:
             sent = self._peers[node].resume(NodeTable(kept.tables[node], kept.conditions[node]))
             for channel, sheet in sent:

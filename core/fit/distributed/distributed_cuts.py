@@ -1,8 +1,5 @@
 """D-FIT with cuts: nodes send linear score bounds instead of tables."""
 
-from collections.abc import Generator
-from typing import TypeVar
-
 import numpy as np
 
 from adapt.core.arrays import Floats
@@ -10,15 +7,12 @@ from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.clusters import clusters
 from adapt.core.fit.distributed.correspondent import Places
 from adapt.core.fit.distributed.cuts import Group
-from adapt.core.fit.distributed.exchange import Exchanging, Traffic, Transport
-from adapt.core.fit.distributed.group_peer import GroupDeployment, GroupPeer, Question
+from adapt.core.fit.distributed.exchange import Exchanging, Traffic
+from adapt.core.fit.distributed.group_peer import Ask, GroupDeployment, GroupPeer, Question
 from adapt.core.fit.distributed.mailbox import Channel
-from adapt.core.fit.distributed.messages import ACKNOWLEDGED_BYTES, Topic
-from adapt.core.fit.distributed.starting import Here
+from adapt.core.fit.distributed.messages import HEADER_BYTES, Topic
 from adapt.core.fit.planners.planner import MADE, UNSHED, Plans
 from adapt.core.fit.program.program import Program
-
-Answer = TypeVar("Answer")
 
 MAX_CUTS = 2000
 """Maximum number of cuts per group; beyond it, plans may miss the best score."""
@@ -38,7 +32,7 @@ class DFitCuts(Exchanging[GroupPeer]):
     than they promise sends a tighter cut.
 
     A group knows its own arcs, its messages and its clock. Its cuts may cover arcs that enter other groups: these send
-    it the rates there. Questions and answers are messages too, which are neither late nor lost.
+    it the rates there. Questions and answers are messages too, which are never late.
 
     A node plans for the rates that arrive, so none is ever overloaded, however old the cuts that others use, unless
     nodes trust upstream. A cut is kept as the prices that define it, and these still define a valid cut when costs
@@ -51,32 +45,24 @@ class DFitCuts(Exchanging[GroupPeer]):
     def __init__(
         self,
         program: Program,
-        transport: Transport | None = None,
-        seed: int = 0,
+        delay_s: float | None = None,
         max_cuts: int = MAX_CUTS,
-        asks: bool = True,
         trust_upstream: bool = False,
-        start: Here | None = None,
     ) -> None:
         """All groups, before any message is delivered.
 
         Args:
             program: Of any network.
-            transport: Delay and loss of messages; None: neither.
-            seed: Random seed of delays and losses.
-            asks: Whether a plan waits for all answers, however long messages take.
+            delay_s: Delay of messages, at least 0; no plan then waits for answers. None: no delay.
             trust_upstream: Whether groups accept whatever others send.
-            start: Starts groups elsewhere; None: here.
         """
-        super().__init__(transport, seed)
-        self._asks, self._trust_upstream, self._max_cuts = asks, trust_upstream, max_cuts
-        self._start = start or Here()
+        super().__init__(delay_s)
+        self._late, self._trust_upstream, self._max_cuts = delay_s is not None, trust_upstream, max_cuts
         self.asked = 0
         """Number of questions that groups were asked."""
         self._place(program)
-        for name in self.deployments:
-            self._begin(name)
-            self._exchange.carry(self._peers[name].start())
+        for name, deployed in self.deployments.items():
+            self._start(name, GroupPeer(deployed))
 
     @property
     def stale(self) -> bool:
@@ -87,11 +73,6 @@ class DFitCuts(Exchanging[GroupPeer]):
         return not self._exchange.up_to_date(but=Topic.CONDITIONS)
 
     @property
-    def settled(self) -> bool:
-        """Whether no message is pending."""
-        return self._exchange.idle
-
-    @property
     def groups(self) -> tuple[Group, ...]:
         """All groups, upstream first."""
         return tuple(deployed.group for deployed in reversed(self.deployments.values()))
@@ -99,12 +80,6 @@ class DFitCuts(Exchanging[GroupPeer]):
     def cuts(self, name: int) -> Floats:
         """A group's current cuts: a score, then a slope per dimension."""
         return self._peers[name].cuts()
-
-    def settle(self, until_s: float = np.inf) -> None:
-        """Deliver messages until none is pending, or until a time."""
-        self._exchange.run(until_s)
-        if until_s < np.inf:
-            self._exchange.wait(until_s)
 
     def change(self, program: Program) -> None:
         """Apply new costs, selectivities, capacities or placements; groups exchange the consequences.
@@ -124,9 +99,8 @@ class DFitCuts(Exchanging[GroupPeer]):
         for name, deployed in self.deployments.items():
             if name in self._peers:
                 self._exchange.carry(self._peers[name].deploy(deployed))
-            elif name not in self.down:
-                self._begin(name)
-                self._exchange.carry(self._peers[name].start())
+            else:
+                self._start(name, GroupPeer(deployed))
 
     def plan(self, rates: Floats) -> Plans:
         """The best plans, agreed on by the groups.
@@ -134,68 +108,51 @@ class DFitCuts(Exchanging[GroupPeer]):
         Nothing is dropped where everything fits. Where groups do not ask each other, plans follow the known cuts and
         the rates that have arrived, and tighter cuts are sent.
         """
-        if self._asks and not self._start.apart:
-            return self._plan(rates, asks=True, late=False)
-        ticks = [self._plan(rates[[at]], asks=self._asks, late=True) for at in range(len(rates))]
+        if not self._late:
+            return self._plan(rates)
+        ticks = [self._plan(rates[[at]]) for at in range(len(rates))]
         return Plans(*(np.concatenate([getattr(tick, name) for tick in ticks]) for name in _OF_PLANS))
 
-    def plan_unasked(self, rates: Floats) -> Plans:
-        """Plan by the cuts received so far, however old."""
-        return self._plan(rates, asks=False, late=False)
-
-    def _plan(self, rates: Floats, asks: bool, late: bool) -> Plans:
-        self._revive()
+    def _plan(self, rates: Floats) -> Plans:
         wiring = self.program.wiring
         keeps = np.ones((len(rates), len(wiring.arcs)))
         ids = np.full((len(rates), len(self.deployments)), UNSHED, np.int64)
         for at, group in enumerate(self.groups):
             name, flows = group.name, wiring.flows(rates, keeps)
-            if late:
+            if self._late:
                 self._report(name, flows[0])
             else:
                 self._count(name, flows)
-            if name not in self._peers:
-                keeps[:, group.drop_arcs] = 0.0
-                continue
             peer, arriving = self._peers[name], flows[:, group.entering]
-            passing = peer.elsewhere()[None] if late else flows[:, group.passing]
+            passing = peer.elsewhere()[None] if self._late else flows[:, group.passing]
             for point in np.flatnonzero(~peer.fits(arriving, passing)):
-                deciding = peer.shares(arriving[point], passing[point], asks and self.deployments[name].parent < 0)
-                shares = self._heard(name, deciding, flows[point])
-                if late and not asks:
+                asks = not self._late and self.deployments[name].parent < 0
+                ask = self._asking(name, flows[point]) if asks else None
+                shares = peer.shares(arriving[point], passing[point], ask)
+                if self._late:
                     self._exchange.carry(peer.tighten(arriving[point], passing[point]))
                 keeps[point, group.drop_arcs] *= shares
                 if (shares < 1).any():
                     ids[point, at] = MADE
         return Plans(keeps, wiring.scores(wiring.flows(rates, keeps)), ids)
 
-    def _heard(self, name: int, deciding: Generator[Question, bool, Answer], flows: Floats) -> Answer:
-        """Carry a group's questions and their answers; flows have shape (arcs,)."""
-        try:
-            question = next(deciding)
-            while True:
-                question = deciding.send(self._answered(name, question, flows))
-        except StopIteration as decided:
-            answer: Answer = decided.value
-            return answer
+    def _asking(self, name: int, flows: Floats) -> Ask:
+        """Carries a group's questions and their answers; flows have shape (arcs,)."""
 
-    def _answered(self, name: int, question: Question, flows: Floats) -> bool:
-        """Whether a child has sent a tighter cut; never while it is down."""
-        child = question.child
-        if child not in self._peers:
-            return False
-        self.asked += 1
-        size = 8 * (len(question.flows) + 1)
-        self._exchange.count(Channel(name, child, Topic.QUESTIONS), Traffic(1, 0, 0, 1, 0, size))
-        group, peer = self.deployments[child].group, self._peers[child]
-        tighter = self._heard(child, peer.answer(question, flows[group.entering], flows[group.passing]), flows)
-        self._exchange.count(Channel(child, name, Topic.ANSWERS), Traffic(1, 0, 0, 1, 0, ACKNOWLEDGED_BYTES))
-        self._exchange.carry(peer.sent())
-        self.settle()
-        return tighter
+        def ask(question: Question) -> bool:
+            child = question.child
+            self.asked += 1
+            size = 8 * (len(question.flows) + 1)
+            self._exchange.count(Channel(name, child, Topic.QUESTIONS), Traffic(1, 1, 0, size))
+            group, peer = self.deployments[child].group, self._peers[child]
+            further = self._asking(child, flows)
+            tighter = peer.answer(question, flows[group.entering], flows[group.passing], further)
+            self._exchange.count(Channel(child, name, Topic.ANSWERS), Traffic(1, 1, 0, HEADER_BYTES))
+            self._exchange.carry(peer.take_away())
+            self.settle()
+            return tighter
 
-    def _started(self, node: int, run: int) -> GroupPeer:
-        return self._start.group(self.deployments[node], run)
+        return ask
 
     def _place(self, program: Program) -> None:
         """Derive what each group knows of a network."""

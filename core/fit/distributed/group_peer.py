@@ -1,7 +1,8 @@
 """One group of nodes that exchanges cuts: messages, cuts, plans."""
 
-from collections.abc import Generator
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from adapt.core.arrays import Floats
 from adapt.core.fit.distributed.correspondent import Correspondent, Places
 from adapt.core.fit.distributed.cuts import Group, Master
-from adapt.core.fit.distributed.mailbox import Channel, Packet
+from adapt.core.fit.distributed.mailbox import Channel, Message
 from adapt.core.fit.distributed.messages import Sheet, Topic
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.program.program import ROUNDING
@@ -73,6 +74,10 @@ class Question:
     score: float
 
 
+Ask: TypeAlias = Callable[[Question], bool]
+"""Asks a child; returns whether it has sent a tighter cut."""
+
+
 class GroupPeer(Correspondent):
     """A group that knows its own part and its messages.
 
@@ -80,20 +85,13 @@ class GroupPeer(Correspondent):
     cuts, with one per arriving tuple.
     """
 
-    def __init__(self, deployment: GroupDeployment, run: int) -> None:
-        """A group that has received nothing.
-
-        Args:
-            run: Number of its start; above 1, it asks others for what it may have lost.
-        """
-        super().__init__(deployment.places, run)
+    def __init__(self, deployment: GroupDeployment) -> None:
+        """A group that has received nothing."""
+        super().__init__(deployment.places)
         self.deployment, self._recipes = deployment, deployment.group.first_recipes()
         self._made: Master | None = None
-        if run > 1:
-            for channel in deployment.channels_to():
-                self._mail.ask(channel)
 
-    def deploy(self, deployment: GroupDeployment) -> list[Packet]:
+    def deploy(self, deployment: GroupDeployment) -> list[Message]:
         """Change its part or its neighbors; recipes that still fit stay."""
         before, self.deployment, self._places = self.deployment, deployment, deployment.places
         self._mail.keep({*deployment.channels_to(), *deployment.channels_from()})
@@ -102,7 +100,7 @@ class GroupPeer(Correspondent):
             self._recipes = deployment.group.first_recipes()
         if before.decides() != deployment.decides():
             self._react()
-        return self._mail.sent()
+        return self._mail.take_away()
 
     def cuts(self) -> Floats:
         """Its current cuts: a score, then a slope per dimension."""
@@ -121,49 +119,49 @@ class GroupPeer(Correspondent):
             return np.zeros(len(arriving), np.bool_)
         return np.asarray((np.concatenate((arriving, passing), axis=1) @ rows.T <= 1 + ROUNDING).all(axis=1))
 
-    def shares(self, arriving: Floats, passing: Floats, asks: bool) -> Generator[Question, bool, Floats]:
+    def shares(self, arriving: Floats, passing: Floats, ask: Ask | None) -> Floats:
         """The share that each of its variables keeps; shape (variables,).
 
         Args:
             arriving: Tuples/s on the entering arcs, shape (entering,).
             passing: Tuples/s on passing arcs, shape (passing,).
-            asks: Whether the groups downstream are asked first.
+            ask: Asks the groups downstream first; None: they are not asked.
         """
         group = self.deployment.group
-        solved = (yield from self._agreed(arriving, passing)) if asks else self._master().solve(arriving, passing)
-        shares = group.shares(arriving, solved[1])
+        if ask is None:
+            _, values = self._master().solve(arriving, passing)
+        else:
+            _, values = self._agreed(arriving, passing, ask)
+        shares = group.shares(arriving, values)
         if self.deployment.trust_upstream:
             shares[: len(arriving)][~group.from_inputs] = 1.0
         return shares
 
-    def answer(self, question: Question, arriving: Floats, passing: Floats) -> Generator[Question, bool, bool]:
+    def answer(self, question: Question, arriving: Floats, passing: Floats, ask: Ask) -> bool:
         """Whether a tighter cut follows; it is sent.
 
         Args:
             arriving: Tuples/s on the entering arcs, now.
+            ask: Asks the groups downstream.
         """
         planned = arriving.copy()
         planned[np.searchsorted(self.deployment.group.entering, question.arcs)] = question.flows
-        score, _ = yield from self._agreed(planned, passing)
+        score, _ = self._agreed(planned, passing, ask)
         return self._tightened(score, question.score, np.concatenate((planned, passing)))
 
-    def tighten(self, arriving: Floats, passing: Floats) -> list[Packet]:
+    def tighten(self, arriving: Floats, passing: Floats) -> list[Message]:
         """Send a tighter cut if its cuts promise more than it reaches."""
         if self.deployment.parent >= 0 and not self.deployment.group.alone:
             point, cuts = np.concatenate((arriving, passing)), self.cuts()
             score, _ = self._master().solve(arriving, passing)
             self._tightened(score, float((cuts[:, 0] + cuts[:, 1:] @ point).min()), point)
-        return self._mail.sent()
+        return self._mail.take_away()
 
-    def sent(self) -> list[Packet]:
-        """Take away the messages that wait."""
-        return self._mail.sent()
+    def take_away(self) -> list[Message]:
+        """The messages that wait."""
+        return self._mail.take_away()
 
-    def elsewhere(self) -> Floats:
-        """The latest rates on passing arcs, 0 before any; shape (passing,)."""
-        return self._elsewhere()
-
-    def _agreed(self, arriving: Floats, passing: Floats) -> Generator[Question, bool, tuple[float, Floats]]:
+    def _agreed(self, arriving: Floats, passing: Floats, ask: Ask) -> tuple[float, Floats]:
         """Its best score and variables, once no child has a tighter cut for them."""
         group, columns = self.deployment.group, len(self.deployment.group.drop_arcs)
         while True:
@@ -173,7 +171,7 @@ class GroupPeer(Correspondent):
                 if child not in self.deployment.complete:
                     fed = np.sort(arcs[np.isin(arcs, group.leaving)])
                     promised = float(values[columns + group.children.index(child)])
-                    tighter |= yield Question(child, fed, flows[fed], promised)
+                    tighter |= ask(Question(child, fed, flows[fed], promised))
             if not tighter:
                 return score, values
 
@@ -198,7 +196,7 @@ class GroupPeer(Correspondent):
         """The received cuts of each child."""
         sheets = {}
         for child, arcs in self.deployment.children.items():
-            received = self._mail.received(Channel(child, self.deployment.group.name, Topic.CUTS))
+            received = self._mail.received.get(Channel(child, self.deployment.group.name, Topic.CUTS))
             if received is None or not np.array_equal(received.arcs, arcs) or not len(received.rows):
                 received = Sheet(arcs, np.concatenate((np.zeros((1, 1)), np.ones((1, len(arcs)))), axis=1))
             sheets[child] = received
@@ -209,7 +207,7 @@ class GroupPeer(Correspondent):
         group = self.deployment.group
         found = [group.conditions()]
         for child, arcs in self.deployment.children.items():
-            sheet = self._mail.received(Channel(child, group.name, Topic.CONDITIONS))
+            sheet = self._mail.received.get(Channel(child, group.name, Topic.CONDITIONS))
             if sheet is None or not np.array_equal(sheet.arcs, arcs):
                 return None
             found.append(group.mapped(sheet))

@@ -19,9 +19,7 @@ from adapt.core.fit.tables.topology import Topology
 from adapt.core.table import Column, Kind, Table
 
 _SENT = (
-    Column("messages", Kind.COUNT, about="retries included"),
-    Column("retries", Kind.COUNT, "messages", "not acknowledged in time"),
-    Column("lost", Kind.COUNT, "messages", "acknowledgements included"),
+    Column("messages", Kind.COUNT),
     Column("rows", Kind.COUNT),
     Column("erased", Kind.COUNT, "rows", "withdrawn"),
     Column("size", Kind.BYTES, "bytes"),
@@ -75,8 +73,10 @@ def kept_nodes(program: Program, epsilon: float, tables: Mapping[str, Table]) ->
     rows = {node: _rows(topology.dimensions[node], part.drops, tables[f"node-{node}"]) for node, part in parts.items()}
     conditions = {node: _cells(tables[f"node-{node}-conditions"]) for node in parts}
     traffic = {
-        Channel(int(sender), int(receiver), Topic(topic)): Traffic(*map(int, sent))
-        for sender, receiver, topic, *sent in (map(str, row) for row in tables["messages"].rows)
+        Channel(int(sent["sender"] or 0), int(sent["receiver"] or 0), Topic(str(sent["topic"]))): Traffic(
+            *(int(sent[column.name] or 0) for column in _SENT)
+        )
+        for sent in tables["messages"].records()
     }
     return KeptTables(epsilon, rows, conditions, traffic)
 

@@ -46,8 +46,8 @@ ERASED_BYTES = 8
 _HALVINGS = 8
 """Steps in which the least loss is found that makes a table small enough."""
 
-ACKNOWLEDGED_BYTES = 8
-"""Size of an acknowledged version number."""
+HEADER_BYTES = 8
+"""Size of a message without its rows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

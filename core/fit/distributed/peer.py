@@ -7,7 +7,7 @@ import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.fit.distributed.correspondent import Correspondent, Places
-from adapt.core.fit.distributed.mailbox import Channel, Packet
+from adapt.core.fit.distributed.mailbox import Channel, Message
 from adapt.core.fit.distributed.messages import Sheet, Topic, good_enough, small_enough
 from adapt.core.fit.distributed.node_table import NodeTable, shed
 from adapt.core.fit.network.wiring import Indices
@@ -76,18 +76,11 @@ class Peer(Correspondent):
     before any.
     """
 
-    def __init__(self, deployment: Deployment, run: int) -> None:
-        """A node that has received nothing.
-
-        Args:
-            run: Number of its start; above 1, it asks others for what it may have lost.
-        """
+    def __init__(self, deployment: Deployment) -> None:
+        """A node that has received nothing."""
         self.deployment, self._state = deployment, NodeTable()
         self._server = Server(deployment.part)
-        super().__init__(deployment.places, run)
-        if run > 1:
-            for channel in deployment.channels_to():
-                self._mail.ask(channel)
+        super().__init__(deployment.places)
 
     @property
     def state(self) -> NodeTable:
@@ -99,7 +92,7 @@ class Peer(Correspondent):
         """Whether its table exceeds the limit."""
         return self._state.too_large
 
-    def deploy(self, deployment: Deployment) -> list[Packet]:
+    def deploy(self, deployment: Deployment) -> list[Message]:
         """Change its part, its neighbors or its spacing."""
         changed = deployment.decides() != self.deployment.decides()
         self.deployment, self._server = deployment, Server(deployment.part)
@@ -107,7 +100,7 @@ class Peer(Correspondent):
         self._mail.keep({*deployment.channels_to(), *deployment.channels_from()})
         if changed:
             self._react()
-        return self._mail.sent()
+        return self._mail.take_away()
 
     def plan(self, arriving: Floats, elsewhere: Floats | None = None) -> tuple[Floats, Indices]:
         """The share kept on each of its arcs, and plan ids.
@@ -117,7 +110,7 @@ class Peer(Correspondent):
             elsewhere: Tuples/s on passing arcs, shape (points, passing); None: as messages said.
         """
         if elsewhere is None:
-            elsewhere = np.repeat(self._elsewhere()[None], len(arriving), axis=0)
+            elsewhere = np.repeat(self.elsewhere()[None], len(arriving), axis=0)
         return shed(self._server, self._state, self.deployment.trust_upstream, arriving, elsewhere)
 
     def resume(self, state: NodeTable) -> list[tuple[Channel, Sheet]]:
@@ -132,13 +125,12 @@ class Peer(Correspondent):
             sent += zip(
                 self._upward(), (self._sheet(state.table), Sheet(state.table.dimensions, state.conditions)), strict=True
             )
-        for channel, sheet in sent:
-            self._mail.assume_sent(channel, sheet)
+        self._mail.sent.update(sent)
         return sent
 
     def assume(self, channel: Channel, sheet: Sheet) -> None:
         """Treat a sheet as received before."""
-        self._mail.assume_received(channel, sheet)
+        self._mail.received[channel] = sheet
 
     def _react(self) -> None:
         """Rebuild what follows from current knowledge, and send it."""
@@ -160,7 +152,7 @@ class Peer(Correspondent):
         self._state = NodeTable(table, self._server.conditions(conditions, table.dimensions))
         if self.deployment.receiver >= 0:
             rows, where = self._upward()
-            sheet, sent = self._sheet(table), self._mail.known(rows)
+            sheet, sent = self._sheet(table), self._mail.sent.get(rows)
             if sent is not None:
                 close = good_enough(sent, sheet, self.deployment.distance)
                 sheet = small_enough(close, self.deployment.spacing.sent_bytes)
@@ -179,7 +171,7 @@ class Peer(Correspondent):
         """The highest rates on the arcs that enter it; None before all are received."""
         parts = [self.deployment.inputs]
         for channel in self.deployment.channels_to():
-            sheet = self._mail.received(channel)
+            sheet = self._mail.received.get(channel)
             if channel.topic is Topic.BOUNDS and sheet is not None:
                 parts.append(Bounds(sheet.arcs, sheet.rows[:, 0], sheet.rows[:, 1]))
         bounds, entering = Bounds.joined(parts), self.deployment.part.entering
@@ -189,7 +181,8 @@ class Peer(Correspondent):
         """Tables and conditions received; None if some are missing or cover other arcs."""
         tables, conditions = [], []
         for other, arcs in self.deployment.senders.items():
-            rows, where = (self._mail.received(Channel(other, self.deployment.part.node, topic)) for topic in _UPSTREAM)
+            ways = (Channel(other, self.deployment.part.node, topic) for topic in _UPSTREAM)
+            rows, where = map(self._mail.received.get, ways)
             if rows is None or where is None:
                 return None
             if not (np.array_equal(rows.arcs, arcs) and np.array_equal(where.arcs, arcs)):

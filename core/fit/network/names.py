@@ -73,15 +73,6 @@ BATCH = 100
 """Consecutive windows kept or dropped together: the longest gap between results that readers accept."""
 
 
-class Nodes(StrEnum):
-    """Where the nodes of a distributed planner run."""
-
-    MODEL = "model"
-    """All in this process."""
-    PROCESSES = "processes"
-    """Each in a process of its own. Their messages go over sockets."""
-
-
 class Flow(StrEnum):
     """How a network is simulated."""
 

@@ -14,8 +14,6 @@ from adapt.core.errors import UsageError
 from adapt.core.fit.answers.answers import Answers
 from adapt.core.fit.answers.tables import answers_table, worst_answer
 from adapt.core.fit.control import Control, Decision
-from adapt.core.fit.distributed.exchange import Transport
-from adapt.core.fit.distributed.starting import Here
 from adapt.core.fit.drop_plans import DropPlans
 from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid, RateSteps
 from adapt.core.fit.network.network import Network
@@ -25,7 +23,7 @@ from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.observing import Observing
 from adapt.core.fit.planners.solver import MAX_PLANS
 from adapt.core.fit.planners.workload import Learnt, Observed, Workload
-from adapt.core.fit.registry import COORDINATED, PRECOMPUTED, PlannerOptions, planner_of
+from adapt.core.fit.registry import PRECOMPUTED, PlannerOptions, planner_of
 from adapt.core.fit.replay.bound_rows import Binding, Counts, binding_text
 from adapt.core.fit.replay.observed import Judged, observed_sentence, observed_tables
 from adapt.core.fit.replay.outcome import FitOutcome, Followed, kept_use, overloaded
@@ -69,8 +67,8 @@ class FitOptions:
         plan_budget: Work after which precomputed plans are the best so far; None: unlimited.
         distance: Relative score error accepted in tables that nodes exchange, in [0, 1).
         table_bytes: Largest table that a node of d-fit sends another; None: unlimited.
-        transport: Delay and loss of messages, which start with the trace, and failures of a coordinator. None:
-            everything is delivered by then, and later changes arrive at once.
+        delay_s: Delay of messages, which start with the trace. None: everything is delivered by then, and later changes
+            arrive at once.
         trust_upstream: Whether nodes accept whatever others send, even what those should have dropped.
         max_plans: Maximum plans per precomputed table; the loss may then exceed epsilon.
         workload: Distribution of rates for solver-w, and, if observed, the rates that tables cover; None: those of the
@@ -78,7 +76,6 @@ class FitOptions:
         learn: Share of the ticks, from the first on, whose rates precomputed plans know; the others are replayed. 0:
             plans know the rates of the replay.
         margin: Rates that tables cover, as a multiple of the highest known.
-        start: Starts nodes of d-fit and d-fit-cuts: here, or elsewhere. No result depends on it.
         truth: True costs and selectivities over time; None: those of the network, with `cost_scale`.
         observing: How nodes estimate them, and when plans follow; None: plans use those of the network.
     """
@@ -94,13 +91,12 @@ class FitOptions:
     plan_budget: int | None = None
     distance: float = 0.0
     table_bytes: int | None = None
-    transport: Transport | None = None
+    delay_s: float | None = None
     trust_upstream: bool = False
     max_plans: int = MAX_PLANS
     workload: Workload | None = None
     learn: float = 0.0
     margin: float = 1.0
-    start: Here = Here()  # noqa: RUF009 - without state
     truth: TrueSource | None = None
     observing: Observing | None = None
 
@@ -117,10 +113,6 @@ class FitOptions:
             raise UsageError(f"--rate-margin must be above 0 (got {self.margin:g})")
         if self.max_plans < 1:
             raise UsageError(f"--max-plans must be at least 1 (got {self.max_plans})")
-        if self.start.apart and not {DropPlanner.D_FIT, DropPlanner.D_FIT_CUTS} & set(self.planners):
-            raise UsageError("--nodes processes needs --planner d-fit or d-fit-cuts")
-        if self.transport and self.transport.coordinator_down and not COORDINATED & set(self.planners):
-            raise UsageError(f"--coordinator-down needs a planner with a coordinator: {', '.join(sorted(COORDINATED))}")
         if not self.planners:
             raise UsageError("at least one drop planner is needed")
         if not 0 < self.cost_scale < np.inf:
@@ -381,7 +373,7 @@ def parameters_of(binding: Binding, options: FitOptions) -> dict[str, Any]:
         "max_plans": options.max_plans,
         "learn": options.learn,
         "margin": options.margin,
-        "messages": options.transport and asdict(options.transport),
+        "message_delay_s": options.delay_s,
         "trust_upstream": options.trust_upstream,
         "queue": overload
         and {
@@ -422,11 +414,9 @@ def planner_options(options: FitOptions, rates: Floats | None = None) -> Planner
         distance=options.distance,
         table_bytes=options.table_bytes,
         max_plans=options.max_plans,
-        transport=options.transport,
+        delay_s=options.delay_s,
         trust_upstream=options.trust_upstream,
         merge=options.observing is None and not options.settings.feedback,
-        seed=options.seed,
-        start=options.start,
     )
 
 

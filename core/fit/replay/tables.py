@@ -52,7 +52,7 @@ PLANNER_COLUMNS = (
     ),
     Column("stale", Kind.COUNT, "ticks", "planned before all messages had arrived"),
     Column("coordination", about="by messages with a coordinator, or between nodes; none: every node for itself"),
-    Column("messages", Kind.COUNT, about="exchanged to plan; retries included"),
+    Column("messages", Kind.COUNT, about="exchanged to plan"),
     Column("message_rows", Kind.COUNT, "rows"),
     Column("message_bytes", Kind.BYTES, "bytes"),
     Column("messages_per_s", Kind.NUMBER, about="over the whole replay"),
@@ -65,12 +65,10 @@ PLANNER_COLUMNS = (
 TRAFFIC_COLUMNS = (
     PLANNER,
     Column("about"),
-    Column("messages", Kind.COUNT, about="retries included"),
-    Column("retries", Kind.COUNT, "messages", "not acknowledged in time"),
-    Column("lost", Kind.COUNT, "messages", "acknowledgements included"),
+    Column("messages", Kind.COUNT),
     Column("rows", Kind.COUNT),
     Column("erased", Kind.COUNT, "rows", "withdrawn"),
-    Column("bytes", Kind.BYTES, "bytes", "acknowledgements included"),
+    Column("bytes", Kind.BYTES, "bytes"),
 )
 
 _SHOWN_IF_ANY = {

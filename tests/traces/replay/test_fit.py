@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.fit.distributed.exchange import Transport
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.observing import Observing
@@ -223,11 +222,7 @@ def test_what_comes_in_is_no_part_of_the_network_that_plans_are_for(here):
 
 @pytest.mark.parametrize("settings", [SETTINGS, replace(SETTINGS, feedback=True)])
 def test_nodes_go_on_from_kept_tables_as_they_would_have(here, settings):
-    told = {
-        "transport": Transport(delay_s=0.15, jitter_s=0.1, loss=0.3, resend_s=0.6),
-        "distance": 0.01,
-        "cost_scale": 1.4,
-    }
+    told = {"delay_s": 0.15, "distance": 0.01, "cost_scale": 1.4}
     made, read = (
         replayed(here, planners=(DropPlanner.D_FIT,), settings=settings, plans=here / "n.plans", options=told)
         for _ in range(2)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from adapt.core.errors import UsageError
-from adapt.core.fit.distributed.exchange import Transport
 from adapt.core.fit.network.names import DropPlanner, Drops, Flow
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import SheddingSettings
@@ -131,14 +130,13 @@ def test_noise_is_no_change_and_intervals_hold_as_often_as_they_say() -> None:
 
 
 def test_deltas_that_are_late_leave_nodes_stale_and_are_counted() -> None:
-    late = Transport(delay_s=2.0, resend_s=5.0)
     run = replay(
         (DropPlanner.D_FIT,),
         14,
         flow=Flow.FLUID,
         truth=read_true(WRONG, NETWORK),
         observing=Observing(3),
-        transport=late,
+        delay_s=2.0,
     )
     row, outcome = table(run, "statistics")["d-fit"], run.outcomes[0]
     first = min(change["end"] for change in run.tables()["changes"].records())

@@ -7,7 +7,6 @@ import pytest
 
 from adapt.core.errors import UsageError
 from adapt.core.fit import control
-from adapt.core.fit.distributed.exchange import Transport
 from adapt.core.fit.network.names import DropPlanner, Flow, OperatorKind
 from adapt.core.fit.network.network import ColumnEquals, Input, Network, Node, Operator, Output
 from adapt.core.fit.network.settings import SheddingSettings
@@ -77,7 +76,7 @@ def test_the_price_of_coordination_in_the_docs_is_measured() -> None:
     planners = tuple(map(DropPlanner, ("greedy-local", "exact", "solver", "d-fit", "d-fit-cuts")))
     shares = {}
     for delay_s in (None, 0.2, 40 * 3600.0):
-        run = replay(planners, flow=Flow.FLUID, transport=None if delay_s is None else Transport(delay_s))
+        run = replay(planners, flow=Flow.FLUID, delay_s=delay_s)
         rows = {row["planner"]: row for row in run.tables()["planners"].records()}
         shares[delay_s] = {name: round(100 * row["optimum_share"], 1) for name, row in rows.items()}
         if delay_s is None:
@@ -169,12 +168,9 @@ def test_nodes_whose_tables_may_be_off_tell_less_when_capacities_are_corrected()
 @pytest.mark.parametrize("planner", [DropPlanner.D_FIT, DropPlanner.D_FIT_CUTS])
 def test_until_messages_arrive_nodes_lose_score_or_if_they_trust_each_other_are_overloaded(planner) -> None:
     steady = stream(16, low=700, high=701)
-    late = Transport(delay_s=2.5, jitter_s=0.4, loss=0.2, resend_s=4.0)
     known, careful, trusting = (
-        replay(
-            (planner,), batches=steady, flow=Flow.FLUID, transport=transport, trust_upstream=trust_upstream
-        ).outcomes[0]
-        for transport, trust_upstream in ((None, False), (late, False), (late, True))
+        replay((planner,), batches=steady, flow=Flow.FLUID, delay_s=delay_s, trust_upstream=trust_upstream).outcomes[0]
+        for delay_s, trust_upstream in ((None, False), (2.5, False), (2.5, True))
     )
     assert known.stale == 0 < careful.stale < 16
     stale = np.array([decision.stale for decision in careful.decisions])
@@ -269,10 +265,3 @@ def test_a_replay_of_the_rest_is_that_of_the_rest_alone() -> None:
 def test_what_plans_cannot_know_is_refused(given: dict, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         replay((DropPlanner.C_FIT,), **given)
-
-
-def test_a_failing_coordinator_needs_a_planner_that_has_one() -> None:
-    with pytest.raises(UsageError, match="--coordinator-down needs a planner with a coordinator"):
-        FitOptions((DropPlanner.D_FIT,), transport=Transport(coordinator_down=(1.0, 2.0)))
-    with pytest.raises(UsageError, match="ascending"):
-        Transport(coordinator_down=(2.0, 1.0))
