@@ -4,6 +4,7 @@ import os
 import sys
 import tempfile
 import traceback
+from contextlib import suppress
 from typing import Any
 
 from adapt.cli.terminal.command_line import command_line
@@ -50,7 +51,8 @@ def explain_interrupt() -> int:
 
 def _explain_usage(error: Any) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":  # a group without a command prints its help
-        print(error.format_message(), file=sys.stderr)
+        with suppress(OSError):
+            print(error.format_message(), file=sys.stderr, flush=True)
         return USAGE
     context = getattr(error, "ctx", None)
     help_command = context.command_path if context is not None else "adapt"

@@ -26,7 +26,8 @@ from adapt.cli.options.groups import grouped
 from adapt.cli.pandas_later import keep_pandas_for_later
 from adapt.cli.terminal.command_line import exit_code_of, typed
 from adapt.cli.terminal.help import Command, Group
-from adapt.cli.terminal.output import ReaderGone, Verbosity, set_verbosity, written_out
+from adapt.cli.terminal.output import ReaderGone, Verbosity, open_closed_streams, set_verbosity, written_out
+from adapt.core.errors import EnvironmentFailure
 from adapt.traces.locations.storage_options import read_options, use_options
 
 PANELS = {
@@ -88,7 +89,8 @@ def _show_version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
 
-        print(f"adapt {version('adapt-streams')}")
+        with written_out():
+            sys.stdout.write(f"adapt {version('adapt-streams')}\n")
         raise typer.Exit
 
 
@@ -117,6 +119,10 @@ def settings(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command line and exit with its code."""
     keep_pandas_for_later()
+    is_closed = sys.stdout is None
+    open_closed_streams()
+    if is_closed:
+        sys.exit(explain(EnvironmentFailure("stdout is closed; redirect it to a file or to /dev/null"), debug=False))
     sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
 
 

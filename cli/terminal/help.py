@@ -12,6 +12,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from adapt.cli.terminal.output import written_out
+
 _INDENT = "  "
 _WIDEST = 100
 _WIDEST_NAME = 26
@@ -27,6 +29,13 @@ class HelpPage:
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the page."""
         formatter.write(help_page(self, ctx))
+
+    def get_help_option(self: Any, ctx: Any) -> Any:
+        """The option `--help`, whose page goes to stdout as any result does."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.callback = lambda ctx, _, asked: show_page(ctx, asked)
+        return option
 
 
 class Command(HelpPage, TyperCommand):
@@ -79,11 +88,17 @@ def _short_options(command: Any) -> Sequence[str]:
     return tuple(getattr(getattr(command, "callback", None), "short_help", ()))
 
 
+def show_page(ctx: typer.Context, asked: bool, *, whole: bool = False) -> None:
+    """Print the short or full help page and exit, if requested."""
+    if asked and not ctx.resilient_parsing:
+        with written_out():
+            sys.stdout.write(help_page(ctx.command, ctx, whole=whole))
+        raise typer.Exit
+
+
 def show_all(ctx: typer.Context, asked: bool) -> None:
     """Print the full help page and exit, if requested."""
-    if asked and not ctx.resilient_parsing:
-        print(help_page(ctx.command, ctx, whole=True), end="")
-        raise typer.Exit
+    show_page(ctx, asked, whole=True)
 
 
 def usage_of(command: Any, ctx: Any) -> str:

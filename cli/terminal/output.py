@@ -140,6 +140,13 @@ def written_out() -> Iterator[None]:
         ) from error
 
 
+def open_closed_streams() -> None:
+    """Open each closed standard stream on nothing, so that no file that is opened later gets its number."""
+    for name, mode in {"stdin": "r", "stdout": "w", "stderr": "w"}.items():
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - as long as the process
+
+
 def _let_go() -> None:
     """Discard buffered output, so that Python does not fail on it at exit."""
     with suppress(OSError):  # stdout is not a file of the system

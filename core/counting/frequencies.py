@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.counting.names import CountMethod
-from adapt.core.errors import UsageError, did_you_mean
+from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.keys.columns import key_type_of
 from adapt.core.keys.hashes import HashedKeys
 from adapt.core.keys.key_index import KeyIndex
@@ -18,6 +18,9 @@ from adapt.core.table import Tabular
 
 Counts: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
 
+
+MOST_TOTAL = 2.0**63
+"""Totals are below this: whole ones then fit an int64, and powers of counts stay finite."""
 
 MEASURED = "measured_"
 """Beginning of the names of measured columns in tables."""
@@ -100,6 +103,10 @@ class Frequencies(Tabular):
             raise ValueError(
                 f"{len(self.keys)} keys do not fit {len(self.count_low)} and {len(self.count_high)} counts"
             )
+        totals = {f"total {self.weight}": self.total} | {f"sum of {each.source}": each.total for each in self.measured}
+        for what, total in totals.items():
+            if not total < MOST_TOTAL:
+                raise BadInput(f"the {what} is {total:.3g}; it must be below 2^63, about 9.2e18: use a larger unit")
         for column in self.measured:
             if len(column.values) != len(self.keys):
                 raise ValueError(f"{len(self.keys)} keys do not fit {len(column.values)} values of {column.source!r}")

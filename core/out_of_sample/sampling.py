@@ -96,10 +96,12 @@ def by_sampling(
     chance, highest, ratios = np.random.default_rng(0), [], []
     for _ in range(HALVINGS):
         half = chance.binomial(whole, 0.5) + (counts - whole) / 2
+        other = counts - half
+        if not (half.any() and other.any()):  # of few rows, one half may have all
+            continue
         from_half = plan(half)
         if from_half is None:
             continue
-        other = counts - half
         highest.append(_interval(other, from_half, capacities, error / 2, level)[1])
         ratios.append(_imbalance(other, from_half, capacities) / _imbalance(other, placed, capacities))
     if not highest:

@@ -52,7 +52,7 @@ def first_lines(answer: Answer, findings: Sequence[Finding]) -> list[str]:
     return [
         verdict.headline,
         *([] if verdict.pins_nothing else [_cost(verdict)]),
-        *(verdict.sentences[:1] if verdict.busy_keys < verdict.channels else []),
+        *(verdict.sentences[:1] if verdict.few_rows is not None or verdict.busy_keys < verdict.channels else []),
         _sure(verdict),
         *answer.caveats,
         *(f"Less certain: {finding.evidence}" for finding in touching(findings)[:_MOST_FINDINGS]),

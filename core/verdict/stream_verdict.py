@@ -1,7 +1,7 @@
 """Judge a stream: action, evidence, confidence, variation over time."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -40,6 +40,9 @@ from adapt.core.verdict.verdict_class import VerdictClass
 
 OF_SAMPLE = 0.95
 """Confidence of the imbalance of a topic by a sample of its records."""
+
+FEWEST_ROWS = 30
+"""Fewer rows are not judged."""
 
 BY_COUNTER = "counter error bound; weighted rows are not independent draws"
 
@@ -84,6 +87,9 @@ def judge(
     is_sample = weighed.network is ResourceFunction.LINEAR and _are_draws(population.frequencies)
     draws = population.frequencies if is_sample else None
     plan = _planned(whole, walk, found.verdict_class, goal, draws, is_hashed=population.rest is None)
+    few_rows = _few_rows(population.frequencies)
+    if few_rows is not None:
+        plan = replace(plan, verdict_class=VerdictClass.UNKNOWN, pins=None)
     pins = plan.pins
     state, after = (None, None) if pins is None else whole.effect(pins)
     return Verdict(
@@ -108,6 +114,7 @@ def judge(
         sampled=plan.sampled,
         limits=goal.limits,
         estimate=population.is_estimate(weighed) or (windows is None and not is_known),
+        few_rows=few_rows,
         pins=pins,
         frontier=plan.frontier,
     )
@@ -268,5 +275,12 @@ def _confidence(frequencies: Frequencies, resources: Resources, channels: int, g
 
 
 def _are_draws(frequencies: Frequencies) -> bool:
-    """Whether every row has weight 1."""
-    return frequencies.weight is Weight.COUNT and frequencies.rows == round(frequencies.total)
+    """Whether every row has weight 1, unlike shares of rows that stand in a file of counts."""
+    keys = np.count_nonzero(frequencies.count_low[: frequencies.real])
+    return frequencies.weight is Weight.COUNT and keys <= frequencies.rows == round(frequencies.total)
+
+
+def _few_rows(frequencies: Frequencies) -> int | None:
+    """The number of rows, where these are too few to be judged."""
+    are_rows = frequencies.weight is not Weight.COUNT or _are_draws(frequencies)
+    return frequencies.rows if are_rows and frequencies.rows < FEWEST_ROWS else None

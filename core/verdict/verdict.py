@@ -95,6 +95,7 @@ class Verdict(Displayed):
         sampled: Imbalance by the sampling of rows alone; None if rows are not counted, or with `out_of_sample`.
         limits: Limits of the recommended plan.
         estimate: Whether the load of unlisted keys on a worker is an estimate.
+        few_rows: Number of rows, where these are too few to be judged; None otherwise.
         pins: The keys to pin with their channels; None where `keys_to_pin` is, and after reading an artefact.
         frontier: Other plans to choose from; None if not asked for, and after reading an artefact.
     """
@@ -121,6 +122,7 @@ class Verdict(Displayed):
     sampled: Sampled | None = None
     limits: Budget = NO_LIMITS
     estimate: bool = False
+    few_rows: int | None = None
     pins: ExplicitMap | None = field(default=None, compare=False, repr=False)
     frontier: Frontier | None = field(default=None, compare=False, repr=False)
 
@@ -176,7 +178,10 @@ class Verdict(Displayed):
             "class": self.verdict_class.value,
             **{name: getattr(self, name) for name in _PLAIN},
             "keys_to_split": list(self.keys_to_split),
-            **{name: getattr(self, name) for name in ("number_to_split", "split_share", "proved", "estimate")},
+            **{
+                name: getattr(self, name)
+                for name in ("number_to_split", "split_share", "proved", "estimate", "few_rows")
+            },
             "confidence": None if self.confidence is None else asdict(self.confidence),
             "over_time": None if self.over_time is None else self.over_time.as_data(),
             "out_of_sample": None if self.out_of_sample is None else self.out_of_sample.as_data(),
@@ -233,8 +238,10 @@ def _action(verdict: Verdict) -> str:
             return f"Split {verdict.number_to_split:,} keys"
         case VerdictClass.ANOTHER_KEY:
             return "Partition by a finer key, or use fewer workers"
+        case VerdictClass.UNKNOWN if limited and verdict.few_rows is None:
+            return "Change nothing: no plan within the limits helps"
         case VerdictClass.UNKNOWN:
-            return "Change nothing: no plan within the limits helps" if limited else "Cannot tell: change nothing yet"
+            return "Cannot tell: change nothing yet"
 
 
 def _workers_of_split(verdict: Verdict) -> int:
@@ -252,6 +259,8 @@ def _effect(verdict: Verdict) -> str:
                 "Some assignment of whole keys stays within the limit, but too few keys are counted to name it: count"
                 " with --method exact."
             )
+        case VerdictClass.UNKNOWN if verdict.few_rows is not None:
+            return f"The stream has {counted(verdict.few_rows, 'row')}, too few to judge it. Take a longer sample."
         case VerdictClass.UNKNOWN if verdict.out_of_sample is None:
             return (
                 "Too few rows: keys pinned by one half of them do not lower the imbalance of the other half. A longer"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from adapt.cli.main import main, run
 from adapt.cli.terminal import output
 from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
 from adapt.traces.reports import reporting
@@ -99,13 +100,31 @@ def test_a_reader_that_has_had_enough_is_no_failure(counts):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no full device to write to")
-def test_a_full_output_is_said_in_one_line(counts):
+@pytest.mark.parametrize("line", [["partition", "build", "counts.csv", "--channels", "3"], ["--help"], ["--version"]])
+def test_a_full_output_is_said_in_one_line(counts, monkeypatch, capsys, line):
+    monkeypatch.chdir(counts.parent)
     with open("/dev/full", "w") as full:
-        said = subprocess.run(
-            [*PROGRAM, "partition", "build", counts, "--channels", "3"], stdout=full, stderr=subprocess.PIPE, text=True
-        )
-    assert (said.returncode, said.stderr.count("\n")) == (4, 1)
-    assert "No space left" in said.stderr
+        monkeypatch.setattr(sys, "stdout", full)
+        assert run(line) == 4
+    *_, said = capsys.readouterr().err.splitlines()
+    assert said == "adapt: cannot write to stdout: No space left on device; free space or redirect it elsewhere"
+
+
+@pytest.mark.parametrize("line", ["", "--help", "report x", "partition"])
+def test_a_closed_output_is_said_in_one_line(monkeypatch, capsys, line):
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(SystemExit) as left:
+        main(line.split())
+    assert left.value.code == 4
+    assert capsys.readouterr().err == "adapt: stdout is closed; redirect it to a file or to /dev/null\n"
+
+
+def test_a_closed_stderr_stops_nothing(counts, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stderr", None)
+    with pytest.raises(SystemExit) as left:
+        main(["partition", "build", str(counts), "--channels", "3"])
+    assert left.value.code == 0
+    assert "Verdict: " in capsys.readouterr().out
 
 
 def test_narration_that_nobody_reads_stops_nothing(monkeypatch):

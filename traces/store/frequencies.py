@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
-from adapt.core.counting.frequencies import MEASURED, CounterMemory, Frequencies, MeasuredColumn
+from adapt.core.counting.frequencies import MEASURED, MOST_TOTAL, CounterMemory, Frequencies, MeasuredColumn
 from adapt.core.errors import BadInput, UsageError, did_you_mean, listed
 from adapt.core.keys.columns import one_array
 from adapt.core.keys.key_text import key_to_text, keys_from_texts
@@ -168,9 +168,10 @@ def read_counts(path: Path, key_type: KeyType = KeyType.STRING, sources: Sequenc
     with np.errstate(over="ignore"):
         totals = array.sum(axis=0)
     for place, total in zip(places, totals, strict=True):
-        if not np.isfinite(total):
+        if total >= MOST_TOTAL:
             raise BadInput(
-                f"{path}: the sum of column {headings[place]} is too large for a 64-bit float; use a larger unit"
+                f"{path}: the sum of column {headings[place]} is {total:.3g}; it must be below 2^63, about 9.2e18: use a"
+                " larger unit"
             )
     counts: Any = array[:, 0]
     if np.all(counts == np.floor(counts)) and np.all(counts < 2**53):

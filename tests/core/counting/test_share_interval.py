@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import gammainc
 from scipy.stats import beta
 
 from adapt.core.counting.share_interval import top_share_interval
@@ -13,6 +14,21 @@ from adapt.core.statistics.beta import beta_part
 @given(st.integers(1, 10**6), st.integers(1, 10**6), st.floats(1e-6, 1 - 1e-6))
 def test_the_beta_function_is_that_of_scipy(a, b, x):
     assert beta_part(a, b, x) == pytest.approx(beta.cdf(x, a, b), rel=1e-7, abs=1e-12)
+
+
+@given(st.integers(1, 10**5), st.integers(10**14, 2**63), st.floats(-4, 4))
+def test_the_beta_function_of_a_rare_key_is_the_limit_of_poisson(a, b, away):
+    x = max(a + away * a**0.5, 1e-3) / b
+    assert beta_part(a, b, x) == pytest.approx(gammainc(a, b * x), abs=2e-4)
+
+
+@given(st.integers(10**6, 2**62), st.integers(10**6, 2**62))
+def test_the_interval_of_many_messages_is_the_normal_one(count, more):
+    messages = count + more
+    share = count / messages
+    assert top_share_interval(count, count, messages)[1] - share == pytest.approx(
+        1.959964 * (share * (1 - share) / messages) ** 0.5, rel=0.01, abs=1e-15
+    )
 
 
 @given(st.integers(0, 500), st.integers(1, 500))

@@ -61,3 +61,11 @@ def test_an_error_of_the_counts_widens_the_interval():
     exact, lossy = (by_sampling(counts, 5000, home, np.ones(4), error=error).today for error in (0.0, 100.0))
     assert lossy[0] <= exact[0] < exact[1] < lossy[1]
     assert by_sampling(counts, 5000, home, np.ones(4)).after is None
+
+
+@pytest.mark.parametrize("rows", [1, 2, 4])
+def test_of_few_rows_a_half_may_have_none(rows):
+    counts, home = np.ones(rows), np.zeros(rows, np.int32)
+    plan = partial(moved_within, home, listed=rows, capacities=np.ones(2), limit=1.2)
+    found = by_sampling(counts, rows, home, np.ones(2), plan)
+    assert 1 <= found.today[0] <= found.today[1] <= 2

@@ -138,3 +138,20 @@ def test_weighted_rows_are_no_draws():
     keys = pa.array(["a", "b", "c"])
     weighed = frequencies_of(KeyCounts(keys, np.array([900, 50, 50]), 10), Weight.BYTES)
     assert judge(weighed, SparkPartitioner(2), "spark").sampled is None
+
+
+@pytest.mark.parametrize("channels", [1, 2, 4, 40])
+@pytest.mark.parametrize("weight", [Weight.COUNT, Weight.BYTES])
+def test_a_few_rows_are_not_judged(weight, channels):
+    for rows in (1, 2, 4, 29):
+        for counts in ([1] * rows, [rows], [rows - rows // 3, rows // 3]):
+            found = judge(stream(counts, weight), SparkPartitioner(channels), "spark", goal=Goal(1.2))
+            assert (found.verdict_class, found.pins_nothing, found.few_rows) == (VerdictClass.UNKNOWN, True, rows)
+    assert found.headline.startswith("Cannot tell: change nothing yet")
+    assert found.sentences[0] == "The stream has 29 rows, too few to judge it. Take a longer sample."
+    assert judge(stream([30], weight), SparkPartitioner(channels), "spark").few_rows is None
+
+
+def test_shares_in_a_file_of_counts_are_not_a_few_rows():
+    shares = frequencies_of(KeyCounts(pa.array(["a", "b", "c"]), np.array([0.5, 0.3, 0.2]), 1))
+    assert judge(shares, SparkPartitioner(2), "spark").few_rows is None
