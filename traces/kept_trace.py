@@ -7,9 +7,11 @@ from typing import Any
 
 from adapt.core.errors import AdaptError
 from adapt.traces.block_cache import cache_of, keep_bytes, read_kept_bytes
+from adapt.traces.locations.location import is_stored
 from adapt.traces.locations.run_folders import MANIFEST
+from adapt.traces.read_errors import readable
 from adapt.traces.sources.reading.files import source_files
-from adapt.traces.store.manifest import as_json, hash_of, program_versions, read_manifest
+from adapt.traces.store.manifest import as_json, file_sha256, hash_of, program_versions, read_manifest
 
 
 def is_trace(path: Path) -> bool:
@@ -18,15 +20,16 @@ def is_trace(path: Path) -> bool:
 
 
 def source_fingerprint(sources: Sequence[str], options: Mapping[str, Any]) -> str:
-    """Fingerprint of sources and their reading options.
-
-    From the place, size and time of change of each file.
+    """Fingerprint of all that makes a trace: sources, their content, options.
 
     Raises:
         UsageError, BadInput: a source does not exist or cannot be read.
     """
-    files = [[str(file.path), file.size, file.path.stat().st_mtime_ns] for file in source_files(sources)]
-    return hash_of([files, dict(options), program_versions()["adapt-streams"]])
+    files = []
+    for path in dict.fromkeys(file.path for file in source_files(sources)):
+        with readable(path):
+            files.append([str(path), path.found().version if is_stored(path) else file_sha256(path)])
+    return hash_of([list(sources), files, dict(options), program_versions()["adapt-streams"]])
 
 
 def holds(trace: Path, fingerprint: str) -> bool:

@@ -27,6 +27,7 @@ from adapt.traces.locations.location import location
 from adapt.traces.sources.names import FormatName
 
 if TYPE_CHECKING:
+    from adapt.core.partitioning.plans.plan import Plan
     from adapt.core.verdict.answer import Answer
     from adapt.traces.spark.progress import Progress
 
@@ -117,6 +118,8 @@ def verdict(
         found = replace(found, audit=audit)
     plan = path.with_name(f"{path.name.removesuffix('.trace')}.recommended.plan")
     if found.recommended is not None:
+        if not output.force:
+            _check_same_question(plan, found.recommended)
         made = Provenance(command_line(), dict(found.recommended.parameters), [keys.source], runner=keys.runner)
         write_plan(found.recommended, plan, made, answer=found, force=True)
         narrate_written(plan)
@@ -167,7 +170,9 @@ def _kept_trace(
     if not (given.streams or given.values["key"]):
         raise UsageError("--key is required for a raw source: the column or expression that partitions the stream")
     path = out or Path(f"{_name(source[0])}.trace")
-    fingerprint = source_fingerprint(source, {name: str(value) for name, value in given.values.items()})
+    salt = given.options.salt if given.values["hash_keys"] else None
+    made_by = {**given.values, "streams": given.streams, "salt": salt}
+    fingerprint = source_fingerprint(source, {name: str(value) for name, value in made_by.items()})
     if holds(path, fingerprint):
         narrate(f"using {path}, made from this source before")
         return path
@@ -188,6 +193,23 @@ def _kept_trace(
     narrate_written(path)
     remember(path, fingerprint)
     return path
+
+
+def _check_same_question(path: Path, recommended: "Plan") -> None:
+    """Check that a plan may be replaced: it is one for as many channels of the same engine.
+
+    Raises:
+        EnvironmentFailure: it is not.
+    """
+    from adapt.traces.store.plans import read_plan
+
+    if not path.exists():
+        return
+    before, now = (f"{each.channels} channels over {each.hashing}" for each in (read_plan(path), recommended))
+    if before != now:
+        raise EnvironmentFailure(
+            f"{path} is a plan for {before}, not {now}; use --force to overwrite it, or rename it first"
+        )
 
 
 def _name(source: str) -> str:

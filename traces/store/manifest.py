@@ -146,7 +146,7 @@ def _read_manifest(folder: Path, kind: str | None) -> Manifest:
         raise damaged(path, error) from error
     if kind is not None and manifest.kind != kind:
         raise BadInput(f"{folder} is a {manifest.kind}, not a {kind}{_how_to_make(kind)}")
-    listed: dict[Any, Path] = {each: each for each in home.rglob("*")} if is_stored(home) else {}
+    listed: dict[Any, Any] = {each: each for each in home.rglob("*")} if is_stored(home) else {}
     for file, size in sizes.items():
         _check_size(listed.get(file, file), size)
     return manifest

@@ -1,6 +1,7 @@
 """`adapt verdict`: from a raw file to what to do, with the plan it speaks of, in one command."""
 
 import json
+import os
 
 import numpy as np
 import pyarrow as pa
@@ -85,6 +86,46 @@ def test_the_trace_is_used_again_until_the_source_changes(adapt, here):
     assert "use --force or -o TRACE" in adapt.refused(4, *ASK)
     assert "wrote clicks.trace" in adapt.done(*ASK, "--force").err
     assert "wrote other.trace" in adapt.done(*ASK, "-o", "other.trace").err
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_trace_of_another_mapping_content_or_salt_is_not_used_again(adapt, here, monkeypatch):
+    """Whatever of what made it changed: a stream of the mapping file, a source of the same size and time, the salt."""
+    mapping = '[[stream]]\nname = "a"\npath = "*.csv"\nkey = "user"\n'
+    (here / "m.toml").write_text(mapping)
+    ask = ("verdict", "clicks.csv", "--mapping", "m.toml", "--hash-keys", "--channels", "6")
+    monkeypatch.setenv("ADAPT_SALT", "one")
+    adapt.done(*ask)
+    (here / "m.toml").write_text(f"# a remark\n{mapping}")
+    assert "using clicks.trace" in adapt.done(*ask).err
+    (here / "m.toml").write_text(mapping.replace('"user"', "\"concat(user, 'x')\""))
+    assert "with other options; use --force" in adapt.refused(4, *ask)
+    (here / "m.toml").write_text(mapping)
+    monkeypatch.setenv("ADAPT_SALT", "two")
+    assert "with other options; use --force" in adapt.refused(4, *ask)
+    monkeypatch.setenv("ADAPT_SALT", "one")
+    source = here / "clicks.csv"
+    facts, text = source.stat(), source.read_text()
+    source.write_text(text[:-2] + ("1" if text[-2] != "1" else "2") + "\n")
+    os.utime(source, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert source.stat().st_size == facts.st_size
+    assert "made from another source" in adapt.refused(4, *ask)
+
+
+def test_a_recommended_plan_of_another_question_is_not_overwritten(adapt, here):
+    chance = np.random.default_rng(5)
+    keys = pa.array([f"k{key}" for key in (1000 ** chance.random(6_000)).astype(int)])
+    write_trace(here / "clicks.trace", {"ts": np.arange(6_000) * 1_000_000, "key": keys})
+    ask = ("verdict", "clicks.trace", "--channels")
+    adapt.done(*ask, 6)
+    adapt.done(*ask, 6, "--max-pins", 2)
+    before = (here / "clicks.recommended.plan").read_bytes()
+    for line, told in (((*ask, 7), "7 channels over spark"), ((*ask, 6, "--engine", "kafka"), "6 channels over kafka")):
+        said = adapt.refused(4, *line)
+        assert f"is a plan for 6 channels over spark, not {told}; use --force" in said
+        assert (here / "clicks.recommended.plan").read_bytes() == before
+    adapt.done(*ask, 7, "--force")
+    assert (here / "clicks.recommended.plan").read_bytes() != before
 
 
 @pytest.mark.usefixtures("spark")

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children, get_context, parent_process
+from threading import Thread
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -73,13 +74,21 @@ def _in_processes(work: Work, each: Sequence[Any], processes: int, pools: list[P
     elif each:
         log_ran(RunnerName.IN_PROCESS)
         if not pools:
-            pools.append(ProcessPoolExecutor(processes, get_context("spawn"), _die_of_interrupts))
+            pools.append(ProcessPoolExecutor(processes, get_context("spawn"), _die_with_command))
         yield from _as_done([pools[0].submit(work, one) for one in each])
 
 
-def _die_of_interrupts() -> None:
-    """Die silently on Ctrl-C, which reaches every process of a command."""
+def _die_with_command() -> None:
+    """Die silently on Ctrl-C, which reaches every process of a command, and when the command is killed."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    Thread(target=_die_after_parent, daemon=True).start()
+
+
+def _die_after_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _on_spark(work: Work, each: Sequence[Any], options: Spark) -> Iterator[str]:

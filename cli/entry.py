@@ -1,0 +1,68 @@
+"""The program `adapt`, which an interrupt ends wherever it arrives."""
+
+import signal
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+INTERRUPTED = 130
+
+_AGAIN_S = 0.05
+_MOST = 100
+"""How often an interrupt is put off; a module that runs for longer is interrupted all the same."""
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    sys.exit(interruptible(_run))
+
+
+def interruptible(run: Callable[[], int]) -> int:
+    """Run a program; an interrupt is put off while a module loads.
+
+    Loaders of libraries swallow exceptions, and the program would go on.
+
+    Returns:
+        What the program returns; `INTERRUPTED` if an interrupt was swallowed all the same.
+    """
+    left, asked = _MOST, False
+
+    def interrupt(_number: int, frame: FrameType | None) -> None:
+        nonlocal left, asked
+        asked = True
+        if left > 0 and _loads(frame):
+            left -= 1
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
+        else:
+            left = _MOST
+            raise KeyboardInterrupt
+
+    before = {each: signal.signal(each, interrupt) for each in (signal.SIGINT, signal.SIGALRM)}
+    try:
+        code = run()
+        return INTERRUPTED if asked else code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def _loads(frame: FrameType | None) -> bool:
+    """Whether a module is being loaded."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib."):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _run() -> int:
+    from adapt.cli.main import main
+
+    try:
+        main()
+    except SystemExit as left:
+        return int(left.code or 0)
+    return 0
