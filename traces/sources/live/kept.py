@@ -2,21 +2,22 @@
 
 A later run may extend them.
 
-A file is a sequence of frames: a header of four integers (bytes, rows, first and last offset), then an Arrow stream. A
-frame that a killed run has cut off is dropped.
+A file is a sequence of frames: a header of four integers (bytes, rows, first and last offset) and a checksum of both,
+then an Arrow stream. From a frame on that a killed run has cut off, or that was changed, all is dropped and read again.
 """
 
 import os
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
 
-HEADER = struct.Struct("<4q")
+HEADER = struct.Struct("<4q32s")
 
 FLUSH_ROWS = 1 << 16
 FLUSH_BYTES = 16 << 20
@@ -35,6 +36,7 @@ class Frame:
         rows: Number of records.
         first: Offset of the first record.
         last: Offset of the last one.
+        digest: Checksum of its data and these numbers.
     """
 
     at: int
@@ -42,6 +44,12 @@ class Frame:
     rows: int
     first: int
     last: int
+    digest: bytes = b""
+
+    def is_whole(self, file: IO[bytes]) -> bool:
+        """Whether it is as it was written."""
+        file.seek(self.at)
+        return _digest(file.read(self.size), self.rows, self.first, self.last) == self.digest
 
     def table(self, file: IO[bytes]) -> pa.Table:
         """The records."""
@@ -62,7 +70,7 @@ def frames_of(path: Path, begin: int = 0, size: int | None = None) -> Iterator[F
         while at <= end:
             file.seek(at - HEADER.size)
             frame = Frame(at, *HEADER.unpack(file.read(HEADER.size)))
-            if frame.at + frame.size > end:
+            if frame.size < 0 or frame.at + frame.size > end:
                 return
             yield frame
             at = frame.at + frame.size + HEADER.size
@@ -79,10 +87,13 @@ class RecordFiles:
         self.last: dict[int, int] = {}
         for path in folder.glob("*.records"):
             end = 0
-            for frame in frames_of(path):
-                end = frame.at + frame.size
-                self.rows += frame.rows
-                self.last[int(path.stem)] = frame.last
+            with path.open("rb") as file:
+                for frame in frames_of(path):
+                    if not frame.is_whole(file):
+                        break
+                    end = frame.at + frame.size
+                    self.rows += frame.rows
+                    self.last[int(path.stem)] = frame.last
             os.truncate(path, end)
 
     def path(self, partition: int) -> Path:
@@ -120,10 +131,16 @@ class RecordFiles:
         data = sink.getvalue()
         first, last = (int(records["offset"][row].as_py()) for row in (0, -1))
         with self.path(partition).open("ab") as file:
-            file.write(HEADER.pack(len(data), len(records), first, last))
+            file.write(HEADER.pack(len(data), len(records), first, last, _digest(data, len(records), first, last)))
             file.write(data)
         self.rows += len(records)
         self.last[partition] = last
+
+
+def _digest(data: Any, *numbers: int) -> bytes:
+    digest = sha256(struct.pack(f"<{len(numbers)}q", *numbers))
+    digest.update(data)
+    return digest.digest()
 
 
 def stored(names: Sequence[str]) -> pa.Schema:

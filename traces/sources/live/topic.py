@@ -33,6 +33,7 @@ from adapt.traces.sources.reading.files import Container, SourceFile
 from adapt.traces.spark.progress import Progress
 from adapt.traces.store import disk
 from adapt.traces.store.atomic import replace_whole
+from adapt.traces.store.manifest import SEAL, as_json, check_seal, sealed
 
 _PLAN = "plan.json"
 
@@ -52,7 +53,7 @@ class Plan:
         begins: First offset of each partition that has records.
         ends: The offset after the last one.
         first_ms, end_ms: Span of the times, in milliseconds since 1970; None for any.
-        done: Whether everything was read.
+        rows: Number of records, once everything was read.
     """
 
     request: Mapping[str, Any]
@@ -61,7 +62,7 @@ class Plan:
     ends: Mapping[int, int]
     first_ms: int | None
     end_ms: int | None
-    done: bool = False
+    rows: int | None = None
 
     @property
     def offsets(self) -> int:
@@ -73,6 +74,8 @@ class Plan:
         """The plan of a folder; None without one."""
         try:
             data = json.loads((folder / _PLAN).read_bytes())
+            check_seal(data)
+            del data[SEAL]
             begins, ends = ({int(at): offset for at, offset in data.pop(name).items()} for name in ("begins", "ends"))
             return cls(begins=begins, ends=ends, **data)
         except (OSError, ValueError, TypeError, KeyError):
@@ -81,7 +84,7 @@ class Plan:
     def write(self, folder: Path) -> None:
         """Keep the plan in its folder."""
         data = {name: getattr(self, name) for name in self.__slots__}
-        replace_whole(folder / _PLAN, json.dumps(data).encode())
+        replace_whole(folder / _PLAN, as_json(sealed(data)))
 
     def can_go_on(self, topic_id: str, bounds: Mapping[int, Bounds], last: Mapping[int, int]) -> bool:
         """Whether the same topic still has the missing records."""
@@ -156,8 +159,7 @@ def read_topic(
     if plan is not None and plan.request != request:
         notes.append("begins anew: an earlier run kept records that were read with other options")
         plan = None
-    if plan is not None and plan.done:
-        files = RecordFiles(folder)
+    if plan is not None and plan.rows is not None and (files := RecordFiles(folder)).rows == plan.rows:
         notes.append(f"uses the {files.rows:,} records that an earlier run kept")
     else:
         cluster = Cluster(address, ClientConfig.read(options.client_config))
@@ -166,7 +168,7 @@ def read_topic(
             _read(cluster, address, plan, files, options, schema, progress)
         finally:
             cluster.close()
-        plan = replace(plan, done=True)
+        plan = replace(plan, rows=files.rows)
         plan.write(folder)
     if not files.rows:
         disk.remove_tree(folder)

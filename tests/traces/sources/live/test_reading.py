@@ -166,6 +166,19 @@ def test_a_second_run_goes_on_after_the_last_record(tmp_path, monkeypatch):
     assert held(files, 0)["offset"].to_pylist() == [0, 1, 2, 3]
 
 
+def test_a_changed_byte_of_kept_records_is_noticed_and_they_are_read_again(tmp_path):
+    """From the changed frame on."""
+    goal = wanted({0: 0}, {0: 2})
+    first = read(tmp_path, Cluster([[Message(0, 0)]]), wanted({0: 0}, {0: 1})).path(0).read_bytes()
+    whole = read(tmp_path, Cluster([[Message(0, 1)]]), goal).path(0).read_bytes()
+    assert whole.startswith(first)
+    for at in range(0, len(whole), 7):
+        (tmp_path / "000000.records").write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        assert RecordFiles(tmp_path).last == ({} if at < len(first) else {0: 0})
+        missing = [Message(0, 0), Message(0, 1)][at >= len(first) :]
+        assert held(read(tmp_path, Cluster([missing]), goal), 0)["offset"].to_pylist() == [0, 1]
+
+
 def test_a_frame_that_a_killed_run_cut_off_is_dropped(tmp_path):
     goal = wanted({0: 0}, {0: 2})
     files = read(tmp_path, Cluster([[Message(0, 0), Message(0, 1)]]), goal)
