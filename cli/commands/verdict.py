@@ -62,8 +62,9 @@ def verdict(
     """Say what to do about skew, judged on later windows.
 
     Nothing, pin keys, split keys, or use another key. A plan is built from past windows of your stream and judged
-    on later ones. The trace is kept, and used again while the source stays as it is; the plan is written as
-    NAME.recommended.plan. With a limit of migration or pins, it is the best plan within that limit.
+    on later ones. The trace is kept, and used again while the source and its options stay as they are; the plan is
+    written as NAME.recommended.plan, and replaces one for other channels or another engine only with --force. With a
+    limit of migration or pins, it is the best plan within that limit.
 
     Example: adapt verdict access.log --key host --engine kafka --channels 8
     """

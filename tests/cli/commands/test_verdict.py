@@ -66,7 +66,7 @@ def test_a_topic_is_judged_by_the_partitions_of_its_records(adapt, here):
     said = adapt.done(*ask).out
     assert "joins and order by key are broken" in " ".join(said.split())
     assert "Audit of 6 partitions" in adapt.done("report", "topic.recommended.plan").out
-    stated = json.loads(adapt.done(*ask, "--engine", "kafka", "--format", "json").out)
+    stated = json.loads(adapt.done(*ask, "--engine", "kafka", "--force", "--format", "json").out)
     assert (stated["verdict"]["engine"], stated["audit"]) == ("kafka", document["audit"])
 
 
@@ -91,9 +91,9 @@ def test_the_trace_is_used_again_until_the_source_changes(adapt, here):
 @pytest.mark.usefixtures("spark")
 def test_a_trace_of_another_mapping_content_or_salt_is_not_used_again(adapt, here, monkeypatch):
     """Whatever of what made it changed: a stream of the mapping file, a source of the same size and time, the salt."""
-    mapping = '[[stream]]\nname = "a"\npath = "*.csv"\nkey = "user"\n'
+    mapping = 'hash-keys = true\n[[stream]]\nname = "a"\npath = "*.csv"\nkey = "user"\n'
     (here / "m.toml").write_text(mapping)
-    ask = ("verdict", "clicks.csv", "--mapping", "m.toml", "--hash-keys", "--channels", "6")
+    ask = ("verdict", "clicks.csv", "--mapping", "m.toml", "--channels", "6")
     monkeypatch.setenv("ADAPT_SALT", "one")
     adapt.done(*ask)
     (here / "m.toml").write_text(f"# a remark\n{mapping}")
