@@ -21,7 +21,7 @@ from tests.tiers import SOAK, soak
 RAN = {RunnerName.SPARK: "ran on Spark", RunnerName.IN_PROCESS: "ran in this process"}
 
 OF_TRACE = {
-    "verdict": ("--channels 4", "--channels 4 --engine kafka --format json"),
+    "verdict": ("--channels 4", "--channels 4 --engine kafka --force --format json"),
     "partition count": ("--channels 4 -o OUT", "--over time --format json", "--method exact --format csv"),
     "partition build": ("--channels 4 -o OUT", "--channels 4 --exact --all"),
     "partition compare": ("--channels 2,4 -o OUT",),

@@ -2,6 +2,7 @@
 
 import json
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -88,10 +89,15 @@ def test_the_trace_is_used_again_until_the_source_changes(adapt, here):
     assert "wrote other.trace" in adapt.done(*ASK, "-o", "other.trace").err
 
 
-@pytest.mark.usefixtures("spark")
 def test_a_trace_of_another_mapping_content_or_salt_is_not_used_again(adapt, here, monkeypatch):
     """Whatever of what made it changed: a stream of the mapping file, a source of the same size and time, the salt."""
-    mapping = 'hash-keys = true\n[[stream]]\nname = "a"\npath = "*.csv"\nkey = "user"\n'
+
+    def ingested(_sources, path, *_, **__):
+        write_trace(path, {"ts": np.arange(300) * 1_000_000, "key": pa.array([f"k{at % 7}" for at in range(300)])})
+        return SimpleNamespace(guesses=())
+
+    monkeypatch.setattr("adapt.traces.ingest.ingest.ingest", ingested)
+    mapping = 'hash-keys = true\n[[stream]]\nname = "a"\npaths = ["*.csv"]\nkey = "user"\n'
     (here / "m.toml").write_text(mapping)
     ask = ("verdict", "clicks.csv", "--mapping", "m.toml", "--channels", "6")
     monkeypatch.setenv("ADAPT_SALT", "one")
@@ -137,7 +143,7 @@ def test_a_few_rows_get_an_answer_in_sample(adapt, here):
     current = adapt.done("partition", "build", "few.trace", "--channels", 6, "-o", "now.plan")
     assert "wrote now.plan" in current.err
     assert "verdict" in json.loads(
-        adapt.done("verdict", "few.trace", "--channels", 6, "--from", "now.plan", "--format", "json").out
+        adapt.done("verdict", "few.trace", "--channels", 6, "--from", "now.plan", "--force", "--format", "json").out
     )
 
 
