@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -52,7 +52,7 @@ def write_plan(plan: Plan, out: Path, made: Provenance, *, answer: Answer | None
     if is_stored(out):
         if side is not None:
             replace_whole(side, explicit)
-        write_whole(out, whole, force=force)
+        write_whole(cast(Path, out), whole, force=force)
         return content
     try:
         with whole_file(out, force=force) as partial:
