@@ -479,9 +479,6 @@ class replay:
         batch_interval: str | None = None,
         batch_overhead: str | None = None,
         batch_rows: int | None = None,
-        backend: Literal["sim", "processes"] = "sim",
-        work: Literal["cpu", "wait"] = "cpu",
-        function: str | None = None,
         speedup: float | None = None,
     ) -> ElasticRun:
         """Simulate a trace through a stage that adds and removes workers."""
@@ -540,7 +537,6 @@ class replay:
         workers: int | None = None,
         plan: File | Plan | None = None,
         policy: str | Sequence[str] | None = None,
-        backend: Literal["sim", "processes"] = "sim",
         offered: str | None = None,
         growth: str | None = None,
         arrivals: Literal["trace", "saturate", "rotate"] = "trace",
@@ -601,8 +597,6 @@ class replay:
         batch_interval: str | None = None,
         batch_overhead: str | None = None,
         batch_rows: int | None = None,
-        work: Literal["cpu", "wait"] = "cpu",
-        function: str | None = None,
         speedup: float | None = None,
         router: Literal["exchange", "river", "flux"] = "flux",
     ) -> AnyFluxRun:
@@ -834,22 +828,6 @@ class calibrate:
         log: File, *, out: File | None = None, force: bool = False, stage: int | None = None, workers: int | None = None
     ) -> Calibration:
         """Derive a cost profile from a Spark event log."""
-
-    @staticmethod
-    def stage(
-        trace: File | Trace | Ingested | Sequence[File | Trace | Ingested],
-        *,
-        out: File | None = None,
-        function: str | None = None,
-        work: Literal["cpu", "wait"] = "cpu",
-        workers: int | None = None,
-        rows: int = 20000,
-        service_time: str | None = None,
-        force: bool = False,
-        partitions: int = 16,
-        seed: int = 0,
-    ) -> Calibration:
-        """Measure a cost profile on worker processes of this machine."""
 
 class cluster:
     @staticmethod

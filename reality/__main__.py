@@ -16,10 +16,7 @@ from reality.workload import Workload
 ROOT = Path(__file__).parent.parent
 RUNS = 5
 MEASURED_BY = {
-    Engine.STAGE: (
-        *("engines/stage.py", "predictions.py", "../traces/calibrate/stage.py"),
-        *("../traces/processes/*.py", "../core/stage/processes/*.py"),
-    ),
+    Engine.STAGE: (*("engines/stage.py", "predictions.py", "processes/*.py"),),
     Engine.FLINK: ("engines/flink*.py", "java/*.java"),
     Engine.SPARK: ("engines/spark*.py",),
     Engine.STREAMING: ("engines/spark*.py",),

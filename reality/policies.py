@@ -17,8 +17,11 @@ from statistics import median
 from typing import Any
 
 import adapt
+from adapt.core.costs.profile_file import write_profile
 from adapt.traces.store.atomic import replace_whole
 from reality.noise import beside
+from reality.processes.calibrate import calibrate_stage
+from reality.processes.running import in_processes
 
 WORKERS, START = 4, 2
 """Workers of a static stage and of the pool, and those with which an elastic stage starts."""
@@ -120,14 +123,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     traces = {name: _trace(out, name) for name in TRACES}
     costs = out / "costs.toml"
     if not costs.exists():
-        adapt.calibrate.stage(traces["steady"], workers=WORKERS, work="wait", rows=ROWS, out=costs)
+        costs.write_text(write_profile(calibrate_stage(traces["steady"], WORKERS, ROWS).profile))
     for number in range(options.runs):
         for trial in TRIALS:
             file = out / f"{trial.name}-{number}.json"
             if not file.exists():
                 noise: dict[str, float] = {}
-                with beside(noise):
-                    run = p99_of(trial, traces[trial.trace], backend="processes", work="wait")
+                p99_of(trial, traces[trial.trace])  # loads compiled kernels before rows are due
+                with beside(noise), in_processes():
+                    run = p99_of(trial, traces[trial.trace])
                 replace_whole(file, json.dumps({"p99": run, "noise": noise}, indent=1).encode())
                 print(f"{trial.name}, run {number + 1} of {options.runs}", file=sys.stderr, flush=True)
     orders = []

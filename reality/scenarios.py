@@ -10,7 +10,7 @@ class Engine(StrEnum):
     """What runs a scenario."""
 
     STAGE = "stage"
-    """The worker processes of `adapt replay flux --backend processes`."""
+    """Worker processes of this machine, `reality/processes`."""
 
     FLINK = "flink"
     """A standalone cluster of Flink with one TaskManager."""

@@ -1,7 +1,6 @@
 """A stage together with its controllers, faults and limits."""
 
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.arrivals import Drawn, Rows, Source
@@ -68,45 +67,12 @@ class Assembly:
     splitting: Splitting | None = None
 
 
-class StageBackend(Protocol):
-    """What runs the parts of a stage that take time."""
-
-    def stage(self, settings: StageSettings, source: Source, journal: int, standby: bool, /) -> Stage:
-        """A stage at time 0; arguments as in `Stage`."""
-
-    def movement(self, stage: Stage, spilling: Spilling | None, /) -> Movement:
-        """What executes moves on it."""
-
-    def standby(self, stage: Stage, movement: Movement, spilling: Spilling | None, partitions: Protected, /) -> Standby:
-        """What keeps its replicas."""
-
-
-class Simulator:
-    """Simulates all parts."""
-
-    def stage(self, settings: StageSettings, source: Source, journal: int, standby: bool) -> Stage:
-        """A simulated stage."""
-        return Stage(settings, source, journal, standby)
-
-    def movement(self, stage: Stage, spilling: Spilling | None) -> Movement:
-        """Simulated moves."""
-        return Movement(stage, spilling)
-
-    def standby(self, stage: Stage, movement: Movement, spilling: Spilling | None, partitions: Protected) -> Standby:
-        """Simulated replicas."""
-        return Standby(stage, movement, spilling, partitions=partitions)
-
-
-SIMULATOR = Simulator()
-
-
 def assemble(
     settings: StageSettings,
     source: Source,
     actors: Actors | None = None,
     *,
     journal: int = 0,
-    backend: StageBackend = SIMULATOR,
 ) -> Assembly:
     """Assemble a stage; arguments as in `simulate`.
 
@@ -126,8 +92,8 @@ def assemble(
         raise UsageError("router river sends a tuple to any worker, so crashes and standby do not apply; use flux")
     engine = settings.queueing.engine
     if engine is not QueueingName.FLUX:
-        if isinstance(source, Drawn) or backend is not SIMULATOR:
-            raise UsageError(f"queueing {engine} needs the rows of a trace and simulated workers; use flux")
+        if isinstance(source, Drawn):
+            raise UsageError(f"queueing {engine} needs the rows of a trace; use flux")
         settings.queueing.check(standby, faults.crashes, actors.hot)
     if settings.growth is not None and settings.growth.is_ranked and not isinstance(source, Rows):
         raise UsageError("a join, or a window of state, needs rows with event times; a random source has none")
@@ -151,10 +117,10 @@ def assemble(
             raise UsageError("splitting hot partitions excludes memory limits, crashes, standby and elastic workers")
         actors.hot.check(settings)
         settings = actors.hot.with_parts(settings)
-    stage = backend.stage(settings, source, journal, bool(standby))
+    stage = Stage(settings, source, journal, bool(standby))
     spilling = Spilling(stage, memory) if memory is not None else None
-    movement = backend.movement(stage, spilling)
-    twins = backend.standby(stage, movement, spilling, standby) if standby else None
+    movement = Movement(stage, spilling)
+    twins = Standby(stage, movement, spilling, partitions=standby) if standby else None
     recovery = Recovery(stage, movement, faults, spilling, twins) if faults.crashes or standby else None
     living = recovery.living if recovery else None
     rounds = None

@@ -1,8 +1,7 @@
 """Outcome of one case of a replay."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from adapt.core.phrases import counted
 from adapt.core.stage.conditions.names import QueueingName
@@ -141,18 +140,6 @@ def with_sentence(table: Table, sentence: str) -> Table:
 def _lengths(of: Simulated) -> list[float]:
     """How long each checkpoint took."""
     return [end_s - start_s for start_s, end_s in of.checkpoints]
-
-
-def measured_on(table: Table, parameters: Mapping[str, Any], workers: int, outcomes: Sequence[Outcome]) -> Table:
-    """A summary whose verdict names the processes, if any."""
-    if parameters.get("backend") != "processes":
-        return table
-    said = f"Measured on {workers} worker processes of this machine ({parameters['work']})"
-    checked = [one.simulated.keys_checked for one in outcomes]
-    known = [keys for keys in checked if keys is not None]
-    if len(known) == len(checked):
-        said += f"; the state of all {max(known):,} keys was checked row by row"
-    return with_sentence(table, f"{said}.")
 
 
 def _of_capacity(all_done: bool, processed: int, due: int, finished_s: float, timed: bool, bounds: Bounds) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, field
 
 from adapt.core.errors import UsageError
-from adapt.core.stage.assembly import SIMULATOR, Actors, Assembly, StageBackend, assemble
+from adapt.core.stage.assembly import Actors, Assembly, assemble
 from adapt.core.stage.conditions.arrivals import Drawn, Source
 from adapt.core.stage.conditions.names import QueueingName
 from adapt.core.stage.conditions.settings import StageSettings
@@ -55,7 +55,6 @@ class Simulated:
         queueing: Whose queues it had.
         batches: Start, end and rows of each micro-batch.
         checkpoints: Start and end of each checkpoint.
-        keys_checked: Keys whose state in the processes of a stage is that of the committed rows; None if simulated.
     """
 
     intervals: list[Interval]
@@ -75,7 +74,6 @@ class Simulated:
     pairs: int = 0
     splits: SplitReport | None = None
     totals: Records | None = None
-    keys_checked: int | None = None
     queueing: QueueingName = QueueingName.FLUX
     batches: list[tuple[float, float, int]] = field(default_factory=list)
     checkpoints: list[tuple[float, float]] = field(default_factory=list)
@@ -133,9 +131,8 @@ def simulate(
     interval_s: float = 1.0,
     journal: int = 0,
     on_interval: Callable[[Interval], None] | None = None,
-    backend: StageBackend = SIMULATOR,
 ) -> Simulated:
-    """Simulate a stage, deterministically, or run it on another backend.
+    """Simulate a stage, deterministically.
 
     Args:
         settings: The stage.
@@ -145,7 +142,6 @@ def simulate(
         interval_s: Sampling interval.
         journal: Number of processed tuples to record.
         on_interval: Called with every finished interval.
-        backend: What runs the stage.
 
     Raises:
         UsageError: An argument is out of range; a random source has no duration; or actors contradict each other.
@@ -155,16 +151,13 @@ def simulate(
         raise UsageError(f"duration and interval must be above 0 s (got {duration_s} and {interval_s:g})")
     if duration_s is None and isinstance(source, Drawn):
         raise UsageError("a random source is unbounded; give a duration")
-    of = assemble(settings, source, actors, journal=journal, backend=backend)
-    try:
-        return _run(of, duration_s, interval_s, on_interval)
-    finally:
-        of.stage.close()
+    return run(assemble(settings, source, actors, journal=journal), duration_s, interval_s, on_interval)
 
 
-def _run(
-    of: Assembly, duration_s: float | None, interval_s: float, on_interval: Callable[[Interval], None] | None
+def run(
+    of: Assembly, duration_s: float | None, interval_s: float, on_interval: Callable[[Interval], None] | None = None
 ) -> Simulated:
+    """Run an assembled stage; arguments as in `simulate`."""
     stage = of.stage
     series = Series(stage)
     while True:
@@ -196,7 +189,6 @@ def _run(
         pairs=int(stage.arrays.world["pairs"]),
         splits=of.splitting.report if of.splitting else None,
         totals=of.splitting.totals() if of.splitting else None,
-        keys_checked=stage.keys_checked(),
         queueing=stage.settings.queueing.engine,
         batches=stage.queues.batches,
         checkpoints=stage.queues.checkpoints,

@@ -9,15 +9,17 @@ from typing import Any
 import adapt
 from adapt.core.costs.profile_file import write_profile
 from reality.predictions import elastic_options, measured_case, rescale_metrics
+from reality.processes.calibrate import calibrate_stage
+from reality.processes.running import in_processes
 from reality.scenarios import Engine, Kind, Placement, Scenario
 from reality.workload import WORKERS, Workload
 
 
 class Stage:
-    """`adapt replay flux --backend processes --work wait`."""
+    """Replays of flux and elastic whose stage runs in worker processes."""
 
     def missing(self) -> str:
-        """Nothing: it is part of the product."""
+        """Nothing."""
         return ""
 
     @contextmanager
@@ -36,18 +38,18 @@ class Running:
 
     def run(self, scenario: Scenario, rate: float) -> dict[str, Any]:
         """Run a scenario in processes."""
-        work: dict[str, Any] = {"backend": "processes", "work": "wait"}
         if scenario.kind is Kind.RESCALE:
-            rescaled = adapt.replay.elastic(
-                self.workload.trace, **elastic_options(self.workload, scenario, rate), **work
-            )
+            options = elastic_options(self.workload, scenario, rate)
+            adapt.replay.elastic(self.workload.trace, **options)  # loads compiled kernels before rows are due
+            with in_processes():
+                rescaled = adapt.replay.elastic(self.workload.trace, **options)
             return {"metrics": rescale_metrics(rescaled), "costs": {}}
         pace: dict[str, Any] = {"speedup": self.workload.speedup(rate)} if rate else {"arrivals": "saturate"}
         plan = self.workload.plan("stage", scenario.placement)
-        found = adapt.replay.flux(self.workload.trace, plan=plan, policy="none", **pace, **work)
+        with in_processes():
+            found = adapt.replay.flux(self.workload.trace, plan=plan, policy="none", **pace)
         return {"metrics": measured_case(found, scenario), "costs": self._costs() if scenario.calibrates else {}}
 
     def _costs(self) -> dict[str, str]:
-        """The profile of `adapt calibrate stage`."""
-        found = adapt.calibrate.stage(self.workload.trace, work="wait", workers=WORKERS)
-        return {"profile": write_profile(found.profile)}
+        """A profile of the processes."""
+        return {"profile": write_profile(calibrate_stage(self.workload.trace, WORKERS).profile)}

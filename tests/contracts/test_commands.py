@@ -41,7 +41,6 @@ WITHOUT_TRACE = {
 IN_PROCESS = {
     "lint": "x.trace",
     "clean": ".",
-    "calibrate stage": "x.trace --work wait --workers 2 --rows 1000 -o OUT",
     "calibrate spark": "progress.json --workers 2 -o OUT",
     "calibrate csv": "times.csv -o OUT",
     "calibrate ordered": "--workers 1 --rows 10000 --repeats 1 -o OUT",

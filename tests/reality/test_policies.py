@@ -51,7 +51,7 @@ def test_every_policy_runs_on_the_rows_of_its_trial(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(policies.adapt.replay, "flux", replayed)
     monkeypatch.setattr(policies.adapt.replay, "elastic", replayed)
     slow = next(one for one in TRIALS if one.options)
-    names = p99_of(slow, policies.Path("x.trace"), backend="processes")
+    names = p99_of(slow, policies.Path("x.trace"))
     assert {"static, 4 workers", "static, 2 workers", "load", "ds2"} < names.keys()
-    assert all(one["slow"] == slow.options["slow"] and one["backend"] == "processes" for one in asked)
+    assert all(one["slow"] == slow.options["slow"] for one in asked)
     assert len({one["speedup"] for one in asked}) == 1

@@ -13,15 +13,12 @@ from adapt.core.errors import UsageError
 from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.stage.conditions.arrivals import Rows
-from adapt.core.stage.conditions.names import Migrating
 from adapt.core.stage.conditions.settings import StageSettings
-from adapt.core.stage.control.workers import Migration
 from adapt.core.stage.input.keyed_rows import KEY, Reading
 from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stream import Weight
 from adapt.traces.replay.ahead.foresight import Foresight
 from adapt.traces.replay.ahead.stage_length import StageLength, foresee_stage
-from adapt.traces.replay.backends import check_work, in_processes, measured, parameters_of_backend
 from adapt.traces.replay.flux import SHORTER, rows_of
 from adapt.traces.replay.operators import Operator
 from adapt.traces.spark.progress import Progress, silent
@@ -41,7 +38,6 @@ class ElasticOptions:
         duration_s: When to stop; None, when all rows are processed.
         interval_s: Length of a measurement interval; None, about 300 intervals.
         own_keys: How many of the hottest keys have a partition each, so that plans pin them.
-        work: What worker processes do for a row: cpu, wait, or MODULE:FUNCTION; None, the stage is simulated.
         foresight: Says how long the replay takes before it starts; None, nobody does.
     """
 
@@ -51,7 +47,6 @@ class ElasticOptions:
     duration_s: float | None = None
     interval_s: float | None = None
     own_keys: int = 0
-    work: str | None = None
     foresight: Foresight | None = None
 
 
@@ -78,13 +73,10 @@ def replay_elastic_trace(
         EnvironmentFailure: `out` exists or cannot be written.
         BadInput: the trace is damaged or not in time order, or the join does not have two sides.
     """
-    reading, elastic, work = options.reading, options.elastic, options.work
+    reading, elastic = options.reading, options.elastic
     check_folder_free(out, force=force)
     options.operator.check(trace, reading)
     check_elastic(settings, elastic)
-    restarts = elastic.migration is not None and elastic.migration.how is Migrating.RESTART
-    further_options = {"--startup-time": elastic.startup_s, "--migrate restart": restarts}
-    check_work(work, settings, options.operator, "--pool", further_options)
     if not 0 <= options.own_keys < settings.partitions:
         raise UsageError(
             f"--own-keys must be at least 0 and below the number of partitions, {settings.partitions:,}"
@@ -93,15 +85,12 @@ def replay_elastic_trace(
     progress("reading", 0, trace.rows)
     if options.own_keys:
         reading = replace(reading, partitions=replace(reading.partitions, own=_hottest(trace, options)))
-    reading, settings = options.operator.applied(trace, reading, settings, by_key=work is not None)
-    if work is not None:
-        elastic = replace(elastic, backend=in_processes(work, reading), migration=elastic.migration or Migration())
+    reading, settings = options.operator.applied(trace, reading, settings)
     rows = rows_of(trace, reading)
     demand = Demand.from_chunks(rows.chunks(), settings)
     further: dict[str, Any] = {
         **options.operator.parameters(),
         "own_keys": options.own_keys,
-        **parameters_of_backend(work),
     }
     if options.foresight is not None:
         started = replace(elastic, least=elastic.least or elastic.pool)
@@ -114,7 +103,7 @@ def replay_elastic_trace(
             return replay_elastic(cut, due, settings, started, interval_s=interval_s)
 
         period_s, cases = min(elastic.period_s, options.interval_s or inf), len(elastic.cases()) * len(elastic.swept())
-        length = StageLength(bounds_of(demand, settings), period_s, cases, options.duration_s, work is not None)
+        length = StageLength(bounds_of(demand, settings), period_s, cases, options.duration_s)
         foresee_stage(options.foresight, length, rows, part, SHORTER.format("--period"))
     run = replay_elastic(
         rows,
@@ -124,7 +113,7 @@ def replay_elastic_trace(
         duration_s=options.duration_s,
         interval_s=options.interval_s,
         parameters={**elastic_parameters(settings, reading, elastic, options.duration_s), **further},
-        told=lambda case, at_s, done: progress(f"{case}, {at_s:,.1f} s {measured(work)}", done, demand.all_rows),
+        told=lambda case, at_s, done: progress(f"{case}, {at_s:,.1f} s simulated", done, demand.all_rows),
     )
     keep_run(run, out, command, [trace.as_input], force=force)
     return run

@@ -17,7 +17,6 @@ from adapt.core.stream import KeyType
 from adapt.traces.read_errors import readable
 from adapt.traces.replay.ahead.foresight import Foresight
 from adapt.traces.replay.ahead.stage_length import StageLength, foresee_stage
-from adapt.traces.replay.backends import check_work, in_processes, measured, parameters_of_backend
 from adapt.traces.replay.operators import Operator, encoded
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
@@ -42,7 +41,6 @@ class FluxOptions:
         duration_s: Upper limit of the simulated time; None, until all rows are processed.
         interval_s: Sampling interval; None, some hundred samples.
         plan: Content hash of the plan of the initial placement, if any.
-        work: What worker processes do for a row: cpu, wait, or MODULE:FUNCTION; None, the stage is simulated.
         foresight: Says how long the replay takes before it starts; None, nobody does.
     """
 
@@ -53,7 +51,6 @@ class FluxOptions:
     duration_s: float | None = None
     interval_s: float | None = None
     plan: str | None = None
-    work: str | None = None
     foresight: Foresight | None = None
 
 
@@ -82,17 +79,13 @@ def replay_flux_trace(
     check_folder_free(out, force=force)
     options.operator.check(trace, reading)
     progress("reading", 0, trace.rows)
-    work, conditions, hot = options.work, options.conditions, options.adapting.hot is not None
-    check_work(work, settings, options.operator, "--workers", {"--memory": conditions.memory, "--split-hot": hot})
-    by_key = hot or work is not None
-    reading, settings = options.operator.applied(trace, reading, settings, by_key=by_key)
+    conditions = options.conditions
+    reading, settings = options.operator.applied(trace, reading, settings, by_key=options.adapting.hot is not None)
     check_replay(settings, options.adapting, conditions)
-    if work is not None:
-        conditions = replace(conditions, backend=in_processes(work, reading))
     rows = rows_of(trace, reading)
     demand = Demand.from_chunks(rows.chunks(), settings, conditions.faults)
     parameters = parameters_of(settings, reading, options.adapting, conditions, options.duration_s)
-    told: dict[str, Any] = {**options.operator.parameters(), "plan": options.plan, **parameters_of_backend(work)}
+    told: dict[str, Any] = {**options.operator.parameters(), "plan": options.plan}
     pace, adapting = Pace(reading.speedup, options.duration_s, options.interval_s), options.adapting
     if options.foresight is not None:
         season_s = SEASON * adapting.min_collection_s * (pace.speedup or 1.0)
@@ -105,7 +98,7 @@ def replay_flux_trace(
 
         period_s = min(adapting.min_collection_s, pace.interval_s or inf)
         bounds = bounds_of(demand, settings, conditions.faults)
-        length = StageLength(bounds, period_s, len(adapting.cases()), pace.duration_s, work is not None)
+        length = StageLength(bounds, period_s, len(adapting.cases()), pace.duration_s)
         foresee_stage(options.foresight, length, rows, part, SHORTER.format("--min-collection"))
     run = replay_flux(
         rows,
@@ -115,7 +108,7 @@ def replay_flux_trace(
         conditions,
         pace,
         parameters={**parameters, **told},
-        told=lambda case, at_s, done: progress(f"{case}, {at_s:,.1f} s {measured(work)}", done, demand.all_rows),
+        told=lambda case, at_s, done: progress(f"{case}, {at_s:,.1f} s simulated", done, demand.all_rows),
     )
     run = replace(run, uniform_at=_uniform_at(trace, options, given))
     keep_run(run, out, command, [trace.as_input], force=force)

@@ -1,5 +1,7 @@
 """`adapt calibrate ordered`: costs of the ordered engine on this machine."""
 
+import os
+from collections.abc import Callable
 from time import process_time
 from typing import TYPE_CHECKING
 
@@ -40,16 +42,31 @@ def ordered(
     from adapt.core.ordered.calibrate.machine import Machine
     from adapt.core.ordered.calibrate.sizes import calibrate_sizes
     from adapt.core.ordered.calibrate.stalls import measured_stalls
-    from adapt.traces.processes.launch import cores, pinning
 
     output.check()
-    have = cores()
+    have = _cores()
     most = have if workers is None else workers
     if most > have:
         raise UsageError(f"--workers must be at most the {have} cores of this machine (got {workers})")
     with stages() as progress:
         machine, of_system = Machine(rows, process_time), measured_stalls if stalls else None
         made = calibrate_engine(machine, rows, most, repeats, progress, of_system)
-        made = calibrate_sizes(made, machine, rows, repeats, pinning() if most > 1 else None, progress)
+        made = calibrate_sizes(made, machine, rows, repeats, _pinning() if most > 1 else None, progress)
     output.show(made)
     return made
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _pinning() -> Callable[[int | None], None] | None:
+    """Moves the calling thread to core 0 or 1, or any.
+
+    None where it has a single core, or the system does not support this.
+    """
+    if _cores() < 2 or not hasattr(os, "sched_setaffinity"):
+        return None
+    allowed = sorted(os.sched_getaffinity(0))
+    return lambda core: os.sched_setaffinity(0, allowed if core is None else {allowed[core]})

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import short_help
-from adapt.cli.options.replay.backend import BackendOptions
 from adapt.cli.options.replay.elastic import PlanOptions, ScalingOptions
 from adapt.cli.options.replay.join import JoinOptions
 from adapt.cli.options.replay.speed import PoolSpeedOptions
@@ -30,7 +29,6 @@ def elastic(
     join: JoinOptions,
     trouble: TroubleOptions,
     stage: StageOptions,
-    backend: BackendOptions,
     speed: PoolSpeedOptions,
 ) -> "ElasticRun":
     """Simulate a trace through a stage that adds and removes workers.
@@ -70,7 +68,6 @@ def elastic(
         duration_s=stage.duration_s,
         interval_s=stage.interval_s,
         own_keys=plans.own_keys,
-        work=backend.worked(),
         foresight=output.foresight(),
     )
     with stages() as progress:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import setting, short_help
-from adapt.cli.options.replay.backend import BackendOptions
 from adapt.cli.options.replay.dag import DagOptions
 from adapt.cli.options.replay.flux import FaultOptions, PlacingOptions, PolicyOptions
 from adapt.cli.options.replay.join import JoinOptions
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @short_help(
-    *("out", "workers", "plan", "policy", "backend", "offered", "growth", "arrivals"),
+    *("out", "workers", "plan", "policy", "offered", "growth", "arrivals"),
     *("service_time", "queueing", "load", "faults", "standby", "format"),
 )
 def flux(
@@ -35,7 +34,6 @@ def flux(
     join: JoinOptions,
     dag: DagOptions,
     stage: StageOptions,
-    backend: BackendOptions,
     speed: SpeedOptions,
     arrivals: Arrivals = setting(
         Arrivals.TRACE,
@@ -75,7 +73,6 @@ def flux(
             "--split-hot": policy.split_hot,
             f"--queueing {stage.queues.queueing}": stage.queues.queueing not in (None, QueueingName.FLUX),
             "--arrivals rotate": arrivals is Arrivals.ROTATE,
-            "--backend processes": backend.worked(),
             "--offered": speed.offered,
         }
         dag.check(of_one_stage, policy.policy or [], policy.season)
@@ -96,7 +93,6 @@ def flux(
         duration_s=stage.duration_s,
         interval_s=stage.interval_s,
         plan=plan_hash,
-        work=backend.worked(),
         foresight=output.foresight(),
     )
     run: AnyFluxRun

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
-import numpy as np
-
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy
 from adapt.core.elastic.policies.placements import Counting, PlannedPlacement, RulePlacement, range_placement
 from adapt.core.elastic.policies.registry import (
@@ -25,7 +23,7 @@ from adapt.core.errors import UsageError
 from adapt.core.own.own_code import own_parameters
 from adapt.core.partitioning.build import Recipe
 from adapt.core.run import run_as_data, verdict_under
-from adapt.core.stage.assembly import SIMULATOR, Actors, StageBackend
+from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.disturbances import segments_of
 from adapt.core.stage.conditions.names import Router
@@ -33,7 +31,7 @@ from adapt.core.stage.conditions.settings import PACKET_TUPLES, StageSettings
 from adapt.core.stage.control.workers import Migration, Placement, Scaling
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
-from adapt.core.stage.outcome import measured_on, outcome_of, with_queues, with_sentence
+from adapt.core.stage.outcome import outcome_of, with_queues, with_sentence
 from adapt.core.stage.replay_parameters import Told, stage_parameters, telling, usual_interval_s
 from adapt.core.stage.simulate import simulate
 from adapt.core.table import Displayed, Table
@@ -62,7 +60,6 @@ class Elastic:
         migration: How partitions migrate; None, as the engine of each policy does, else live.
         startup_s: Start-up time of a worker.
         sweep: Values of tau1, with each of which all cases run; empty, only that of the thresholds.
-        backend: What runs the stage.
     """
 
     pool: int
@@ -80,7 +77,6 @@ class Elastic:
     migration: Migration | None = None
     startup_s: float = 0.0
     sweep: tuple[float, ...] = ()
-    backend: StageBackend = SIMULATOR
 
     def swept(self) -> "list[tuple[str, Elastic]]":
         """For each tau1, the suffix of the case names and the settings.
@@ -112,13 +108,6 @@ class Elastic:
         if self.recipe is None:
             return range_placement(partitions)
         return PlannedPlacement(self.recipe, partitions, self.counting, costed)
-
-    def rehearse(self, partitions: int, costed: bool) -> None:
-        """Place partitions once, so that kernels are loaded."""
-        placement = self.placement(partitions, costed)
-        placement.place(1)
-        placement.count(np.arange(partitions, dtype=np.int32), np.ones(partitions), np.zeros(partitions))
-        placement.place(self.pool)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -152,7 +141,7 @@ class ElasticRun(Displayed):
         table = elastic_summary(self.outcomes, self.bounds, self.least, pool, partitions, self.starts, speedup)
         outcomes = [one.outcome for one in self.outcomes]
         table = with_sentence(table, self.placed)
-        return measured_on(with_queues(table, outcomes), self.parameters, pool, outcomes)
+        return with_queues(table, outcomes)
 
     def tables(self) -> dict[str, Table]:
         """`cases`, `trade_off` of a sweep, the stage's series, and `rescales`."""
@@ -202,8 +191,6 @@ def replay_elastic(
     settings = replace(settings, owners=elastic.placement(settings.partitions, costed).place(starts[0].least).owners)
     bounds = bounds_of(demand, settings)
     every_s = usual_interval_s(bounds, duration_s) if interval_s is None else interval_s
-    if elastic.backend is not SIMULATOR:
-        elastic.rehearse(settings.partitions, costed)
 
     def replayed(policy: AnyScalingPolicy, rebuild: Rebuild, name: str, start: _Begun) -> ElasticOutcome:
         case = f"{name}{start.named}"
@@ -213,8 +200,8 @@ def replay_elastic(
         scaler = ElasticController(*bounded, patience, rebuild, settings.partitions, elastic.alignment)
         placement = elastic.placement(settings.partitions, costed)
         scaling = Scaling(scaler, placement, elastic.period_s, migration, elastic.startup_s)
-        actors, tell, backend = Actors(scaling=scaling), telling(case, told), elastic.backend
-        done = simulate(settings, rows, duration_s, actors, interval_s=every_s, on_interval=tell, backend=backend)
+        actors, tell = Actors(scaling=scaling), telling(case, told)
+        done = simulate(settings, rows, duration_s, actors, interval_s=every_s, on_interval=tell)
         began = _started(name, policy, start, elastic.migration, paced=patience is None)
         outcome = outcome_of(case, done, bounds)
         return elastic_outcome_of(outcome, settings.overload, elastic.pool, began, demand.answers)

@@ -16,7 +16,7 @@ from adapt.core.flux.policies.season import Season, season_of
 from adapt.core.flux.replay.tables import cases_table, rounds_table, summary_table
 from adapt.core.own.own_code import own_parameters
 from adapt.core.run import run_as_data, verdict_under
-from adapt.core.stage.assembly import SIMULATOR, Actors, StageBackend
+from adapt.core.stage.assembly import Actors
 from adapt.core.stage.case_tables import series_tables
 from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.disturbances import segments_of
@@ -29,7 +29,7 @@ from adapt.core.stage.movement.spilling import Memory, check_memory
 from adapt.core.stage.movement.splitting import HotSplit
 from adapt.core.stage.movement.standby import Protected, wanted_of
 from adapt.core.stage.movement.window_room import check_room
-from adapt.core.stage.outcome import Outcome, measured_on, outcome_of, with_queues
+from adapt.core.stage.outcome import Outcome, outcome_of, with_queues
 from adapt.core.stage.replay_parameters import Told, stage_parameters, telling, usual_interval_s
 from adapt.core.stage.simulate import simulate
 from adapt.core.table import Displayed, Table
@@ -97,13 +97,11 @@ class Conditions:
         memory: Memory of each worker; None, unlimited.
         faults: Loads, slowdowns, pauses and crashes.
         standby: Partitions with a standby replica on another worker: all, these, or a number of the hottest.
-        backend: What runs the stage.
     """
 
     memory: Memory | None = None
     faults: FaultSchedule | None = None
     standby: Protected | Hottest = False
-    backend: StageBackend = SIMULATOR
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +147,7 @@ class FluxRun(Displayed):
         """The run as one row, with its verdict."""
         further = self.season, self.uniform_at
         table = summary_table(self.outcomes, self.bounds, self.settings, self.speedup, *further)
-        return measured_on(with_queues(table, self.outcomes), self.parameters, self.settings.workers, self.outcomes)
+        return with_queues(table, self.outcomes)
 
     def tables(self) -> dict[str, Table]:
         """`cases`, and `intervals`, `workers`, `moves`, `crashes` and `rounds` of all cases."""
@@ -214,8 +212,7 @@ def replay_flux(
             idle_clock_s=adapting.idle_clock_s,
             hot=adapting.hot,
         )
-        tell, backend = telling(case, told), under.backend
-        done = simulate(settings, rows, pace.duration_s, actors, interval_s=every_s, on_interval=tell, backend=backend)
+        done = simulate(settings, rows, pace.duration_s, actors, interval_s=every_s, on_interval=telling(case, told))
         outcomes.append(outcome_of(case, done, bounds))
     return FluxRun(
         tuple(outcomes), bounds, settings, pace.speedup, {**(parameters or {}), "interval_s": every_s}, found

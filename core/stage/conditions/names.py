@@ -32,26 +32,6 @@ class QueueingName(StrEnum):
     """Micro-batches: the slowest worker ends the batch."""
 
 
-class BackendName(StrEnum):
-    """What runs a stage."""
-
-    SIM = "sim"
-    """A simulation."""
-
-    PROCESSES = "processes"
-    """Processes of this machine, in real time."""
-
-
-class WorkName(StrEnum):
-    """What a process does for a row."""
-
-    CPU = "cpu"
-    """Uses the CPU for the cost of the row."""
-
-    WAIT = "wait"
-    """Waits for a loopback service, whose latency is the cost of the row."""
-
-
 class Arrivals(StrEnum):
     """When rows of a trace arrive."""
 

@@ -372,13 +372,6 @@ class Stage:
             shed=self.shed,
         )
 
-    def keys_checked(self) -> int | None:
-        """Keys whose state outside the simulator was checked; None, there is none."""
-        return None
-
-    def close(self) -> None:
-        """Release what the stage holds outside the simulator."""
-
     def _serve_producers(self, _: int) -> None:
         self.queues.answer()
         if (self.arrays["producer"]["hungry"] == 1).any():

@@ -112,8 +112,6 @@ def test_what_is_wrong_with_a_profile_is_said_with_its_name(adapt, here):
     assert "bad.toml: line 8: [transport] has an unknown field 'row_us'" in adapt.refused(3, *line, "bad.toml")
     (here / "cost.toml").write_text(PROFILE.replace("mean_s", 'by = "cost"\ncost_factor = 2\nmean_s'))
     assert "cost.toml: its service times depend on column 'cost_us'" in adapt.refused(3, *line, "cost.toml")
-    said = adapt.refused(2, *line, "costs.toml", "--backend", "processes")
-    assert "--backend processes does not run --costs" in said
 
 
 def test_a_csv_becomes_a_profile_that_says_what_it_lacks(adapt, here):
@@ -128,26 +126,3 @@ def test_a_csv_becomes_a_profile_that_says_what_it_lacks(adapt, here):
     refused = adapt.refused(4, "calibrate", "csv", "times.csv", "-o", "made.toml")
     assert "made.toml exists" in refused
     adapt.done("calibrate", "csv", "times.csv", "-o", "made.toml", "--force")
-
-
-def test_a_stage_of_processes_becomes_a_profile(adapt, here):
-    line = "costed.trace --work wait --workers 2 --partitions 4 --rows 1000 -o made.toml"
-    words = " ".join(adapt.done("calibrate", "stage", *line.split()).out.split())
-    assert "by the cost column of the trace; 1" in words
-    made = read_profile((here / "made.toml").read_text())
-    assert made.service.rows == 1000
-    assert made.service.mean_s is not None
-    assert made.service.mean_s > 2e-4
-    state, transport = made.state, made.transport
-    of_moves = state.plan_s, state.serialize_move_s, state.install_move_s, state.transfer_byte_s
-    for measured in (transport.row_s, transport.latency_s, made.restart.start_s, *of_moves):
-        assert measured is not None
-        assert measured > 0
-    assert state.order_move_s is not None
-    assert state.between_rows
-    replayed(adapt, "flux costed.trace --workers 2 --policy none --costs made.toml")
-
-
-def test_a_function_that_does_not_exist_is_said(adapt, here):
-    said = adapt.refused(2, "calibrate", "stage", "x.trace", "--function", "nowhere:count", "--workers", "2")
-    assert "--function nowhere:count cannot be imported" in said

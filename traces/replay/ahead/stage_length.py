@@ -22,14 +22,12 @@ class StageLength:
         period_s: How often its controllers run, or its series are sampled.
         cases: How often the stream is run.
         duration_s: When it stops; None, when all rows are processed.
-        is_real: Whether workers are processes, which take as long as they simulate.
     """
 
     bounds: Bounds
     period_s: float
     cases: int
     duration_s: float | None = None
-    is_real: bool = False
 
     @property
     def span_s(self) -> float:
@@ -53,9 +51,6 @@ def foresee_stage(foresight: Foresight, length: StageLength, rows: Rows, part: P
     """
     bounds, span_s = length.bounds, length.span_s
     of = Length(bounds.rows, span_s / length.period_s, length.cases)
-    if length.is_real:
-        foresight.judge(length.cases * span_s, str(of), instead)
-        return
     busy_s = bounds.row_s * bounds.rows / max(bounds.capacity.rate, 1.0)
 
     def of_rows(count: int) -> object:

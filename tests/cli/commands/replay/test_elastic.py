@@ -287,27 +287,6 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(adapt, here, code, line, s
     assert sorted(here.iterdir()) == before
 
 
-def test_a_stage_of_processes_scales_and_says_what_it_is(adapt, here):
-    few = pq.read_table(sorted((here / "x.trace").glob("*.parquet"))).take(np.arange(0, ROWS, 5))
-    write_trace(here / "few.trace", few)
-    line = (
-        "few.trace --pool 2 --workers 1 --partitions 4 --state 10 --period 50ms --scale-out-delay 100ms --window 500ms"
-    )
-    line += " --window 500ms --work wait --policy thresholds -o measured.run"
-    document = json.loads(
-        adapt.done("replay", "elastic", *line.split(), "--backend", "processes", "--format", "json").out
-    )
-    assert document["parameters"]["backend"] == "processes"
-    assert [(row["case"], row["processed"]) for row in document["cases"]] == [
-        ("fixed", ROWS // 5),
-        ("thresholds", ROWS // 5),
-    ]
-    assert document["cases"][1]["restarts"] > 0
-    assert "Measured on 2 worker processes of this machine (wait)" in document["summary"]["verdict"]
-    assert f"the state of all {len(few['key'].unique())} keys was checked" in document["summary"]["verdict"]
-    assert read_run(here / "measured.run").as_data() == document
-
-
 def test_how_long_a_replay_takes_is_foreseen(adapt, here):
     """Periods of a microsecond in ten million seconds take hours on any machine."""
     write_trace(here / "long.trace", {"ts": [0, 10**13], "key": ["a", "b"]})

@@ -1,25 +1,23 @@
 """Worker processes whose rows and moves are recorded."""
 
-from collections.abc import Sequence
 from time import monotonic
-from typing import Any
 
 import numpy as np
 
 from adapt.core.stage.conditions.settings import StageSettings
-from adapt.core.stage.processes.measured import Recorded
-from adapt.core.stage.processes.workers import Installed, Message, Report
 from adapt.core.stage.records.arrays import Records
-from adapt.traces.processes.launch import LoopbackWorkers
+from reality.processes.launch import LoopbackWorkers
+from reality.processes.measured import Recorded
+from reality.processes.messages import Installed, Message, Report
 
 
 class RecordedWorkers(LoopbackWorkers):
     """Worker processes that remember what was sent and reported."""
 
-    def __init__(self, settings: StageSettings, work: str, keys: Sequence[Any] = ()) -> None:
-        """Start all processes, and the clock; arguments as in `LoopbackWorkers`."""
+    def __init__(self, settings: StageSettings) -> None:
+        """Start all processes, and the clock."""
         began_s = monotonic()
-        super().__init__(settings, work, keys)
+        super().__init__(settings)
         self.recorded = Recorded(start_s=monotonic() - began_s)
 
     def rows(self, worker: int, rows: Records) -> None:

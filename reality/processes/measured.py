@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from adapt.core.costs.profile import StateCosts
 from adapt.core.stage.movement.course import Moved
-from adapt.core.stage.processes.workers import Installed
 from adapt.core.stage.records.arrays import Records
+from reality.processes.messages import Installed
 
 _USUAL = 0.99
 """Share of the gaps between rows that count as transport; longer ones belong to the row after them."""

@@ -7,8 +7,7 @@ from select import select
 from time import monotonic
 from typing import Any
 
-from adapt.traces.processes.wire import SERVICE, accepted, listening, port_of
-from adapt.traces.processes.work import LATENCY
+from reality.processes.wire import LATENCY, SERVICE, accepted, listening, port_of
 
 
 def serve() -> None:

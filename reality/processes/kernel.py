@@ -11,21 +11,18 @@ from adapt.core.stage.engine.kernel.connections import send_waiting
 from adapt.core.stage.engine.kernel.orders import halt, pause, refill, restart, resume, schedule
 from adapt.core.stage.engine.kernel.producers import fill_pool
 from adapt.core.stage.engine.kernel.tuples import pass_acknowledgement, take_in_hand
-from adapt.core.stage.processes.records import DONE, FACTOR
 from adapt.core.stage.records.arrays import Records
 from adapt.core.stage.records.codes import NONE
 from adapt.core.stage.records.finding import (
     connection_at,
     due_at,
-    kept_at,
-    pair_at,
     partition_at,
-    pooled_at,
     queued_at,
     service_at,
     worker_at,
 )
 from adapt.core.stage.records.world import World
+from reality.processes.records import DONE, FACTOR
 
 
 @compiled
@@ -42,11 +39,10 @@ def produce(worlds: Records, now: float) -> float:
 
 
 @compiled
-def unsent(worlds: Records, worker_number: int, seats: NDArray[np.int32], sent: NDArray[np.int32], out: Records) -> int:
+def unsent(worlds: Records, worker_number: int, sent: NDArray[np.int32], out: Records) -> int:
     """Collect unsent rows of a worker; returns their number.
 
     Args:
-        seats: Seat of each worker, none of a dead one, shape (workers,).
         sent: Rows of each connection that were sent, updated; by worker, then producer.
     """
     world = worlds[0]
@@ -65,10 +61,6 @@ def unsent(worlds: Records, worker_number: int, seats: NDArray[np.int32], sent: 
             to.partition = row.partition
             to.group = row.group
             to.producer = producer
-            twin: Any = np.int32(NONE)
-            if world.standby != 0:
-                twin = pair_at(world, row.partition).twin
-            to.twin = seats[twin] if twin != NONE else NONE
             to.number = row.number
             to.cost = cost
             rows += 1
@@ -93,12 +85,7 @@ def finish(worlds: Records, worker_number: int, done: Records, sent: NDArray[np.
         row = done[at]
         producer: Any = np.int64(row.producer)
         partition: Any = np.int64(row.partition)
-        if row.replica != 0:
-            kept = kept_at(world, producer * world.partitions + partition)
-            if not _commit_kept(world, worker_number, producer, partition, row.number, row.taken, row.done, totals):
-                return at
-            kept.pending -= 1
-        elif not _finish_at_owner(world, worker_number, producer, partition, row, sent, totals):
+        if not _finish_one(world, worker_number, producer, partition, row, sent, totals):
             return at
         last = max(last, world.last)
         world.last = last
@@ -106,7 +93,7 @@ def finish(worlds: Records, worker_number: int, done: Records, sent: NDArray[np.
 
 
 @inlined
-def _finish_at_owner(
+def _finish_one(
     world: World,
     worker_number: int,
     producer: int,
@@ -115,7 +102,7 @@ def _finish_at_owner(
     sent: NDArray[np.int32],
     totals: Records,
 ) -> bool:
-    """Take the next row of a connection and return its credit; commit it if it has no replica."""
+    """Take the next row of a connection, return its credit and commit it."""
     number = worker_number * world.workers + producer
     connection = connection_at(world, number)
     queued = queued_at(world, number * world.credits + connection.first)
@@ -138,40 +125,8 @@ def _finish_at_owner(
     record = partition_at(world, partition)
     record.in_flight -= 1
     record.processed += 1
-    if world.standby == 0:
-        _total(totals, worker.group, row.number)
-        commit(world, worker, worker_number, 0, row.done)
-        return True
-    kept = kept_at(world, producer * world.partitions + partition)
-    if kept.pending < 0 or pair_at(world, partition).twin != NONE:
-        world.mirrored += pair_at(world, partition).twin != NONE
-        kept.pending += 1  # to be committed by the replica, which may have reported it already
-        return True
-    return _commit_kept(world, worker_number, producer, partition, row.number, row.taken, row.done, totals)
-
-
-@inlined
-def _commit_kept(
-    world: World,
-    worker_number: int,
-    producer: int,
-    partition: int,
-    row_number: int,
-    taken: float,
-    done: float,
-    totals: Records,
-) -> bool:
-    """Commit a row that its producer keeps; it must be the oldest of its partition."""
-    kept = kept_at(world, producer * world.partitions + partition)
-    if kept.head == NONE:
-        return False
-    held = pooled_at(world, producer * world.places + kept.head)
-    if held.number != row_number:
-        return False
-    worker = worker_at(world, worker_number)
-    take_in_hand(worker, held, partition, producer, taken)
-    _total(totals, worker.group, row_number)
-    commit(world, worker, worker_number, 0, done)
+    _total(totals, worker.group, row.number)
+    commit(world, worker, worker_number, 0, row.done)
     return True
 
 
@@ -182,20 +137,6 @@ def _total(totals: Records, group: int, number: int) -> None:
     total.count += 1
     total.sum += number
     total.digest = total.digest * np.uint64(FACTOR) + np.uint64(number)
-
-
-@compiled
-def commit_pending(worlds: Records, partition: int, totals: Records) -> None:
-    """Commit the rows of a partition that its replica lacks."""
-    world = worlds[0]
-    owner: Any = np.int64(partition_at(world, partition).owner)
-    for producer in range(world.workers):
-        kept = kept_at(world, producer * world.partitions + partition)
-        while kept.pending > 0:
-            kept.pending -= 1
-            held = pooled_at(world, producer * world.places + kept.head)
-            number: Any = np.int64(held.number)
-            _commit_kept(world, owner, producer, partition, number, world.now, world.now, totals)
 
 
 def load_kernels(worlds: Records, sent: NDArray[np.int32], room: Records, totals: Records) -> None:
@@ -209,9 +150,8 @@ def load_kernels(worlds: Records, sent: NDArray[np.int32], room: Records, totals
     done = np.frombuffer(bytes(DONE.itemsize), DONE)  # read-only, as in a report
     for kernel, arguments in (
         (produce, (0.0,)),
-        (unsent, (0, sent, sent, room)),
+        (unsent, (0, sent, room)),
         (finish, (0, done, sent, totals)),
-        (commit_pending, (0, totals)),
         (refill, ()),
         (pause, (0,)),
         (restart, (0, 0)),

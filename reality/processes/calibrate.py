@@ -1,13 +1,13 @@
 """Cost profile of a stage in worker processes on this machine."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from adapt.cli.options.replay.costs import CostOptions
 from adapt.core.costs.calibration import Calibration
 from adapt.core.costs.profile import CostSource, Profile, Restart, Transport
 from adapt.core.costs.samples import Samples, service_of_samples
@@ -17,20 +17,16 @@ from adapt.core.keys.key_text import key_to_text
 from adapt.core.partitioning.build import Recipe
 from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Chunk, Rows
-from adapt.core.stage.conditions.settings import StageSettings
+from adapt.core.stage.conditions.settings import StageSettings, even_groups
 from adapt.core.stage.input.key_groups import KeyGroups
 from adapt.core.stage.input.keyed_rows import BYTES, KEY, Reading
+from adapt.core.stage.input.mini_partitions import MiniPartitions
 from adapt.core.stage.input.row_costs import amounts
 from adapt.core.stage.movement.controller import Move, Observation, Round
-from adapt.core.stage.processes.backend import InProcesses
-from adapt.core.stage.processes.measured import MeasuredRows, Recorded, measured_rows, measured_state
-from adapt.core.stage.simulate import simulate
-from adapt.traces.processes.launch import CPU, WAIT
-from adapt.traces.processes.recorded import RecordedWorkers
-from adapt.traces.replay.backends import check_work
-from adapt.traces.replay.operators import Operator
-from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.store.trace import Trace
+from adapt.traces.store.trace import Trace, open_trace
+from reality.processes.measured import MeasuredRows, Recorded, measured_rows, measured_state
+from reality.processes.recorded import RecordedWorkers
+from reality.processes.running import run_in_processes
 
 LOAD = 0.3
 """Load of the busiest worker in the second run, over what it took in the first."""
@@ -49,6 +45,9 @@ MOVE_S = 0.02
 
 TOGETHER = 5
 """In each of this many rounds, all partitions without state of a worker move together; else one partition."""
+
+PARTITIONS = 16
+"""Partitions of a worker."""
 
 PLANS = 9
 """Plans that are built, for the median of their times."""
@@ -76,44 +75,43 @@ class _Moves:
         return [Move(partition, owner, (owner + 1) % observed.workers) for partition in partitions]
 
 
-def calibrate_stage(
-    trace: Trace, settings: StageSettings, reading: Reading, work: str, rows: int, progress: Progress = silent
-) -> Calibration:
-    """Measure the costs of rows and moves on worker processes.
+def calibrate_stage(path: Path, workers: int, rows: int = 20_000, seed: int = 0) -> Calibration:
+    """Measure the costs of rows and moves on worker processes, which wait for a loopback service.
 
     The first rows of the trace run twice: as fast as the workers take them, for service times and transport; then a
     part of them at `LOAD`, while partitions move, for latency and state.
 
     Args:
-        settings: The stage; its state is replaced.
-        reading: How rows become tuples.
-        work: cpu, wait, or MODULE:FUNCTION.
         rows: Most rows that are measured.
 
     Raises:
-        UsageError: The stage cannot run in processes, or the function fails.
         EnvironmentFailure: A process ends by itself.
         BadInput: The trace is damaged.
     """
-    check_work(work, settings, Operator(), "--workers", {})
-    progress("reading", 0, rows)
+    trace, costs = open_trace(path), CostOptions()
+    placed = MiniPartitions(workers, PARTITIONS)
+    settings = StageSettings(
+        workers=workers,
+        owners=placed.owners,
+        partition_of=even_groups(workers * PARTITIONS, workers * PARTITIONS),
+        costs=costs.costs(),
+        seed=seed,
+    )
+    reading = Reading(placed, None, costs.row_costs(trace, seed))
     head = _head(trace, rows)
     groups = KeyGroups.from_columns([head.column(KEY)])
     reading = replace(reading, groups=groups, speedup=None)
     settings = replace(settings, partition_of=groups.partitions_by(reading.partitions))
     (chunk,) = reading.rows(lambda: [head.select(reading.columns)]).chunks()
-    keys = () if work in (CPU, WAIT) else groups.keys.to_pylist()
-    progress("as fast as the workers take rows", 0, len(head))
-    measured = measured_rows(_run(replace(settings, state_tuples=0), work, keys, chunk))
-    progress("at a third of that rate, with moves", len(head), len(head) + len(head) // SHARE)
+    measured = measured_rows(_run(replace(settings, state_tuples=0), chunk))
     paced = _paced(chunk, measured.rate * LOAD, settings.seed)
     sizes = np.where(np.arange(settings.partitions) % 2, STATE_BYTES // settings.costs.tuple_bytes, 0)
-    moved = _run(replace(settings, state_tuples=sizes), work, keys, paced, Actors(_Moves()))
+    moved = _run(replace(settings, state_tuples=sizes), paced, Actors(_Moves()))
     waited_s = measured_rows(moved).waited_s
-    service, means, classes = service_of_samples(_samples(head, reading, measured, work))
+    service, means, classes = service_of_samples(_samples(head, reading, measured))
     profile = Profile(
         source=CostSource.STAGE,
-        measured=f"{trace.path}: {len(measured.numbers):,} rows on {settings.workers} worker processes, work {work}",
+        measured=f"{trace.path}: {len(measured.numbers):,} rows on {settings.workers} worker processes, work wait",
         service=service,
         keys=means,
         sizes=classes,
@@ -141,17 +139,15 @@ def _head(trace: Trace, rows: int) -> pa.RecordBatch:
     return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
 
 
-def _run(
-    settings: StageSettings, work: str, keys: Sequence[Any], chunk: Chunk, actors: Actors | None = None
-) -> Recorded:
+def _run(settings: StageSettings, chunk: Chunk, actors: Actors | None = None) -> Recorded:
     """Run rows in processes; returns what was sent and reported."""
     launched: list[RecordedWorkers] = []
 
     def launch(settings: StageSettings) -> RecordedWorkers:
-        launched.append(RecordedWorkers(settings, work, keys))
+        launched.append(RecordedWorkers(settings))
         return launched[-1]
 
-    done = simulate(settings, Rows(lambda: iter([chunk])), None, actors, backend=InProcesses(launch))
+    done = run_in_processes(settings, Rows(lambda: iter([chunk])), None, actors, launch=launch)
     return replace(launched[0].recorded, moves=[one for one in done.moves if "restarted" in one.times_s])
 
 
@@ -175,10 +171,9 @@ def _paced(chunk: Chunk, rate: float, seed: int) -> Chunk:
     return replace(part, due_s=np.cumsum(gaps_s))
 
 
-def _samples(head: pa.RecordBatch, reading: Reading, measured: MeasuredRows, work: str) -> Samples:
+def _samples(head: pa.RecordBatch, reading: Reading, measured: MeasuredRows) -> Samples:
     """Measured rows with their keys, bytes and costs."""
     rows = measured.numbers
     keys = [None if key is None else key_to_text(key) for key in head.column(KEY).take(pa.array(rows)).to_pylist()]
     sizes = amounts(head.column(BYTES))[rows] if BYTES in head.schema.names else None
-    costed = reading.costs is not None and work in (CPU, WAIT)
-    return Samples(measured.service_s, keys, sizes, measured.costs_s if costed else None)
+    return Samples(measured.service_s, keys, sizes, None if reading.costs is None else measured.costs_s)

@@ -4,10 +4,8 @@ import json
 import sys
 from bisect import bisect
 from collections import deque
-from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from os import getcwd
 from queue import SimpleQueue
 from select import select
 from socket import socket
@@ -18,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from adapt.core.stage.processes.records import DONE, SENT
-from adapt.core.stage.processes.workers import Order
-from adapt.traces.processes.partition import Partition, unpacked
-from adapt.traces.processes.wire import (
+from reality.processes.messages import Order
+from reality.processes.partition import Partition, unpacked
+from reality.processes.records import DONE, SENT
+from reality.processes.wire import (
     ANSWER,
     DRIVER,
-    FORWARDED,
     INSTALLED,
+    LATENCY,
     REPORT,
     ROWS,
     SERVICE,
@@ -37,7 +35,6 @@ from adapt.traces.processes.wire import (
     note,
     port_of,
 )
-from adapt.traces.processes.work import Call, Unusable, Wait, Work, spin
 
 TIMES = Struct("<dd")
 """Head of a report: its time, and idle seconds until then."""
@@ -59,9 +56,7 @@ class Settings:
         state_bytes: Stated state of each partition.
         slow_from_s: Times at which its speed changes, ascending.
         speeds: Its speed before the first of these, and after each.
-        work: cpu, wait, or MODULE:FUNCTION.
-        service: Port of the loopback service; 0, none.
-        keys: The key of each group, for a function.
+        service: Port of the loopback service.
     """
 
     seat: int
@@ -69,54 +64,29 @@ class Settings:
     state_bytes: list[int]
     slow_from_s: list[float]
     speeds: list[float]
-    work: str
     service: int
-    keys: list[Any]
-
-    def worker_does(self, key: bytes) -> Work:
-        """What it does for a row.
-
-        Raises:
-            Unusable: The function does not exist.
-        """
-        if self.work == "cpu":
-            return spin
-        if self.work == "wait":
-            return Wait(connected(self.service, key, self.seat, SERVICE))
-        sys.path.insert(0, getcwd())
-        return Call(self.work, self.keys)
 
 
 class Worker:
     """Processes rows until the driver is gone."""
 
     def __init__(self, settings: Settings, key: bytes, server: socket, driver: Connection) -> None:
-        """Prepare the work.
-
-        Raises:
-            Unusable: The function of the user does not exist.
-        """
+        """Connect to the service for which rows wait."""
         self._settings, self._key, self._server, self._driver = settings, key, server, driver
-        self._work = settings.worker_does(key)
+        self._service = connected(settings.service, key, settings.seat, SERVICE)
         self._ports: dict[int, int] = {}
         self._start_s = 0.0
         self._sources: dict[Connection, int] = {}
-        self._targets: dict[int, Connection | None] = {}
-        self._unsent: dict[int, list[bytes]] = {}
         self._extracted: dict[int, list[bytes]] = {}
         self._states: dict[int, SimpleQueue[list[bytes]]] = {}
-        self._forwarded: dict[int, list[tuple[Any, ...]]] = {}
         self._rows: deque[tuple[Any, ...]] = deque()
-        self._replicated: deque[tuple[Any, ...]] = deque()
         self._partitions: dict[int, Partition] = {}
-        self._given: dict[int, Partition] = {}
         self._done: list[tuple[Any, ...]] = []
-        self._draining: list[tuple[int, int]] = []
         self._events: list[list[Any]] = []
         self._idle_s = 0.0
 
     def serve(self, start_s: float, ports: dict[int, int]) -> None:
-        """Process rows; those for replicas first.
+        """Process rows.
 
         Args:
             start_s: Start of the run, by the clock of the machine.
@@ -124,14 +94,13 @@ class Worker:
 
         Raises:
             EOFError: The driver is gone.
-            Unusable: The function of the user raised an error, or its state cannot be sent.
         """
         self._start_s, self._ports = start_s, ports
         looked_s = reported_s = self._now_s()
         while True:
-            if not (self._replicated or self._rows):
+            if not self._rows:
                 self._report()
-                self._answer_drained()
+                self._send_events()
                 began_s = self._now_s()
                 ready = select(self._all(), [], [])[0]
                 looked_s = reported_s = self._now_s()
@@ -147,44 +116,23 @@ class Worker:
                 looked_s = done_s
 
     def _process(self) -> float:
-        """Process the next row; returns when it is done."""
-        replica = bool(self._replicated)
-        row = (self._replicated if replica else self._rows).popleft()
-        partition, group, producer, twin, number, cost_s, taken_s = row
-        now_s = self._now_s()
-        speed = self._settings.speeds[bisect(self._settings.slow_from_s, now_s)]
-        self._partition(partition).process(self._work, group, number, cost_s / speed)
-        taken_s = taken_s if replica else now_s
+        """Wait for the service for the cost of the next row; returns when it is done."""
+        partition, group, producer, number, cost_s = self._rows.popleft()
+        taken_s = self._now_s()
+        speed = self._settings.speeds[bisect(self._settings.slow_from_s, taken_s)]
+        self._service.send_bytes(LATENCY.pack(cost_s / speed))
+        self._service.recv_bytes()
+        self._partition(partition).add(group, number)
         done_s = self._now_s()
-        if twin >= 0 and not replica:
-            forwarded = (partition, group, producer, -1, number, cost_s, taken_s)
-            self._forwarded.setdefault(twin, []).append(forwarded)
-        self._done.append((partition, producer, replica, group, number, taken_s, done_s))
+        self._done.append((partition, producer, group, number, taken_s, done_s))
         return done_s
 
     def _report(self) -> None:
-        """Forward rows to replicas, then report them."""
-        for seat, rows in self._forwarded.items():
-            self._send(seat, FORWARDED + np.array(rows, SENT).tobytes())
-        self._forwarded.clear()
+        """Report processed rows."""
         if self._done:
             frame = REPORT + TIMES.pack(self._now_s(), self._idle_s) + np.array(self._done, DONE).tobytes()
             self._done.clear()
             self._driver.send_bytes(frame)
-
-    def _send(self, seat: int, frame: bytes) -> None:
-        """Send a frame to a worker, unless it is dead."""
-        if seat not in self._targets:
-            try:
-                self._targets[seat] = connected(self._ports[seat], self._key, self._settings.seat, seat)
-            except OSError:
-                self._targets[seat] = None
-        target = self._targets[seat]
-        if target is not None:
-            try:
-                target.send_bytes(frame)
-            except OSError:
-                self._targets[seat] = None
 
     def _read(self, ready: list[Any]) -> None:
         """Read what has come."""
@@ -201,7 +149,7 @@ class Worker:
                 except (EOFError, OSError):
                     del self._sources[one]
                     one.close()
-        self._answer_drained()
+        self._send_events()
 
     def _all(self) -> list[Any]:
         """All sockets that are read."""
@@ -213,10 +161,7 @@ class Worker:
             self._sources[found[1]] = found[0]
 
     def _take(self, frame: bytes, sender: Connection) -> None:
-        """Take rows or the state of a partition from another worker."""
-        if frame[:1] == FORWARDED:
-            self._replicated.extend(np.frombuffer(frame[1:], SENT).tolist())
-            return
+        """Take the state of a partition from another worker."""
         fixed = sender.recv_bytes()
         received_s = self._now_s()
         partition, times_s, state = unpacked(frame[1:], fixed)
@@ -230,12 +175,6 @@ class Worker:
             self._rows.extend(np.frombuffer(frame[1:], SENT).tolist())
             return
         said = json.loads(frame[1:])
-        if "peer" in said:
-            seat, port = said["peer"]
-            self._ports[seat] = port
-            if seat in self._unsent:
-                self._give(seat, self._unsent.pop(seat))
-            return
         for name, *arguments in said["orders"]:
             self._obey(name, arguments)
         for seat, frames in self._extracted.items():
@@ -248,14 +187,6 @@ class Worker:
                 self._answer(arguments[0])
             case Order.GIVE:
                 self._extract(*arguments)
-            case Order.DROP:
-                self._given.pop(arguments[0], None)
-            case Order.KEEP:
-                self._partitions[arguments[0]] = self._given.pop(arguments[0])
-            case Order.RESET:
-                self._partitions.pop(arguments[0], None)
-            case Order.DRAIN:
-                self._draining.append((arguments[0], arguments[1]))
             case Order.STATES:
                 self._send_events()
                 self._report()
@@ -272,17 +203,11 @@ class Worker:
             self._driver.send_bytes(note(events=self._events))
             self._events.clear()
 
-    def _extract(self, partition: int, seat: int, copies: int) -> None:
-        """Extract the state of a partition and send it; kept until its receiver has taken over."""
-        state = self._partition(partition)
-        try:
-            keys, fixed = state.packed(partition, self._now_s)
-        except TypeError as error:
-            raise Unusable(f"--function {self._settings.work} must return JSON data, to be moved: {error}") from None
-        if not copies:
-            self._given[partition] = self._partitions.pop(partition)
-        waiting = self._extracted if seat in self._ports else self._unsent
-        waiting.setdefault(seat, []).extend((STATE + keys, fixed))
+    def _extract(self, partition: int, seat: int) -> None:
+        """Extract the state of a partition, to be sent."""
+        keys, fixed = self._partition(partition).packed(partition, self._now_s)
+        del self._partitions[partition]
+        self._extracted.setdefault(seat, []).extend((STATE + keys, fixed))
 
     def _give(self, seat: int, frames: list[bytes]) -> None:
         """Send states after earlier ones, in a thread: two workers can send to each other at once."""
@@ -292,23 +217,10 @@ class Worker:
         self._states[seat].put(frames)
 
     def _send_states(self, seat: int, states: "SimpleQueue[list[bytes]]") -> None:
-        try:
-            with connected(self._ports[seat], self._key, self._settings.seat, seat) as target:
-                while True:
-                    for frame in states.get():
-                        target.send_bytes(frame)
-        except OSError:  # the receiver is dead, which the driver knows
-            return
-
-    def _answer_drained(self) -> None:
-        """Answer about dead workers of which everything is processed."""
-        while self._draining and select([self._server], [], [], 0)[0]:
-            self._accept()
-        for question, seat in list(self._draining):
-            if not self._replicated and seat not in self._sources.values():
-                self._draining.remove((question, seat))
-                self._answer(question)
-        self._send_events()
+        with connected(self._ports[seat], self._key, self._settings.seat, seat) as target:
+            while True:
+                for frame in states.get():
+                    target.send_bytes(frame)
 
     def _partition(self, partition: int) -> Partition:
         """The state of a partition, empty at first."""
@@ -338,11 +250,6 @@ def main() -> None:
             driver.send_bytes(note(ready=True))
             begin = json.loads(driver.recv_bytes()[1:])
             worker.serve(begin["start_s"], {int(one): port for one, port in begin["ports"].items()})
-        except Unusable as error:
-            with suppress(EOFError, OSError):
-                driver.send_bytes(note(failed=str(error)))
-                while True:  # until the driver has read it: whoever leaves before that may take it along
-                    driver.recv_bytes()
         except (EOFError, OSError):  # the driver has ended
             return
 

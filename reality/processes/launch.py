@@ -1,68 +1,60 @@
 """Worker processes of a stage: started, reached over sockets, killed and ended."""
 
 import json
-import os
 import secrets
 import subprocess
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
+from pathlib import Path
 from select import select
 from time import monotonic
 from typing import Any
 
 import numpy as np
 
-from adapt.core.errors import EnvironmentFailure, UsageError
+from adapt.core.errors import EnvironmentFailure
 from adapt.core.stage.conditions.capacity import Capacity
 from adapt.core.stage.conditions.settings import StageSettings
-from adapt.core.stage.processes.records import DONE, KEPT
-from adapt.core.stage.processes.workers import Answer, Installed, Message, Order, Report, States
 from adapt.core.stage.records.arrays import Records
-from adapt.traces.processes.wire import ANSWER, DRIVER, REPORT, ROWS, STATES, connected, note
-from adapt.traces.processes.worker import TIMES
+from reality.processes.messages import Answer, Installed, Message, Order, Report, States
+from reality.processes.records import DONE, KEPT
+from reality.processes.wire import ANSWER, DRIVER, REPORT, ROWS, STATES, connected, note
+from reality.processes.worker import TIMES
 
-CPU, WAIT = "cpu", "wait"
-"""Work of a row: use the CPU, or wait for the loopback service, for its cost."""
+ROOT = Path(__file__).parents[2]
 
 
 @dataclass(slots=True, eq=False)
 class _Process:
-    """A worker process; its orders go together, and wait until it is connected."""
+    """A worker process; its orders go together."""
 
     seat: int
     popen: subprocess.Popen[bytes]
     port: int = 0
     connection: Connection | None = None
     orders: list[list[str | int]] = field(default_factory=list)
-    waiting: list[bytes] = field(default_factory=list)
-    ended: bool = False
 
 
 class LoopbackWorkers:
     """Worker processes on this machine; they end with the driver."""
 
-    def __init__(self, settings: StageSettings, work: str, keys: Sequence[Any] = ()) -> None:
+    def __init__(self, settings: StageSettings) -> None:
         """Start all processes, and the clock.
 
-        Args:
-            work: What a row costs: cpu, wait, or MODULE:FUNCTION.
-            keys: The key of each group, for a function.
-
         Raises:
-            UsageError: The function cannot be imported.
             EnvironmentFailure: A process cannot be started.
         """
-        self._settings, self._work, self._keys = settings, work, keys
+        self._settings = settings
         self._key = secrets.token_bytes(32)
         self._started: list[subprocess.Popen[bytes]] = []
         self._end = weakref.finalize(self, _end, self._started)
         try:
-            service = self._popen("service") if work == WAIT else None
+            service = self._popen("service")
             self._processes = [_Process(worker, self._popen("worker", worker)) for worker in range(settings.workers)]
-            self._service = 0 if service is None else _port(service, "the loopback service")
+            self._service = _port(service, "the loopback service")
             for one in self._processes:
                 self._connect(one)
             self._start_s = monotonic()
@@ -85,30 +77,19 @@ class LoopbackWorkers:
         """Wait for messages of workers, until a time.
 
         Raises:
-            UsageError: The function of the user raised an error.
             EnvironmentFailure: A process ended by itself.
         """
         for one in self._processes:
             self._send_orders(one)
         messages: list[tuple[int, Message]] = []
         while not messages:
-            sources: dict[Any, int] = {
-                one.connection or one.popen.stdout: worker
-                for worker, one in enumerate(self._processes)
-                if not one.ended
-            }
+            sources: dict[Any, int] = {one.connection: worker for worker, one in enumerate(self._processes)}
             left_s = until_s - self.now_s()
             ready = select(list(sources), [], [], None if left_s == np.inf else max(0.0, left_s))[0]
             if not ready:
                 break
             for source in ready:
-                one = self._processes[sources[source]]
-                if one.connection is None:
-                    self._connect(one)
-                    self._begin(one)
-                    self._introduce(one)
-                else:
-                    messages += self._received(sources[source], one.connection)
+                messages += self._received(sources[source], source)
         return messages
 
     def rows(self, worker: int, rows: Records) -> None:
@@ -123,37 +104,17 @@ class LoopbackWorkers:
         """
         self._processes[worker].orders.append([order.value, *map(int, arguments)])
 
-    def kill(self, worker: int) -> list[tuple[int, Message]]:
-        """Kill the process of a worker; returns what it had reported."""
-        one = self._processes[worker]
-        one.popen.kill()
-        one.popen.wait()
-        one.ended = True
-        messages: list[tuple[int, Message]] = []
-        if one.connection is not None:
-            try:
-                while True:
-                    messages += self._message(worker, one.connection.recv_bytes())
-            except (EOFError, OSError):
-                one.connection.close()
-        return messages
-
-    def revive(self, worker: int, seat: int) -> None:
-        """Start a new process for a worker; its messages wait."""
-        self._processes[worker] = _Process(seat, self._popen("worker", seat))
-
     def close(self) -> None:
         """End all processes, and wait for them."""
         self._end()
         for one in self._processes if hasattr(self, "_processes") else ():
-            one.ended = True
             if one.connection is not None and not one.connection.closed:
                 one.connection.close()
 
     def _popen(self, name: str, *seat: int) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", f"adapt.traces.processes.{name}"]
+        command = [sys.executable, "-m", f"reality.processes.{name}"]
         pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
-        one = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, start_new_session=True)
+        one = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=nowhere, start_new_session=True)
         self._started.append(one)
         assert one.stdin is not None
         one.stdin.write("".join(f"{line}\n" for line in (self._key.hex(), *seat)).encode())
@@ -162,16 +123,14 @@ class LoopbackWorkers:
 
     def _connect(self, one: _Process) -> None:
         """Connect to a process that is starting, and wait until it is ready."""
-        what = f"worker process {one.seat % self._settings.workers}"
+        what = f"worker process {one.seat}"
         one.port = _port(one.popen, what)
         try:
             one.connection = connected(one.port, self._key, DRIVER, one.seat)
-            one.connection.send_bytes(note(**self._given(one.seat % self._settings.workers)))
-            said = json.loads(one.connection.recv_bytes()[1:])
+            one.connection.send_bytes(note(**self._given(one.seat)))
+            one.connection.recv_bytes()
         except (EOFError, OSError):
             raise EnvironmentFailure(f"{what} ended while it started; free some memory, or use fewer workers") from None
-        if "failed" in said:
-            raise UsageError(said["failed"])
 
     def _given(self, worker: int) -> dict[str, Any]:
         """Settings of a worker process."""
@@ -183,35 +142,20 @@ class LoopbackWorkers:
             "state_bytes": (settings.state_sizes() * settings.costs.tuple_bytes).tolist(),
             "slow_from_s": capacity.times_s[1:].tolist(),
             "speeds": [*speeds.tolist(), capacity.rate],
-            "work": self._work,
             "service": self._service,
-            "keys": list(self._keys),
         }
 
     def _begin(self, one: _Process) -> None:
-        """Start the clock of a process, and send what has waited for it."""
-        assert one.connection is not None
-        ports = {other.seat: other.port for other in self._processes if other.port}
-        frames = [note(start_s=self._start_s, ports=ports), *one.waiting]
-        one.waiting = []
-        for frame in frames:
-            self._send(one, frame)
-
-    def _introduce(self, new: _Process) -> None:
-        """Tell the others the port of a new process."""
-        for one in self._processes:
-            if one is not new and not one.ended:
-                self._send(one, note(peer=[new.seat, new.port]))
+        """Start the clock of a process."""
+        self._send(one, note(start_s=self._start_s, ports={other.seat: other.port for other in self._processes}))
 
     def _send_orders(self, one: _Process) -> None:
-        if one.orders and not one.ended:
+        if one.orders:
             self._send(one, note(orders=one.orders))
             one.orders = []
 
     def _send(self, one: _Process, frame: bytes) -> None:
-        if one.connection is None:
-            one.waiting.append(frame)
-            return
+        assert one.connection is not None
         try:
             one.connection.send_bytes(frame)
         except OSError:
@@ -227,10 +171,9 @@ class LoopbackWorkers:
         return messages
 
     def _gone(self, one: _Process) -> EnvironmentFailure:
-        worker, code = one.seat % self._settings.workers, one.popen.wait()
+        code = one.popen.wait()
         return EnvironmentFailure(
-            f"worker process {worker} ended by itself (exit {code}); free some memory, or use fewer workers; to crash"
-            " a worker use --faults"
+            f"worker process {one.seat} ended by itself (exit {code}); free some memory, or use fewer workers"
         )
 
     def _message(self, worker: int, frame: bytes) -> list[tuple[int, Message]]:
@@ -241,29 +184,11 @@ class LoopbackWorkers:
         if frame[:1] == STATES:
             return [(worker, States(np.frombuffer(frame, KEPT, offset=1)))]
         said = json.loads(frame[1:])
-        if "failed" in said:
-            raise UsageError(said["failed"])
         return [(worker, _event(kind, numbers)) for kind, *numbers in said["events"]]
 
 
 def _event(kind: str, numbers: list[Any]) -> Message:
     return Answer(*numbers) if kind == ANSWER else Installed(*numbers)
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def pinning() -> Callable[[int | None], None] | None:
-    """Moves the calling thread to core 0 or 1, or any.
-
-    None where it has a single core, or the system does not support this.
-    """
-    if cores() < 2 or not hasattr(os, "sched_setaffinity"):
-        return None
-    allowed = sorted(os.sched_getaffinity(0))
-    return lambda core: os.sched_setaffinity(0, allowed if core is None else {allowed[core]})
 
 
 def _port(process: subprocess.Popen[bytes], what: str) -> int:

@@ -1,4 +1,4 @@
-"""A stage in processes: every row once and in order, whatever moves and whoever is killed."""
+"""A stage in processes: every row once and in order, whatever moves."""
 
 import subprocess
 import sys
@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adapt.core.errors import EnvironmentFailure, UsageError
+from adapt.core.errors import EnvironmentFailure
 from adapt.core.stage.assembly import Actors
-from adapt.core.stage.processes.workers import States
-from adapt.core.stage.simulate import simulate
-from adapt.traces.processes.launch import LoopbackWorkers
+from reality.processes.launch import LoopbackWorkers
+from reality.processes.messages import States
+from reality.processes.running import run_in_processes
+from tests.reality.processes.histories import AnyMoves, History, Launched, check
 from tests.tiers import SOAK
-from tests.traces.processes.histories import ROWS, AnyMoves, History, Launched, check
 
 SHORT = (2, 5, 7)
 ROOT = Path(__file__).parents[3]
@@ -79,11 +79,11 @@ def test_a_worker_that_ends_by_itself_is_no_crash_of_the_schedule(launched) -> N
 
     history = plain()
     with pytest.raises(EnvironmentFailure, match="worker process 1 ended by itself"):
-        simulate(
+        run_in_processes(
             *(history.settings, history.source, None, history.actors),
             interval_s=0.01,
             on_interval=end,
-            backend=launched.backend,
+            launch=launched,
         )
 
 
@@ -93,18 +93,18 @@ def test_an_interrupt_ends_all_processes(launched) -> None:
 
     history = plain()
     with pytest.raises(KeyboardInterrupt):
-        simulate(
+        run_in_processes(
             *(history.settings, history.source),
             interval_s=0.01,
             on_interval=interrupt,
-            backend=launched.backend,
+            launch=launched,
         )
 
 
 WATCHED = """
 from adapt.core.stage.engine.kernel import orders
-from adapt.core.stage.processes import kernel
-from tests.traces.processes.histories import History, Launched
+from reality.processes import kernel
+from tests.reality.processes.histories import History, Launched
 
 kernels = {name: each.kernel for of in (orders, kernel) for name, each in vars(of).items() if hasattr(each, "kernel")}
 loaded = {}
@@ -124,48 +124,3 @@ print(len(loaded["finish"]), {name for name in used if used[name] != loaded[name
 def test_no_kernel_is_loaded_while_rows_are_due() -> None:
     done = subprocess.run([sys.executable, "-c", WATCHED], capture_output=True, text=True, cwd=ROOT)
     assert done.stdout == "1 set()\n", done.stderr
-
-
-FUNCTIONS = """
-def counted(state, key, number):
-    seen = (state or {"seen": 0})["seen"]
-    if number // 4 != seen or key != "abcd"[number % 4]:
-        raise ValueError(f"{seen} rows of {key}")
-    return {"seen": seen + 1}
-
-def failing(state, key, number):
-    return 1 / (7 - number)
-"""
-
-
-def called(function, launched):
-    """Runs a function of the module on rows of four keys in turn."""
-    history = plain(rows=ROWS)
-    settings = replace(history.settings, partition_of=np.arange(4, dtype=np.int32) % len(history.settings.owners))
-    history = History(settings, np.arange(ROWS) % 4, history.due_s, history.actors)
-    launched.keys, history.work = tuple("abcd"), function
-    return history.run(launched)
-
-
-def test_the_state_of_a_function_moves_with_its_key(launched, tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.py").write_text(FUNCTIONS)
-    done = called("mine:counted", launched)
-    assert done.moves
-    assert done.keys_checked == 4
-
-
-@pytest.mark.parametrize(
-    ("function", "said"),
-    [
-        ("mine:failing", "--function mine:failing, row 7: ZeroDivisionError: division by zero"),
-        ("mine:absent", "--function mine:absent cannot be imported: AttributeError"),
-    ],
-)
-def test_what_is_wrong_with_a_function_is_said(function, said, tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.py").write_text(FUNCTIONS)
-    launched = Launched()
-    with pytest.raises(UsageError, match=said):
-        called(function, launched)
-    assert launched.all_ended

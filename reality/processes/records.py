@@ -7,10 +7,8 @@ SENT = np.dtype(
         ("partition", np.int32),
         ("group", np.int32),
         ("producer", np.int32),
-        ("twin", np.int32),  # seat of the partition's replica; none
         ("number", np.int64),
         ("cost", np.float64),  # seconds of work
-        ("taken", np.float64),  # when the owner took it, for a row forwarded to a replica
     ]
 )
 """A row on its way to a worker."""
@@ -19,7 +17,6 @@ DONE = np.dtype(
     [
         ("partition", np.int32),
         ("producer", np.int32),
-        ("replica", np.int32),  # whether a replica processed it
         ("group", np.int32),
         ("number", np.int64),
         ("taken", np.float64),

@@ -4,16 +4,20 @@ import hmac
 import json
 import socket
 from multiprocessing.connection import Connection
+from struct import Struct
 from typing import Any
 
 LOOPBACK = "127.0.0.1"
 
+LATENCY = Struct("<d")
+"""A request to the loopback service: the latency of its answer in seconds."""
+
 DRIVER, SERVICE = -1, -2
 """Seats of the other processes."""
 
-ROWS, FORWARDED, REPORT, STATE, STATES, NOTE = (bytes([code]) for code in range(6))
-"""Kind of a frame, its first byte: rows for a worker; rows for a replica; processed rows; the state of a partition;
-the state of all keys; anything else, as JSON."""
+ROWS, REPORT, STATE, STATES, NOTE = (bytes([code]) for code in range(5))
+"""Kind of a frame, its first byte: rows for a worker; processed rows; the state of a partition; the state of all keys;
+anything else, as JSON."""
 
 
 ANSWER, INSTALLED = "answer", "installed"

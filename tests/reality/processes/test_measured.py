@@ -6,9 +6,9 @@ import pytest
 from adapt.core.costs.profile import StateCosts
 from adapt.core.stage.movement.controller import Move
 from adapt.core.stage.movement.course import Moved
-from adapt.core.stage.processes.measured import Recorded, measured_rows, measured_state
-from adapt.core.stage.processes.records import DONE
-from adapt.core.stage.processes.workers import Installed
+from reality.processes.measured import Recorded, measured_rows, measured_state
+from reality.processes.messages import Installed
+from reality.processes.records import DONE
 
 ROWS, GAP_S, WAY_S = 2000, 50e-6, 300e-6
 ALONE_S = 1e-4
@@ -26,7 +26,7 @@ def recorded(interval_s, seed=0):
         taken_s = max(sent_s + WAY_S, free_s[worker] + GAP_S)
         free_s[worker] = taken_s + service_s[row]
         found.sent.append((np.array([row]), np.array([service_s[row] / 2]), np.array([sent_s])))
-        reports.append((worker, np.array([(0, 0, 0, 0, row, taken_s, free_s[worker])], DONE)))
+        reports.append((worker, np.array([(0, 0, 0, row, taken_s, free_s[worker])], DONE)))
     found.done += [reports[at] for at in np.argsort([float(rows["done"][0]) for _, rows in reports])]
     return found, service_s
 

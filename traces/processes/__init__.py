@@ -1,1 +1,0 @@
-"""Processes of a stage on this machine, reached over loopback sockets."""
