@@ -33,7 +33,7 @@ COMMANDS = {
         f"replay.{name}": f"replay {name}"
         for name in ("compare", "elastic", "fit", "flux", "ordered", "repartition", "replan")
     },
-    **{f"advise.{name}": f"advise {name}" for name in ("keys", "placement", "workers")},
+    **{f"advise.{name}": f"advise {name}" for name in ("keys", "workers")},
     **{f"calibrate.{name}": f"calibrate {name}" for name in ("csv", "flink", "ordered", "spark")},
     **{f"cluster.{name}": f"cluster {name}" for name in ("check", "pack")},
     "lab.check": "lab check",

@@ -8,7 +8,6 @@ from adapt.core.check.outcome import Verdict
 from adapt.core.costs.calibration import Calibration
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.elastic.replay.replay import ElasticRun
-from adapt.core.fit.placement.placement import Placement
 from adapt.core.fit.replay.replay import FitRun
 from adapt.core.flux.replay.dag import AnyFluxRun
 from adapt.core.lab.conformance import Conformance
@@ -766,21 +765,6 @@ class advise:
         engine: str = "flink",
     ) -> Advice:
         """Advise on key groups, partitions, useful workers, and salts for hot keys."""
-
-    @staticmethod
-    def placement(
-        network: File,
-        *,
-        rates: File | None = None,
-        max_inputs: int | None = None,
-        fixed: str | Sequence[str] | None = None,
-        loss: str = "1%",
-        tries: int = 10000,
-        out: File | None = None,
-        seed: int = 0,
-        force: bool = False,
-    ) -> Placement:
-        """Place the operators of a query network on its nodes."""
 
     @staticmethod
     def workers(

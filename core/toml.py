@@ -1,6 +1,5 @@
 """Typed fields of TOML files; errors name element and line."""
 
-import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -213,25 +212,6 @@ def with_lines(text: str, faults: Sequence[str]) -> str:
     if len(said) == 1:
         return said[0]
     return f"{len(said)} mistakes: {'; '.join(f'({number}) {each}' for number, each in enumerate(said, 1))}"
-
-
-def with_field(text: str, kind: str, field: str, values: Mapping[str, str]) -> str:
-    """Text of a file with other values of a text field.
-
-    The values are given by the names of its tables of a kind.
-
-    Tables or fields written in another way than on lines of their own stay as they are.
-    """
-    lines = text.splitlines(keepends=True)
-    for block in _blocks(text):
-        name = block.fields.get("name", (0, ""))[1]
-        if block.kind == kind and name in values and field in block.fields:
-            at = block.fields[field][0] - 1
-            old = re.search(r"=\s*(\"[^\"]*\"|'[^']*')", lines[at])
-            if old is not None:
-                quoted = json.dumps(values[name], ensure_ascii=False)
-                lines[at] = f"{lines[at][: old.start(1)]}{quoted}{lines[at][old.end(1) :]}"
-    return "".join(lines)
 
 
 def _blocks(text: str) -> list[_Block]:

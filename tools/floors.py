@@ -57,7 +57,6 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/fit/answers",
         "core/fit/rules",
         "core/fit",
-        "core/fit/placement",
         "core/fit/replay",
         "core/ordered/chain",
         "core/ordered/functions",

@@ -10,10 +10,10 @@ import pytest
 from adapt.core.errors import UsageError
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.wiring import Wiring
-from adapt.core.fit.placement.placement import coordination
-from adapt.core.fit.placement.problem import Problem
-from adapt.core.fit.placement.search import search
 from adapt.core.fit.registry import PlannerOptions, planner_of
+from paper.fit.placement.coordination import coordination
+from paper.fit.placement.problem import Problem
+from paper.fit.placement.search import search
 from tests.core.fit.large_networks import large_network
 
 SEEDS, NODES, TRIES = (1, 2, 3, 4, 5), 100, 10_000

@@ -49,7 +49,6 @@ IN_PROCESS = {
     "report": "x.trace a.plan --html page.html",
     "advise keys": "x.trace --parallelism 3",
     "advise workers": "--rate 1000 --shed 10000@60s",
-    "advise placement": "net.toml --rates rates.csv --tries 20 -o OUT",
     "partition tolerance": "--channels 4 --total 10 --capacity 3",
     "partition route": "a.plan keys",
     "partition export": "a.plan --to plan -o OUT",
@@ -100,7 +99,6 @@ def make_inputs(tmp_path):
     (tmp_path / "progress.json").write_text(json.dumps(progress))
     by_bucket = NETWORK.replace('{ column = "stream", equals = "s0" }', "{ bucket = 0, of = 3 }")
     (tmp_path / "net.toml").write_text(by_bucket)
-    (tmp_path / "rates.csv").write_text("clicks,orders,rest\n100,200,100\n300,100,50\n")
     (tmp_path / "chain.toml").write_text(CHAIN)
     rows = {"key": [f"k{at % 97}" for at in range(1000)] + [None], "count": [0.1 * (at % 13) for at in range(1001)]}
     (tmp_path / "counts.parquet").mkdir()

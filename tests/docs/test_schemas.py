@@ -42,7 +42,6 @@ COMMANDS = {
     "advise": f"advise keys --parallelism 12 --partitions 60 --operator a=x,y {JSON}",
     "advise on keys": f"advise keys keys.csv --parallelism 4 {JSON}",
     "advise workers": f"advise workers --rate 1000 --shed 10000@60s {JSON}",
-    "advise placement": f"advise placement net.toml --rates rates.csv --max-inputs 1 --tries 20 {JSON}",
     "count": f"partition count g.trace --over time --all --measure bytes --key k1 -o g.freq {JSON}",
     "count streams": f"partition count g.trace --over stream {JSON}",
     "build": f"partition build keys.csv --channels 3 -o 3.plan {JSON}",
@@ -128,7 +127,6 @@ def made(spark, tmp_path_factory):
     """What each command printed, and the folder in which they ran."""
     folder = tmp_path_factory.mktemp("documents")
     (folder / "net.toml").write_text(two_halves("1s", 0.002))
-    (folder / "rates.csv").write_text("some,others\n100,200\n300,100\n")
     (folder / "chain.toml").write_text(VISITS)
     (folder / "stages.toml").write_text(
         '[[stage]]\nname = "a"\n[[stage]]\nname = "b"\ninputs = ["a"]\nkey = "stream"\n'

@@ -66,10 +66,10 @@ def open_workload(said: str, network: Network) -> NamedWorkload:
     path = location(said)
     with readable(path):
         sha256 = file_sha256(path)
-    return NamedWorkload(Observed(read_rates(path, network)), {"name": path.name, "sha256": sha256})
+    return NamedWorkload(Observed(_rates(path, network)), {"name": path.name, "sha256": sha256})
 
 
-def read_rates(path: Path, network: Network) -> Floats:
+def _rates(path: Path, network: Network) -> Floats:
     """Read rates from a CSV with a column for each input.
 
     Returns:

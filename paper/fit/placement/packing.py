@@ -3,7 +3,7 @@
 import numpy as np
 
 from adapt.core.fit.network.wiring import Indices
-from adapt.core.fit.placement.problem import Problem
+from paper.fit.placement.problem import Problem
 
 
 def packed(problem: Problem) -> Indices:

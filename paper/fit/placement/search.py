@@ -7,8 +7,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from adapt.core.fit.network.wiring import Indices
-from adapt.core.fit.placement.packing import packed
-from adapt.core.fit.placement.problem import Problem, Worth
+from paper.fit.placement.packing import packed
+from paper.fit.placement.problem import Problem, Worth
 
 _SAME = 1e-9
 """Relative difference below which scores and traffic are equal."""

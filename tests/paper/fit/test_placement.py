@@ -7,14 +7,13 @@ import pytest
 
 from adapt.core.errors import BadInput
 from adapt.core.fit.network.names import DropPlanner
-from adapt.core.fit.placement.packing import packed
-from adapt.core.fit.placement.placement import place
-from adapt.core.fit.placement.problem import Problem
-from adapt.core.fit.placement.search import search
 from adapt.core.fit.planners.fragments import fragments
 from adapt.core.fit.program.alike_inputs import AlikeInputs
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.registry import planner_of
+from paper.fit.placement.packing import packed
+from paper.fit.placement.problem import Problem
+from paper.fit.placement.search import search
 from tests.core.fit.large_networks import large_network
 from tests.core.fit.networks import FIGURE_1, SHAPES, any_network, chains, doubled, random_network, random_rates
 from tests.core.fit.oracles import scipy_score
@@ -115,17 +114,21 @@ def test_packed_groups_keep_to_the_limit_without_circles(seed):
     assert worth.score > problem.worth(problem.first).score
 
 
+def moves(before, after):
+    """The operators on other nodes."""
+    return {one.name for one, other in zip(before.operators, after.operators, strict=True) if one.node != other.node}
+
+
 def test_fixed_operators_stay_and_others_move_little():
     network = large_network(4, nodes=10)
     rates = np.array([[each.rate for each in network.inputs]])
     fixed = [each.name for each in network.operators[::5]]
-    found = place(Problem(network, rates, 0.05, 4, fixed), tries=150)
-    moved = {row["operator"] for row in found.moves.records()}
+    first = Problem(network, rates, 0.05, 4, fixed)
+    placed = first.network_of(search(first, tries=150).place)
+    moved = moves(network, placed)
     assert moved
     assert not moved & set(fixed)
-    where = {each.name: each.node for each in found.network.operators}
-    assert {row["operator"]: row["to"] for row in found.moves.records()} == {name: where[name] for name in moved}
-    again = place(Problem(found.network, rates, 0.05, 4, fixed), tries=0)
-    assert len(again.moves.rows) <= len(found.moves.rows)
+    second = Problem(placed, rates, 0.05, 4, fixed)
+    assert len(moves(placed, second.network_of(search(second, tries=0).place))) <= len(moved)
     with pytest.raises(BadInput, match="operator 'parse' to fix does not exist"):
         Problem(network, rates, fixed=["parse"])
