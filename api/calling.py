@@ -34,7 +34,7 @@ COMMANDS = {
         for name in ("compare", "elastic", "fit", "flux", "ordered", "repartition", "replan")
     },
     **{f"advise.{name}": f"advise {name}" for name in ("keys", "workers")},
-    **{f"calibrate.{name}": f"calibrate {name}" for name in ("csv", "flink", "ordered", "spark")},
+    **{f"calibrate.{name}": f"calibrate {name}" for name in ("csv", "flink", "spark")},
     **{f"cluster.{name}": f"cluster {name}" for name in ("check", "pack")},
     "lab.check": "lab check",
 }

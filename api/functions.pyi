@@ -12,7 +12,6 @@ from adapt.core.fit.replay.replay import FitRun
 from adapt.core.flux.replay.dag import AnyFluxRun
 from adapt.core.lab.conformance import Conformance
 from adapt.core.mechanisms.comparison import ComparisonRun
-from adapt.core.ordered.calibrate.calibration import OrderedCalibration
 from adapt.core.ordered.replay.replay import OrderedRun
 from adapt.core.partitioning.compare import Comparison
 from adapt.core.partitioning.plans.difference import Difference
@@ -626,6 +625,7 @@ class replay:
         utilization: float = 0.8,
         lag: float = 1000.0,
         repeats: int = 5,
+        min_time: str = "0.1s",
         replicas: int = 0,
         rate: str | None = None,
         offered: str | None = None,
@@ -650,7 +650,6 @@ class replay:
         chunk: str = "auto",
         mark_every: int | None = None,
         jitter: float = 0.0,
-        costs: File | None = None,
         contention: str | None = None,
         send_time: str | None = None,
         output_time: str | None = None,
@@ -794,18 +793,6 @@ class calibrate:
         prometheus: str | None = None,
     ) -> Calibration:
         """Derive a cost profile from a running Flink job."""
-
-    @staticmethod
-    def ordered(
-        *,
-        out: File | None = None,
-        force: bool = False,
-        workers: int | None = None,
-        rows: int = 1000000,
-        repeats: int = 5,
-        stalls: bool = False,
-    ) -> OrderedCalibration:
-        """Measure what the ordered engine costs on this machine."""
 
     @staticmethod
     def spark(

@@ -64,7 +64,6 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/ordered/engine/kernel",
         "core/ordered/engine",
         "core/ordered/model",
-        "core/ordered/calibrate",
         "core/ordered/presets",
         "core/ordered/replay",
     ),

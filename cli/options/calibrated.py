@@ -10,7 +10,6 @@ from adapt.cli.terminal.output import Format, FormatOption, narrate, narrate_wri
 
 if TYPE_CHECKING:
     from adapt.core.costs.calibration import Calibration
-    from adapt.core.ordered.calibrate.calibration import OrderedCalibration
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class ProfileOutput:
         if self.out is not None:
             check_free(self.out, force=self.force)
 
-    def show(self, made: "Calibration | OrderedCalibration") -> None:
+    def show(self, made: "Calibration") -> None:
         """Write a profile, and show what was found and what not."""
         from adapt.traces.store.atomic import write_whole
 

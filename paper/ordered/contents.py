@@ -43,7 +43,7 @@ def ordered(scope: Scope) -> Paper[Scope]:
         parts=[Part.of(figures) for figures in _FIGURES],
         made={
             "seeds": scope.seeds,
-            "engine": "sim; threads beside it by slice",
+            "engine": "sim; threads by slice",
             "tuples": f"{scope.rows} into a query, {scope.few_rows} into one operator",
             "constants": "printed with each result; assumed, never tuned to a figure",
         },

@@ -43,8 +43,7 @@ class Scope:
         sizes: Values of C for Figure 8.
         sigmas: Values of sigma in Figure 9.
         costs_us: Costs in Figure 10.
-        thread_slices_us: Time slices for threads and the model, among them 100.
-        calibrated_rows: Rows of each run that costs of the engine are measured with.
+        thread_slices_us: Time slices for threads, among them 100.
         repeats: Runs of threads.
         is_quick: Whether this is a rehearsal.
     """
@@ -62,7 +61,6 @@ class Scope:
     sigmas: tuple[float, ...] = (0.1, 0.2, 0.3, 0.5, 1.0, 3.0)
     costs_us: tuple[float, ...] = (10.0, 100.0, 1000.0, 10_000.0)
     thread_slices_us: tuple[float, ...] = (0.1, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
-    calibrated_rows: int = 1_000_000
     repeats: int = 5
     is_quick: bool = False
 
@@ -82,7 +80,6 @@ class Scope:
             sigmas=(0.1, 3.0),
             costs_us=(10.0, 1000.0),
             thread_slices_us=(0.1, 100.0, 1000.0),
-            calibrated_rows=10_000,
             repeats=2,
             is_quick=True,
         )

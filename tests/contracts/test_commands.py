@@ -43,7 +43,6 @@ IN_PROCESS = {
     "clean": ".",
     "calibrate spark": "progress.json --workers 2 -o OUT",
     "calibrate csv": "times.csv -o OUT",
-    "calibrate ordered": "--workers 1 --rows 10000 --repeats 1 -o OUT",
     "cluster pack": "-o OUT",
     "lab check": "ds2",
     "report": "x.trace a.plan --html page.html",

@@ -4,7 +4,7 @@ import copy
 import json
 import re
 import tomllib
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +18,6 @@ from adapt.core.costs.profile_file import write_profile
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.network_file import FIELDS, read_network
 from adapt.core.fit.network.settings import SheddingSettings
-from adapt.core.ordered.engine.cache_costs import ASSUMED_CACHES
-from adapt.core.ordered.engine.contention import Stalls
-from adapt.core.ordered.engine.costs import TERMS, Cost, EngineProfile, Interval
-from adapt.core.ordered.engine.costs_file import write_engine_profile
 from adapt.core.stage.dag.stages_file import FIELDS as STAGE_FIELDS
 from adapt.core.stage.dag.stages_file import read_stages
 from tests.any_trace import VISITS, two_halves
@@ -167,7 +163,6 @@ def test_every_schema_has_an_output(made):
         *("adapt.manifest/1", "adapt.faults/1", "adapt.tables/1", "adapt.network/1", "adapt.stages/1"),
         *("adapt.reality/1", "adapt.rekeyed/1"),  # tests/reality
         "adapt.costs/1",
-        "adapt.ordered-costs/1",
         "adapt.rekey/1",
     }
     assert "adapt.plan/2" in seen
@@ -230,17 +225,6 @@ def test_cost_profiles_are_as_their_schema_says():
     for name, part in WHOLE.parts():
         assert set(schema("costs")["properties"][name]["properties"]) == {each.name for each in fields(part)}
     assert list(validator.iter_errors(tomllib.loads(write_profile(WHOLE)) | {"new": 1}))
-
-
-def test_costs_of_the_ordered_engine_are_as_their_schema_says():
-    validator = Draft202012Validator(schema("ordered-costs"))
-    stalls = (Stalls(2, 3.0, (5.0, 9.5), (0.0,), 15, (4000.0,)),)
-    profile = EngineProfile("here", 2, {term: Interval(2.0, 1.0, 3.5) for term in TERMS})
-    for each in (profile, replace(profile, caches=ASSUMED_CACHES, stalls=stalls)):
-        document = tomllib.loads(write_engine_profile(each))
-        assert not list(validator.iter_errors(document))
-    assert set(schema("ordered-costs")["properties"]["cost"]["items"]["properties"]["name"]["enum"]) == set(Cost)
-    assert list(validator.iter_errors(document | {"new": 1}))
 
 
 def test_a_field_that_is_new_or_gone_would_be_noticed(made):

@@ -5,6 +5,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Annotated
 
+from adapt.cli.options.amounts import above_0
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import option, setting, short_help
 from adapt.cli.options.replay.ordered import ArrivalOptions, InputOptions, ModelOptions, RuntimeOptions, WorkerOptions
@@ -90,7 +91,7 @@ def ordered(
         backend=workers.backend or (Backend.SIM if workers.are_searched or max(counts) > cores else Backend.THREADS),
         settings=runtime.settings(),
         contention=model.assumed(runtime.heuristic),
-        engine=model.measured(),
+        min_time_s=above_0("--min-time", workers.min_time),
         seed=seed,
         cores=cores,
         check=check,

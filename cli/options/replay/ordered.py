@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapt.cli.options import own
@@ -25,7 +24,6 @@ from adapt.core.ordered.engine.contention import Contention, assumed_contention
 from adapt.traces.locations.location import location
 
 if TYPE_CHECKING:
-    from adapt.core.ordered.engine.costs import EngineProfile
     from adapt.core.ordered.engine.scaling import AutoScaling
     from adapt.core.ordered.engine.settings import RunSettings
     from adapt.core.ordered.replay.arrivals import Arrivals
@@ -137,6 +135,7 @@ class WorkerOptions:
     )
 
     repeats: int = setting(5, "Runs of threads with each number of workers; the median is shown.", "N")
+    min_time: str = setting("0.1s", "Least CPU time of each of five runs that measure an operator's cost.", "0.1s")
     replicas: int = setting(
         0,
         "Further runs with other workers and schedules, crashed and restored from checkpoints, and compared.",
@@ -435,9 +434,6 @@ class ModelOptions:
 
     PANEL: ClassVar[str] = "Contention of the model (backend sim); assumptions, not measurements of your machine"
     jitter: float = setting(0.0, "Random share of a tuple's cost, drawn from an exponential distribution.", "RATIO")
-    costs_file: Path | None = setting(
-        None, "Costs of the engine, from adapt calibrate ordered.", "FILE.toml", "--costs", panel="Options"
-    )
     contention: str | None = setting(
         None, "Time added per tuple by each other worker on the same operator (default: 0.15us).", "0.15us"
     )
@@ -454,24 +450,6 @@ class ModelOptions:
     lock_handover: str = setting(
         "0.15us", "Time from a lock's release until the next waiting worker holds it.", "0.15us"
     )
-
-    def measured(self) -> "EngineProfile | None":
-        """The measured costs of the engine; None without.
-
-        Raises:
-            UsageError: a time that they replace is given as well.
-            BadInput: the file is missing or invalid.
-        """
-        from adapt.traces.replay.files.engine_costs import read_engine_costs
-
-        if self.costs_file is None:
-            return None
-        for name in ("contention", "send_time", "output_time", "query_time"):
-            if getattr(self, name) is not None:
-                raise UsageError(
-                    f"--{name.replace('_', '-')} is measured in the file of --costs; remove one of the two"
-                )
-        return read_engine_costs(self.costs_file)
 
     def assumed(self, heuristic: Heuristic) -> "Contention":
         """The contention that the model assumes, and the time of a query."""

@@ -1,10 +1,10 @@
-"""Contention, scheduling and stalls that slow the model's workers."""
+"""Contention and scheduling that slow the model's workers."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from adapt.core.errors import BadInput, UsageError
+from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.names import Heuristic
 
 
@@ -52,7 +52,7 @@ _QUERIES_US: Mapping[Heuristic, tuple[float, float]] = {
     Heuristic.QST: (0.09, 0.0039),
     Heuristic.CT_LITERAL: (0.092, 0.0022),
 }
-"""Time of a query, and what each operator of the chain adds, by `adapt calibrate ordered` on a machine with two cores,
+"""Time of a query, and what each operator of the chain adds, measured on a machine with two cores,
 where the other worker added nothing."""
 
 
@@ -74,46 +74,11 @@ def assumed_contention(heuristic: Heuristic = Heuristic.CT) -> Contention:
     )
 
 
-MOST_QUANTILES = 1000
-
-
 @dataclass(frozen=True, slots=True)
-class Stalls:
-    """Stalls of threads by the system of a machine.
+class Modeled:
+    """Inputs of a model, in addition to the chain and the settings."""
 
-    Attributes:
-        workers: Number of threads that ran at the same time.
-        per_s: Stalls in a second in which a thread runs.
-        us: Lengths of the stalls in microseconds: quantiles at equal steps of probability, ascending.
-        late_us: How late idle workers are, who sleep until shortly before the next row; likewise.
-        spans: Spans of time in which stalls were watched; 0 if that is not known.
-        rare_us: The longest stall of each span with one that is not among `us`, since it is more than twice as long as
-            all stalls of most spans; ascending.
-
-    Raises:
-        BadInput: a value is out of range.
-    """
-
-    workers: int
-    per_s: float
-    us: tuple[float, ...]
-    late_us: tuple[float, ...]
-    spans: int = 0
-    rare_us: tuple[float, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.workers < 1 or not (math.isfinite(self.per_s) and 0 <= self.per_s <= 1e6):
-            got = f"{self.workers} and {self.per_s:g}"
-            raise BadInput(f"stalls need workers of at least 1, and per_s from 0 to 1e6 (got {got})")
-        for name, values in (("us", self.us), ("late_us", self.late_us), ("rare_us", self.rare_us)):
-            in_range = len(values) <= MOST_QUANTILES and all(0 <= one <= 1e9 for one in values)
-            if not in_range or sorted(values) != [*values]:
-                raise BadInput(f"{name} must have at most {MOST_QUANTILES} ascending numbers from 0 to 1e9")
-        if self.per_s and not self.us:
-            raise BadInput("us must have the lengths of the stalls")
-
-    @property
-    def lost(self) -> float:
-        """Share of the time that the system takes from a thread."""
-        taken = self.per_s * sum(self.us) / len(self.us) / 1e6 if self.us else 0.0
-        return taken / (1 + taken)
+    costs_us: tuple[float | None, ...]  # of a tuple by operator; None where each tuple has its own
+    selectivities: tuple[float, ...]  # outputs per tuple, by operator
+    contention: Contention
+    seed: int  # below 2^62

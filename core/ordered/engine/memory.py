@@ -13,7 +13,7 @@ from adapt.core.ordered.chain.names import Heuristic, OperatorKind, Parallelism,
 from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.engine.binding import STATIC, barred, degrees_of, replicas_of_workers, workers_used
 from adapt.core.ordered.engine.checkpoint import START, Checkpoint, saved
-from adapt.core.ordered.engine.costs import Modeled
+from adapt.core.ordered.engine.contention import Modeled
 from adapt.core.ordered.engine.kernel import codes
 from adapt.core.ordered.engine.kernel.chunk import chunk_form
 from adapt.core.ordered.engine.kernel.codes import GOES_ON, MOST_CHUNK
@@ -239,7 +239,6 @@ class Memory:
                     "disorders",
                     "waited_ns",
                     "slices",
-                    "crowded",
                 )
             },
             fullest=int(by_worker["fullest"].max()),

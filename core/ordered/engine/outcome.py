@@ -29,7 +29,6 @@ class OperatorTally:
             ring buffer, with `lock` until they had the lock. It is part of `busy_ns`.
         ring_buffer: Size of the ring buffer, which `retry` may make larger than the settings.
         slices: Slices that workers began, each after they asked the scheduler.
-        crowded: Other workers on the operator of threads, added up over the claims.
     """
 
     name: str
@@ -47,7 +46,6 @@ class OperatorTally:
     waited_ns: int = 0
     ring_buffer: int = 0
     slices: int = 0
-    crowded: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ from adapt.core.ordered.model.events import SERVED, ModelWorker, schedule, whole
 def begin_batch(header: Header, me: ModelWorker, operator: Operator, partition: int, serial: int, tuples: int) -> None:
     """Start a batch, which ends after its service time."""
     now = header.now_ns
-    served = now + whole_ns(me, service_ps(header, operator, me, serial, tuples))
+    served = now + whole_ns(me, service_ps(header, operator, serial, tuples))
     me.partition = partition
     me.serial = serial
     me.tuples = tuples

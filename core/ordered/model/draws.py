@@ -20,8 +20,7 @@ from adapt.core.ordered.engine.kernel.tuples import (
     tuple_at,
 )
 from adapt.core.ordered.engine.kernel.work_queue import only_passes
-from adapt.core.ordered.functions.routed import cost_place, edge_of, key_place
-from adapt.core.ordered.model.events import ModelWorker
+from adapt.core.ordered.functions.routed import cost_place, edge_of
 from adapt.core.random_bits import mixed
 
 
@@ -32,51 +31,10 @@ def _drawn(header: Header, operator: Operator, what: int, serial: int) -> np.uin
 
 
 @inlined
-def _added_ps(header: Header, operator: Operator, me: ModelWorker, tuples: int) -> int:
-    """What the engine adds to a tuple in picoseconds.
-
-    Its share of its chunk, or of a full one if tuples are claimed one by one, but no larger than what waits.
-    """
-    others, awake = operator.working - 1, header.workers - header.idlers - header.parked
-    added_ps = operator.added_ps + operator.crowd_ps * others
-    claim_ps = operator.claim_ps + operator.crowd_claim_ps * others
-    if awake > operator.working:
-        added_ps += operator.passed_ps
-        claim_ps += operator.passed_claim_ps
-    if claim_ps or operator.lane_ps:
-        chunk = me.chunk
-        if header.chunk:
-            chunk = min(operator.full_chunk, max(operator.tail - operator.head, 0) + tuples)
-        lanes = operator.modeled_lanes
-        if lanes:
-            met = lanes * (1.0 - (1.0 - 1.0 / lanes) ** chunk)
-            claim_ps += int(met * (operator.lane_ps + operator.crowd_lane_ps * others))
-        added_ps += claim_ps // chunk
-    return added_ps
-
-
-@inlined
-def _state_ps(operator: Operator, fields: int, worker: int) -> int:
-    """Time for the state of a tuple's key, which is then this worker's.
-
-    `worker` is any number above 0 that no other worker has.
-    """
-    place, key = operator.owner_key_at, 0
-    if place >= 0 and operator.routes_at:
-        place = key_place(edge_of(operator.routes_at, fields))
-    if place >= 0:
-        key = load(fields, place)
-    last = load(operator.owners_at, key)
-    store(operator.owners_at, key, worker)
-    return operator.moved_ps if last and last != worker else operator.here_ps
-
-
-@inlined
-def service_ps(header: Header, operator: Operator, me: ModelWorker, serial: int, tuples: int) -> int:
-    """Service time of a batch in picoseconds, with what the engine adds."""
+def service_ps(header: Header, operator: Operator, serial: int, tuples: int) -> int:
+    """Service time of a batch in picoseconds, with what other workers add."""
     at, share = operator.cost_at, header.jitter / 1048576.0
-    added_ps = _added_ps(header, operator, me, tuples)
-    total, added = 0.0, 0
+    crowd_ps, total, added = operator.crowd_ps * (operator.working - 1), 0.0, 0
     for number in range(serial, serial + tuples):
         given = tuple_at(operator, number)
         if load(given, MARK) >= PUNCTUATION:
@@ -90,10 +48,8 @@ def service_ps(header: Header, operator: Operator, me: ModelWorker, serial: int,
         if share > 0:
             even = (float(_drawn(header, operator, 0, number) >> np.uint64(11)) + 0.5) / 9007199254740992.0
             cost *= 1.0 - share - share * np.log(even)
-        if operator.owners_at and not only_passes(operator, given + 8):
-            added += _state_ps(operator, given + 8, me.due_at)
         total += cost
-        added += added_ps
+        added += crowd_ps
     return 1000 * int(total + 0.5) + added
 
 

@@ -35,10 +35,6 @@ MODEL_WORKER = of_words(
     "made_before",
     "inside",  # whether it is inside a partition
     "blocked_ns",  # since when it is blocked
-    "stall_at",  # when its next stall begins
-    "stall_ns",  # its length
-    "draws",  # that it made for stalls
-    "since_ns",  # when what its next event ends began
     "rest_ps",  # time that its last event did not last, since events last whole nanoseconds
 )
 
@@ -73,7 +69,6 @@ def schedule(me: ModelWorker, state: int, when: int) -> None:
 def ask(header: Header, me: ModelWorker) -> None:
     """Let a worker ask the scheduler, which takes some time."""
     others = header.workers - 1 - header.idlers - header.parked
-    me.since_ns = header.now_ns
     took_ns = whole_ns(me, header.query_ps + others * header.contended_query_ps)
     if header.tunes & TUNE_SLICE:
         note_query(header, took_ns)

@@ -9,8 +9,7 @@ from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, Words
 from adapt.core.ordered.chain.chain import LONGEST_COST_US, MOST_OUTPUTS
 from adapt.core.ordered.chain.names import WorkQueue
-from adapt.core.ordered.engine.contention import Contention
-from adapt.core.ordered.engine.costs import EngineCosts, Modeled
+from adapt.core.ordered.engine.contention import Contention, Modeled
 from adapt.core.ordered.engine.kernel.codes import FAULTY, FINISHED, GOES_ON
 from adapt.core.ordered.engine.memory import Memory
 from adapt.core.ordered.engine.outcome import WorkersRun
@@ -45,7 +44,6 @@ def run_model(
     costs_us: Sequence[float | None] | None = None,
     selectivities: Sequence[float] | None = None,
     arrivals_ns: Words | WorkerControl | None = None,
-    engine: EngineCosts | None = None,
 ) -> ModelRun:
     """Run a chain in the model.
 
@@ -62,7 +60,6 @@ def run_model(
         selectivities: Measured outputs per tuple by operator; default: those of the chain.
         arrivals_ns: When each tuple arrives, ascending, from 0 on; None if all are there at the start.
             A control that knows the times also decides how many workers are active; else all of them are.
-        engine: Measured costs of the engine, instead of the assumed contention.
 
     Raises:
         UsageError: an argument is out of range, or the model does not support the work queue.
@@ -92,7 +89,7 @@ def run_model(
             f"selectivities must give each of {len(chain.operators)} operators a number from 0 to below {MOST_OUTPUTS} "
             f"(got {tuple(given)})"
         )
-    modeled = Modeled(costs, tuple(given), contention, int(random.integers(2**62)), engine)
+    modeled = Modeled(costs, tuple(given), contention, int(random.integers(2**62)))
     control = arrivals_ns if isinstance(arrivals_ns, WorkerControl) else None
     times_ns = arrivals_ns.arrivals_ns if isinstance(arrivals_ns, WorkerControl) else arrivals_ns
     memory = model_memory(chain, settings, modeled, times_ns)

@@ -1,34 +1,28 @@
-"""Costs and selectivities of operators, from the chain or measured."""
+"""Costs and selectivities of operators, from the chain or measured with one worker."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
 from adapt.core.ordered.chain.chain import MOST_OUTPUTS
 from adapt.core.ordered.chain.names import CostSource, FunctionName
 from adapt.core.ordered.chain.own import OwnFunction
-from adapt.core.ordered.engine.cache_costs import ASSUMED_CACHES, CacheCosts
 from adapt.core.ordered.engine.contention import Contention
-from adapt.core.ordered.engine.costs import Cost, EngineCosts
 from adapt.core.ordered.engine.outcome import OperatorTally
-from adapt.core.ordered.engine.settings import RunSettings
-from adapt.core.ordered.model.cache_times import cache_times
-from adapt.core.ordered.model.engine_times import counts_of
+from adapt.core.ordered.own.function import inner_of
+
+RUNS = 5
+"""Runs of which the one with the least CPU time gives an operator's cost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Costs and selectivities by operator.
+    """Costs and selectivities by operator."""
 
-    Attributes:
-        us: Microseconds per tuple; None where each tuple has its own cost.
-        selectivities: Outputs per tuple (s in the paper; the cost is c).
-        sources: Where each cost comes from.
-    """
-
-    us: tuple[float | None, ...]
-    selectivities: tuple[float, ...]
+    us: tuple[float | None, ...]  # microseconds per tuple; None where each tuple has its own cost
+    selectivities: tuple[float, ...]  # outputs per tuple (s in the paper; the cost is c)
     sources: tuple[CostSource, ...]
+    highest_us: tuple[float | None, ...] = ()  # by the slowest run; empty or None if not measured
 
 
 def is_given(chain: BoundChain) -> bool:
@@ -46,74 +40,71 @@ def given_costs(chain: BoundChain) -> Costs:
     )
 
 
-def fitted_costs(
+def measured_costs(
     chain: BoundChain,
-    tallies: Sequence[OperatorTally],
+    run: Callable[[], Sequence[OperatorTally]],
     contention: Contention,
-    settings: RunSettings | None = None,
-    engine: EngineCosts | None = None,
+    cpu_clock: Callable[[], float],
+    min_time_s: float,
 ) -> Costs:
-    """Costs from a run of the real engine with one worker.
+    """Costs by CPU time of the operators for which the chain gives none.
 
-    Only for operators without a cost in the chain.
-
-    No tuple was timed in that run. What the model adds is subtracted: the time to send or, with measured costs of the
-    engine, all of these.
+    The chain runs with one worker until `min_time_s` of CPU have passed, `RUNS` times. The CPU time of a run is
+    divided over the operators by the time that the worker spent on each, and the run in which an operator took least
+    gives its cost: what else the machine does only adds time. What the model adds itself, the time to send, is
+    subtracted.
 
     Args:
-        settings: Settings of that run; needed with `engine`.
-        engine: Measured costs of the engine.
+        run: Runs the chain once with one worker, which no tuple is timed in.
+        cpu_clock: CPU seconds of this process.
 
     Source: ordered streams, section 6: c is time over inputs, and s outputs over inputs.
     """
-    how, caches = settings or RunSettings(), ASSUMED_CACHES if engine is None else engine.caches
-    added_ns = [
-        (_sending_ns(tally, contention) if engine is None else _engine_ns(bound, how, tally, engine))
-        + _payload_ns(chain, bound, tally, caches)
-        for bound, tally in zip(chain.operators, tallies, strict=True)
+    by_run: list[list[float]] = []
+    tallies: Sequence[OperatorTally] = ()
+    for _ in range(RUNS):
+        passes, start_s, busy_ns = 0, cpu_clock(), [0] * len(chain.operators)
+        while not passes or cpu_clock() - start_s < min_time_s:
+            tallies = run()
+            passes += 1
+            busy_ns = [sum(pair) for pair in zip(busy_ns, (each.busy_ns for each in tallies), strict=True)]
+        cpu_us, all_ns = 1e6 * (cpu_clock() - start_s) / passes, sum(busy_ns) or 1
+        by_run.append([cpu_us * busy / all_ns for busy in busy_ns])
+    costs = [
+        sorted(max(us - _sending_us(tally, contention), 0.0) / tally.inputs if tally.inputs else 0.0 for us in of_each)
+        for tally, of_each in zip(tallies, zip(*by_run, strict=True), strict=True)
     ]
-    measured = [
-        max(tally.busy_ns - ns, 0.0) / 1000 / tally.inputs if tally.inputs else 0.0
-        for tally, ns in zip(tallies, added_ns, strict=True)
-    ]
-    given = [tally.outputs / tally.inputs if tally.inputs else 0.0 for tally in tallies]
-    return _where_not_said(chain, measured, given, CostSource.THREADS)
-
-
-def _sending_ns(tally: OperatorTally, contention: Contention) -> float:
-    return 1000 * (contention.send_us * int(tally.in_use.sum()) + contention.output_us * tally.outputs)
-
-
-def _payload_ns(chain: BoundChain, bound: BoundOperator, tally: OperatorTally, caches: CacheCosts) -> float:
-    selectivity = tally.outputs / tally.inputs if tally.inputs else 0.0
-    times = cache_times(chain, bound, selectivity, caches)
-    return times.added * tally.inputs + times.output * tally.outputs
-
-
-def _engine_ns(bound: BoundOperator, settings: RunSettings, tally: OperatorTally, engine: EngineCosts) -> float:
-    counts = counts_of(bound, settings, tally)
-    return sum(count * engine.ns.get(term, 0.0) for term, count in counts.items() if term.cost is not Cost.FEED)
-
-
-def _where_not_said(
-    chain: BoundChain, measured_us: Sequence[float], selectivities: Sequence[float], source: CostSource
-) -> Costs:
     said = [_says_cost(bound) for bound in chain.operators]
+    of_each = list(zip(chain.operators, said, costs, strict=True))
     return Costs(
-        tuple(
-            _given_us(bound) if says else us for bound, says, us in zip(chain.operators, said, measured_us, strict=True)
-        ),
-        tuple(min(selectivity, MOST_OUTPUTS - 1.0) for selectivity in selectivities),
-        tuple(CostSource.CHAIN if says else source for says in said),
+        tuple(_given_us(bound) if says else least for bound, says, (least, *_) in of_each),
+        tuple(min(tally.outputs / tally.inputs, MOST_OUTPUTS - 1.0) if tally.inputs else 0.0 for tally in tallies),
+        tuple(CostSource.CHAIN if says else CostSource.THREADS for says in said),
+        tuple(None if says else most for _, says, (*_, most) in of_each),
     )
 
 
+def mean_costs_us(chain: BoundChain, costs_us: Sequence[float | None]) -> list[float]:
+    """Mean cost of each operator's function, in microseconds."""
+    means = [us or 0.0 for us in costs_us]
+    for bound, us in zip(chain.operators, costs_us, strict=True):
+        if us is None:
+            own = inner_of(bound)
+            costs = chain.column(own.fields[own.cost_at])
+            means[bound.number] = float(costs.mean()) / 1000 if len(costs) else 0.0
+    return means
+
+
+def _sending_us(tally: OperatorTally, contention: Contention) -> float:
+    return contention.send_us * int(tally.in_use.sum()) + contention.output_us * tally.outputs
+
+
 def _says_cost(bound: BoundOperator) -> bool:
-    """A cost of 0 means that the chain gives none, unless it gives sizes."""
+    """A cost of 0 means that the chain gives none; what payloads and states take is measured."""
     operator = bound.operator
     may = operator.function is FunctionName.WORK or isinstance(operator.function, OwnFunction)
     sized = operator.tuple_bytes or operator.state_bytes
-    return may and (isinstance(operator.cost, str) or operator.cost > 0 or sized > 0)
+    return may and not sized and (isinstance(operator.cost, str) or operator.cost > 0)
 
 
 def _given_us(bound: BoundOperator) -> float | None:

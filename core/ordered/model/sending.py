@@ -30,7 +30,6 @@ def has_room(me: ModelWorker, operator: Operator) -> bool:
 def _unblock(header: Header, me: ModelWorker, worker: int, state: int, when: int) -> None:
     """End a worker's wait, and count it."""
     tally_at(header, worker, me.operator).waited_ns += when - me.blocked_ns
-    me.since_ns = header.now_ns
     schedule(me, state, when)
 
 
@@ -59,7 +58,7 @@ def begin_send(header: Header, me: ModelWorker, operator: Operator, state: int) 
         held += load(operator.slots_at, end & operator.ring_mask) & HELD
         end += 1
     me.sends = end - first
-    took_ps = (me.sends if header.chunk else operator.full_chunk) * operator.sent_ps + held * operator.output_ps
+    took_ps = held * operator.output_ps
     schedule(me, state, header.now_ns + header.send_ns + whole_ns(me, took_ps))
     return True
 

@@ -5,7 +5,7 @@ from adapt.core.compiled import compiled, flattened, inlined, record_after, reco
 from adapt.core.ordered.engine.kernel.codes import FINISHED, HYBRID, LOCK, RETRY, STALLED
 from adapt.core.ordered.engine.kernel.estimates import outputs_made, quota_of, renew_window, tuples_done
 from adapt.core.ordered.engine.kernel.layout import HEADER, Header, Operator, Tally, operator_at, partition_at, tally_at
-from adapt.core.ordered.engine.kernel.progress import WAKING_US, is_finished
+from adapt.core.ordered.engine.kernel.progress import is_finished
 from adapt.core.ordered.engine.kernel.running import count_ahead
 from adapt.core.ordered.engine.kernel.schedule import choose_operator
 from adapt.core.ordered.engine.kernel.tuples import is_ready
@@ -31,7 +31,6 @@ from adapt.core.ordered.model.events import (
 )
 from adapt.core.ordered.model.sending import begin_send, drain_before, has_room, release_sending, send_batch
 from adapt.core.ordered.model.slices import begin_next, leave_operator
-from adapt.core.ordered.model.stalling import draw_stall, is_postponed, lateness_ns
 
 
 @flattened
@@ -80,8 +79,6 @@ def _choose(header: Header, me: ModelWorker, worker: int) -> None:
     when = NEVER
     if header.fed == rows_arrived(header) and header.fed < header.rows:
         when = load(header.arrivals_at, header.fed)
-        if header.lates and when - header.now_ns > 1000 * WAKING_US:
-            when += lateness_ns(header, me, worker)
     schedule(me, WAITS, when)
     header.idlers += 1
 
@@ -191,8 +188,6 @@ def simulate(address: int, until: int) -> None:
     """
     header = record_at(address, HEADER, 0)
     workers, dues = header.workers, header.dues_at
-    for number in range(workers if header.stalls else 0):
-        draw_stall(header, model_worker_at(header, number), number, 0)
     while True:
         soonest, worker = until, -1
         for number in range(workers):
@@ -208,11 +203,8 @@ def simulate(address: int, until: int) -> None:
                 header.now_ns = until
             return
         me = model_worker_at(header, worker)
-        if header.stalls and is_postponed(header, me, worker, soonest):
-            continue
         header.now_ns = soonest
         header.events += 1
-        me.since_ns = soonest
         _happen(header, me, worker)
         if header.stop:
             return

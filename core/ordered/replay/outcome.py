@@ -57,8 +57,6 @@ class WorkersOutcome:
         repeats: All runs, of which this is the one with the median throughput or, at a rate of arrivals, the median
             99th percentile of the latency from end to end; None for a single one. Latencies are medians over all.
         paced: When rows arrived; None if all were there at the start.
-        spread: Lowest and highest throughput by the intervals of the measured costs of a model; else None.
-        extrapolated: Whether they were measured with fewer workers; None without measured costs.
         scaled: Active workers over time, of at most `workers`; None if all worked throughout.
     """
 
@@ -69,8 +67,6 @@ class WorkersOutcome:
     cpu_s: float | None
     repeats: "Repeats | None" = None
     paced: Paced | None = None
-    spread: tuple[float, float] | None = None
-    extrapolated: bool | None = None
     scaled: Scaled | None = None
 
     @property

@@ -12,8 +12,6 @@ from adapt.core.ordered.chain.bound import BoundChain, Words
 from adapt.core.ordered.chain.names import Backend, Parallelism, Reorder, Spacing, WorkQueue
 from adapt.core.ordered.engine.binding import STATIC, degrees_of
 from adapt.core.ordered.engine.contention import Contention, assumed_contention
-from adapt.core.ordered.engine.costs import EngineCosts, EngineProfile
-from adapt.core.ordered.engine.costs_file import engine_profile_hash
 from adapt.core.ordered.engine.crashes import RestoredRun
 from adapt.core.ordered.engine.memory import has_own, runs_functions
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
@@ -23,15 +21,8 @@ from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.functions.work import fixed_loop_s, measured_pace
-from adapt.core.ordered.model.cache_times import has_sizes
-from adapt.core.ordered.model.engine_times import mean_costs_us
 from adapt.core.ordered.model.model import run_model
-from adapt.core.ordered.model.operator_costs import (
-    Costs,
-    fitted_costs,
-    given_costs,
-    is_given,
-)
+from adapt.core.ordered.model.operator_costs import Costs, given_costs, is_given, mean_costs_us, measured_costs
 from adapt.core.ordered.own.function import obstacles
 from adapt.core.ordered.replay.arrivals import Arrivals, Paced
 from adapt.core.ordered.replay.break_even import searched_workers
@@ -40,7 +31,6 @@ from adapt.core.ordered.replay.replicas import check_replicas, replicas_of, repl
 from adapt.core.ordered.replay.sample import check_sample
 from adapt.core.ordered.replay.schemes import PARALLELISM, scheme_sentence, served_table
 from adapt.core.ordered.replay.shedding import Shed, Shedding
-from adapt.core.ordered.replay.sizes import sizes_table
 from adapt.core.ordered.replay.sustainable import LatencyTarget, Probe, Search, search_table, searched
 from adapt.core.ordered.replay.tables import (
     OPERATORS_FIRST,
@@ -48,7 +38,6 @@ from adapt.core.ordered.replay.tables import (
     WORKERS_FIRST,
     constants_table,
     costs_table,
-    engine_table,
     loads_table,
     occupancy_table,
     of_most_workers,
@@ -94,7 +83,7 @@ class Ordered:
         arrivals: How fast rows arrive, by ascending rate; empty if all are there at the start, and workers take them as
             fast as they can.
         target: Highest latency at a sustainable rate, if arrivals are a share of it.
-        engine: Measured costs of the engine, for the model.
+        min_time_s: Least CPU time of each run that measures the costs of operators.
         check: Rows on which compiled functions are compared with plain Python, and 0 to compare nothing; None for all
             rows of built-in functions and `SAMPLE` rows of own ones.
         replicas: Further runs of threads with other workers and schedules, crashed and restored.
@@ -117,7 +106,7 @@ class Ordered:
     repeats: int = 1
     arrivals: tuple[Arrivals, ...] = ()
     target: LatencyTarget = field(default_factory=LatencyTarget)
-    engine: EngineProfile | None = None
+    min_time_s: float = 0.1
     replicas: int = 0
     scaling: AutoScaling | None = None
     shedding: Shedding | None = None
@@ -220,7 +209,7 @@ class OrderedRun(Displayed):
             ordered.backend,
             ordered.cores,
             self.costs,
-            ordered.engine or ordered.contention,
+            ordered.contention,
             self.obstacles,
         )
         ((verdict, *facts),) = table.rows
@@ -237,8 +226,7 @@ class OrderedRun(Displayed):
 
         `workers`, `operators`, `occupancy`, `partitions`; of several rates of arrivals also `loads`, of shares of the
         sustainable rate also `search`, with a scaling policy also `scaling`, with shedding also `shedding`, of replicas
-        also `replicas`, of workers bound to operators also `served`, for a model also `costs` and `constants`, and with
-        payloads or states of given sizes `sizes`.
+        also `replicas`, of workers bound to operators also `served`, for a model also `costs` and `constants`.
         """
         tables = {
             "workers": workers_table(self.outcomes),
@@ -260,10 +248,7 @@ class OrderedRun(Displayed):
             tables["replicas"] = replicas_table(self.replicas, self.egress)
         if self.costs is not None:
             tables["costs"] = costs_table(self.chain.operators, self.costs)
-            engine = self.ordered.engine
-            tables["constants"] = constants_table(self.ordered.contention) if engine is None else engine_table(engine)
-            if has_sizes(self.chain):
-                tables["sizes"] = sizes_table(self.chain, self.costs, engine)
+            tables["constants"] = constants_table(self.ordered.contention)
         return tables
 
     def shown(self) -> tuple[Table, ...]:
@@ -277,7 +262,7 @@ class OrderedRun(Displayed):
             with_columns(workers, PACED_FIRST if self.ordered.arrivals else WORKERS_FIRST),
             *([with_columns(tables["loads"], PACED_FIRST)] if self.lower else []),
             with_columns(of_most_workers(tables["operators"]), first),
-            *(tables[name] for name in ("replicas", "costs", "sizes", "constants") if name in tables),
+            *(tables[name] for name in ("replicas", "costs", "constants") if name in tables),
             summary,
         )
 
@@ -333,7 +318,7 @@ def replay_ordered(
         run = replay_ordered(rest, kept, **clocks, parameters=decisive, taken=taken, times_us=arrivals_ns)
         return replace(run, ordered=ordered, shed=shed, parameters=decisive)
     if ordered.backend is Backend.SIM:
-        costs = costs_of(chain, ordered, tell)
+        costs = costs_of(chain, ordered, cpu_clock, tell)
         return _model_run(chain, ordered, costs, decisive, tell, times_us)
     why = tuple(obstacles(chain.operators))
     if why:
@@ -364,7 +349,7 @@ def _shed(
         saturated = replace(ordered, arrivals=(), shedding=None, check=0, repeats=1)
         capacity = replay_ordered(chain, saturated, **clocks).outcomes[0].throughput
     arrivals_ns = arrives.paced(chain, capacity, times_us, ordered.seed).arrivals_ns
-    costs = costs_of(chain, ordered)
+    costs = costs_of(chain, ordered, clocks["cpu_clock"])
     means = mean_costs_us(chain, costs.us)
     shed = shedding.shed(chain, arrivals_ns, (means, costs.selectivities), workers, ordered.seed)
     kept = shed.rest(chain)
@@ -467,7 +452,7 @@ def warm_up(chain: BoundChain) -> None:
     run_by_workers(chain.part(0, 0), RunSettings(), pace=1)
 
 
-def costs_of(chain: BoundChain, ordered: Ordered, told: Told | None = None) -> Costs:
+def costs_of(chain: BoundChain, ordered: Ordered, cpu_clock: Clock, told: Told | None = None) -> Costs:
     """Operator costs for the model, from the chain or measured."""
     if is_given(chain):
         return given_costs(chain)
@@ -483,12 +468,14 @@ def costs_of(chain: BoundChain, ordered: Ordered, told: Told | None = None) -> C
         degrees=(),
         batch=0,
     )
-    if ordered.engine is None:
-        settings = replace(settings, chunk=settings.chunk or (not ordered.arrivals))  # as in the model
+    settings = replace(settings, chunk=settings.chunk or (not ordered.arrivals))  # as in the model
     warm_up(chain)
-    measured = run_by_workers(chain, settings)
-    engine = None if ordered.engine is None else ordered.engine.costs_at()
-    return fitted_costs(chain, measured.operators, ordered.contention, settings, engine)
+    pace = measured_pace()
+
+    def run() -> Sequence[OperatorTally]:
+        return run_by_workers(chain, settings, pace).operators
+
+    return measured_costs(chain, run, ordered.contention, cpu_clock, ordered.min_time_s)
 
 
 def _by_model(
@@ -499,26 +486,13 @@ def _by_model(
 
     def run(workers: int) -> WorkersOutcome:
         tell(f"{workers} workers", 0, 0)
-        settings, engine, pace = ordered.settings_of(workers, rows), ordered.engine, (paced or {}).get(workers)
+        settings, pace = ordered.settings_of(workers, rows), (paced or {}).get(workers)
         arrivals_ns = None if pace is None else pace.arrivals_ns
-
-        def modeled(engine_costs: EngineCosts | None) -> WorkersRun:
-            random = np.random.default_rng(ordered.seed)
-            times_ns = arrivals_ns if control is None else control
-            of = costs.us, costs.selectivities, times_ns, engine_costs
-            return run_model(chain, settings, ordered.contention, random, *of).run
-
         control = ordered.control(chain, workers, arrivals_ns)
+        random, times_ns = np.random.default_rng(ordered.seed), arrivals_ns if control is None else control
+        done = run_model(chain, settings, ordered.contention, random, costs.us, costs.selectivities, times_ns).run
         scaled = None if control is None else control.scaled
-        if engine is None or pace is not None:
-            done = modeled(None if engine is None else engine.costs_at(workers=workers))
-            beyond = None if engine is None else workers > engine.workers
-            return WorkersOutcome(workers, rows, done, None, None, paced=pace, extrapolated=beyond, scaled=scaled)
-        done, *ends = (modeled(engine.costs_at(bound, workers)) for bound in ("ns", "low_ns", "high_ns"))
-        speeds = [rows / one.elapsed_s for one in (done, *ends) if one.elapsed_s > 0]
-        spread = (min(speeds), max(speeds)) if speeds else None
-        beyond = workers > engine.workers
-        return WorkersOutcome(workers, rows, done, None, None, spread=spread, extrapolated=beyond)
+        return WorkersOutcome(workers, rows, done, None, None, paced=pace, scaled=scaled)
 
     outcomes = (
         searched_workers(run) if ordered.finds_workers else {workers: run(workers) for workers in ordered.workers}
@@ -634,7 +608,6 @@ def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
         if any(each.sustained for each in ordered.arrivals):
             told["arrivals"]["target"] = asdict(ordered.target)
     if ordered.backend is Backend.SIM:
-        of_engine = {} if ordered.engine is None else {"costs": engine_profile_hash(ordered.engine)}
-        return {**told, "contention": asdict(ordered.contention), "seed": ordered.seed, **of_engine}
+        return {**told, "contention": asdict(ordered.contention), "seed": ordered.seed}
     of_replicas = {"replicas": ordered.replicas} if ordered.replicas else {}
     return {**told, "cores": ordered.cores, "repeats": ordered.repeats, **of_replicas}

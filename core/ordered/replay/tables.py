@@ -8,12 +8,11 @@ import numpy as np
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
 from adapt.core.ordered.chain.names import Backend, CostSource, OperatorKind
 from adapt.core.ordered.engine.contention import Contention
-from adapt.core.ordered.engine.costs import EngineProfile
 from adapt.core.ordered.engine.memory import runs_functions
 from adapt.core.ordered.engine.outcome import OperatorTally
 from adapt.core.ordered.engine.scaling import Scaled
 from adapt.core.ordered.engine.serial import Egress
-from adapt.core.ordered.model.operator_costs import Costs
+from adapt.core.ordered.model.operator_costs import RUNS, Costs
 from adapt.core.ordered.replay.break_even import break_even, break_even_sentence, speeds_of
 from adapt.core.ordered.replay.outcome import Bound, Latency, WorkersOutcome, bound_of, fullest_share, imbalance_of
 from adapt.core.phrases import counted, listed
@@ -28,6 +27,9 @@ _BLOCKED = "share of the time of all workers: waits for room in a ring buffer (r
 _FAR = 4
 """A bound this many times above the number of workers is not mentioned."""
 
+_STARVED = 0.9
+"""Workers that fall behind are busy: with less than this share of a core, other processes had it."""
+
 WORKERS_FIRST = (
     "workers",
     "used",
@@ -39,7 +41,6 @@ WORKERS_FIRST = (
     "processing_p99",
     "cores",
     "ordered",
-    "extrapolated",
     *(TUNED := ("slice", "ct_window", "qst_limit")),
 )
 PACED_FIRST = (
@@ -97,7 +98,7 @@ def workers_table(outcomes: Sequence[WorkersOutcome]) -> Table:
         Column("drain", Kind.SECONDS, about="from the last arrival until the last output has left"),
         Column("feeder_lag_p99", Kind.SECONDS, about="99th percentile of how late idle workers take in a row"),
         Column("feeder_lag_max", Kind.SECONDS, about="the longest of them"),
-        Column("throughput_low", Kind.NUMBER, "rows/s", "lowest of all runs, or by the intervals of measured costs"),
+        Column("throughput_low", Kind.NUMBER, "rows/s", "lowest of all runs"),
         Column("throughput_high", Kind.NUMBER, "rows/s", "highest of these"),
         Column("runs", Kind.COUNT, about="runs of threads with this number of workers"),
         Column("noise", Kind.RATIO, about="slowest time of a fixed loop before each run over the fastest"),
@@ -116,7 +117,6 @@ def workers_table(outcomes: Sequence[WorkersOutcome]) -> Table:
         Column("blocked_time", Kind.SHARE, about=_BLOCKED),
         Column("imbalance", Kind.RATIO, about="tuples of the largest partition over the mean, in the worst operator"),
         Column("elapsed", Kind.SECONDS, about="length of the run"),
-        Column("extrapolated", about="whether the model's costs were measured with fewer workers"),
         Column("slice", Kind.SECONDS, about="last time slice, if tuned"),
         Column("ct_window", Kind.SECONDS, about="last window of ct, if tuned"),
         Column("qst_limit", Kind.COUNT, "tuples", "last C of qst, if tuned"),
@@ -138,7 +138,7 @@ def _workers_row(one: WorkersOutcome, alone: float | None) -> list[Cell]:
         one.throughput,
         speed / alone if alone and speed else None,
         *_pace_cells(one),
-        *((one.spread or (None, None)) if repeats is None else (repeats.lowest, repeats.highest)),
+        *((None, None) if repeats is None else (repeats.lowest, repeats.highest)),
         *((None, None) if repeats is None else (repeats.runs, repeats.noise)),
         *_cells(one.processing),
         *_cells(one.wait),
@@ -152,7 +152,6 @@ def _workers_row(one: WorkersOutcome, alone: float | None) -> list[Cell]:
         one.share_of_time(sum(tally.waited_ns for tally in operators)),
         one.imbalance,
         one.run.elapsed_s,
-        one.extrapolated,
         None if tuned.slice_us is None else tuned.slice_us / 1e6,
         None if tuned.ct_window_ms is None else tuned.ct_window_ms / 1e3,
         tuned.qst_limit,
@@ -358,12 +357,16 @@ def costs_table(operators: Sequence[BoundOperator], costs: Costs) -> Table:
     columns = (
         OPERATOR,
         Column("cost", Kind.SECONDS, about="cost of a tuple, without sending; empty if each tuple has its own"),
+        Column("cost_high", Kind.SECONDS, about="the same by the slowest of the runs that measured it"),
         Column("selectivity", Kind.NUMBER, about="outputs per tuple"),
         Column("cost_from", about="source of the cost"),
     )
+    highest = costs.highest_us or (None,) * len(operators)
     rows = [
-        [bound.operator.name, None if us is None else us / 1e6, selectivity, source.value]
-        for bound, us, selectivity, source in zip(operators, costs.us, costs.selectivities, costs.sources, strict=True)
+        [bound.operator.name, *(None if us is None else us / 1e6 for us in range_us), selectivity, source.value]
+        for bound, *range_us, selectivity, source in zip(
+            operators, costs.us, highest, costs.selectivities, costs.sources, strict=True
+        )
     ]
     return Table.from_rows("Operator costs in the model", columns, rows)
 
@@ -375,16 +378,6 @@ def constants_table(contention: Contention) -> Table:
     return Table.from_rows("Contention assumed by the model", columns, rows)
 
 
-def engine_table(engine: EngineProfile) -> Table:
-    """Measured costs of the engine that the model took."""
-    columns = (Column("constant"), Column("value", Kind.NUMBER), Column("meaning"))
-    rows = [
-        [str(term), one.ns, f"ns of CPU, from {one.low_ns:.3g} to {one.high_ns:.3g}"]
-        for term, one in engine.costs.items()
-    ]
-    return Table.from_rows("Costs of the engine, as measured", columns, rows, note=engine.measured)
-
-
 def ordered_summary(
     chain: BoundChain,
     outcomes: Sequence[WorkersOutcome],
@@ -392,7 +385,7 @@ def ordered_summary(
     backend: Backend,
     cores: int,
     costs: Costs | None,
-    contention: Contention | EngineProfile,
+    contention: Contention,
     obstacles: Sequence[str] = (),
 ) -> Table:
     """Summary of the run in one row, with its verdict.
@@ -401,7 +394,7 @@ def ordered_summary(
         cores: Cores of the machine.
         outcomes: By ascending rate of arrivals; the verdict is on those of the highest.
         costs: Costs that the model used; None for real workers.
-        contention: Contention that the model assumed, or the measured costs of the engine.
+        contention: Contention that the model assumed.
     """
     columns = (
         Column("verdict"),
@@ -440,7 +433,7 @@ def _verdict(
     cores: int,
     bound: Bound | None,
     costs: Costs | None,
-    contention: Contention | EngineProfile,
+    contention: Contention,
     obstacles: Sequence[str],
 ) -> str:
     highest = tuple({one.workers: one for one in outcomes}.values())
@@ -457,7 +450,7 @@ def _verdict(
     told += _order(outcomes, backend is Backend.SIM and not runs)
     if costs is not None:
         told += [_where_from(costs), *([] if runs else _even_keys(chain.operators))]
-        told += [_assumed(contention)] if isinstance(contention, Contention) else _measured(outcomes, contention)
+        told.append(_assumed(contention))
     return " ".join([*told, *skipped]).strip()
 
 
@@ -474,8 +467,6 @@ def _speed(outcomes: Sequence[WorkersOutcome], backend: Backend) -> str:
         said += (
             f" (median of {first.repeats.runs} runs, {number(first.repeats.lowest)} to {number(first.repeats.highest)})"
         )
-    elif first.spread is not None:
-        said += f" ({number(first.spread[0])} to {number(first.spread[1])} by the spread of the costs)"
     if first.processing:
         said += f", with a p99 processing latency of {duration(first.processing.p99)}"
     others = [one for one in outcomes[1:] if one.throughput]
@@ -516,12 +507,17 @@ def _pace(one: WorkersOutcome, opening: str) -> str:
         at += f" ({share(paced.rate / paced.sustained.low)} of that)"
     elif paced is not None and paced.rate and paced.capacity:
         at += f" ({share(paced.rate / paced.capacity)} of capacity)"
+    keeps = "keeps" if one.workers == 1 else "keep"
     if not one.keeps_up:
         falls = "falls" if one.workers == 1 else "fall"
         drain = duration(one.drain_s or 0.0)
         said = f"{workers} {falls} behind {at}: the last output leaves {drain} after the last arrival."
+        if one.cores is not None and one.cores < _STARVED:
+            said = (
+                f"cannot tell whether {workers} {keeps} up {at}: the last output leaves {drain} after the last arrival,"
+                f" but the run got only {one.cores:.2f} of a core, as other processes ran; run it on an idle machine."
+            )
     else:
-        keeps = "keeps" if one.workers == 1 else "keep"
         said = f"{workers} {keeps} up {at}"
         if one.end_to_end is not None:
             said += f": p99 latency {duration(one.end_to_end.p99)} from arrival to output"
@@ -586,7 +582,7 @@ def _where_from(costs: Costs) -> str:
         return "All costs are from the chain."
     measured = " and ".join(source.value for source in sources if source is not CostSource.CHAIN)
     opening = "Costs that the chain does not give" if CostSource.CHAIN in sources else "Costs"
-    return f"{opening} were measured on this machine, by {measured}."
+    return f"{opening} were measured on this machine, by {measured}: the least CPU time of {RUNS} runs."
 
 
 def _even_keys(operators: Sequence[BoundOperator]) -> list[str]:
@@ -605,17 +601,6 @@ def _even_keys(operators: Sequence[BoundOperator]) -> list[str]:
 def _assumed(contention: Contention) -> str:
     values = [f"{field.name} {getattr(contention, field.name):g}" for field in fields(contention)]
     return f"Assumed contention: {', '.join(values)}."
-
-
-def _measured(outcomes: Sequence[WorkersOutcome], engine: EngineProfile) -> list[str]:
-    told = ["Costs of the engine were measured by adapt calibrate ordered."]
-    beyond = [one.workers for one in outcomes if one.extrapolated]
-    if beyond:
-        told.append(
-            f"Extrapolated: results for {_listed(beyond)} workers, since the costs were measured with at most "
-            f"{engine.workers}."
-        )
-    return told
 
 
 def _listed(numbers: Sequence[int]) -> str:

@@ -54,7 +54,6 @@ def take_shared(header: Header, tally: Tally, scratch: int, operator: Operator, 
         if not replace(operator, "head", head, head + tuples):
             continue
         count_ahead(tally, operator, head + tuples)
-        tally.crowded += load_atomic(operator, "working") - 1
         run_claimed(header, tally, scratch, operator, 0, 0, head, tuples)
         send(header, tally, operator)
         done += tuples

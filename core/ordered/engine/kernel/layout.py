@@ -114,11 +114,6 @@ HEADER = _on_lines(
         "events",
         "idlers",  # workers that wait for work
         "parked",  # workers beyond the active ones
-        "stalls",  # lengths of stalls to draw from, and their address; 0 for none
-        "stalls_at",
-        "stall_gap_ns",  # mean time between two
-        "lates",  # times by which long sleeps end late, and their address
-        "lates_at",
     ),
 )
 
@@ -173,22 +168,8 @@ OPERATOR = _on_lines(
     (  # Of the model.
         "cost_ns",
         "cost_at",  # the field with the cost; -1 for `cost_ns`
-        "added_ps",  # to a tuple's cost, in picoseconds
-        "crowd_ps",  # the same, by each other worker on the operator
-        "passed_ps",  # the same, while others are on other operators
-        "claim_ps",  # to a chunk, shared by its tuples
-        "crowd_claim_ps",
-        "passed_claim_ps",
-        "lane_ps",  # to each lane of a chunk
-        "crowd_lane_ps",
-        "modeled_lanes",  # lanes of the engine; 0 without
-        "full_chunk",  # tuples of a chunk, where as many wait
-        "sent_ps",  # to send a tuple
-        "output_ps",  # to send one of its outputs
-        "owners_at",  # the worker that processed each key last; 0 without states of a given size
-        "owner_key_at",  # the field with the key; -1 for a single state
-        "here_ps",  # to a tuple's cost, for the state of its key
-        "moved_ps",  # the same if another worker had the key last
+        "crowd_ps",  # added to a tuple's cost by each other worker on the operator, in picoseconds
+        "output_ps",  # to send an output
         "whole",  # outputs of every tuple
         "share",  # share of 2^64: tuples with one output more
         "lock_queue_at",  # workers that wait for the lock
@@ -221,7 +202,6 @@ TALLY = _on_lines(
         "made",
         "busy_ns",
         "slices",  # slices that it began
-        "crowded",  # workers that were on the operator too, added up over its claims
         "delegated",
         "retries",
         "blocked",

@@ -112,7 +112,6 @@ def take_delegating(header: Header, tally: Tally, scratch: int, operator: Operat
         claimed = replace(operator, "head", head, head + tuples)
         if claimed:
             count_ahead(tally, operator, head + tuples)
-            tally.crowded += load_atomic(operator, "working") - 1
         for number in range(lanes):
             lane = load(found, number)
             waiting = load(counts, lane)
@@ -146,7 +145,6 @@ def _work_in(header: Header, tally: Tally, scratch: int, operator: Operator, par
         if not tuples:
             break
         count_ahead(tally, operator, load(queue, (head + tuples - 1) & mask) + 1)
-        tally.crowded += load_atomic(operator, "working") - 1
         publish(part, "head", head + tuples)
         fetch_add(operator, "head", tuples)
         run_claimed(header, tally, scratch, operator, partition, queue, head, tuples)

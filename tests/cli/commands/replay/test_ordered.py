@@ -13,8 +13,6 @@ from adapt.cli.main import run
 from adapt.cli.options.replay.ordered import ModelOptions
 from adapt.core.ordered.chain.names import Heuristic
 from adapt.core.ordered.engine.contention import assumed_contention
-from adapt.core.ordered.engine.costs import TERMS, EngineProfile, Interval
-from adapt.core.ordered.engine.costs_file import write_engine_profile
 from adapt.traces.replay import egress
 from adapt.traces.store.manifest import read_manifest
 from adapt.traces.store.runs import read_run
@@ -102,46 +100,14 @@ def test_the_contention_that_is_assumed_is_that_which_was_measured():
     assert (given.query_us, given.query_operator_us, given.query_contention_us) == (2.0, 0.0, 0.0)
 
 
-def measured_costs(workers: int = 2, **ns: tuple[float, float, float]) -> str:
-    """A file of engine costs that are 0, but for these."""
-    costs = {term: Interval(0.0, 0.0, 0.0) for term in TERMS}
-    for term in TERMS:
-        if term.cost in ns:
-            middle, low, high = ns[term.cost]
-            costs[term] = Interval(middle, low, high)
-    return write_engine_profile(EngineProfile("a made-up machine", workers, costs))
-
-
-def test_measured_costs_of_the_engine_give_the_throughput_and_its_interval(adapt, here):
-    """A row takes 1 us in its function, and 1 us (0 to 3) in the engine; no other cost is above 0."""
-    (here / "one.toml").write_text(CHAIN.split('[[operator]]\nname = "by key"')[0].replace("0.5", "1"))
-    (here / "engine.toml").write_text(measured_costs(tuple=(1000, 0, 3000)))
-    line = "x.trace --chain one.toml --workers 1,2,4 --backend sim --costs engine.toml".split()
-    rows = json.loads(adapt.done("replay", "ordered", *line, "--format", "json").out)["workers"]
-    assert [row["extrapolated"] for row in rows] == [False, False, True]
-    for row in rows[:2]:
-        told = [row[name] / row["workers"] for name in ("throughput", "throughput_low", "throughput_high")]
-        assert told == pytest.approx([500_000, 250_000, 1_000_000], rel=0.02)
-    printed = " ".join(adapt.done("replay", "ordered", *line).out.split())
-    assert "extrapolated" in printed
-    assert "tuple, stateless" in printed
-
-
-@pytest.mark.parametrize(
-    ("code", "file", "more", "sentence"),
-    [
-        (3, None, "", "engine.toml"),
-        (3, "", "", 'it must begin with schema = "adapt.ordered-costs/3"'),
-        (3, measured_costs(tuple=(2, 1, 3)).replace("low_ns = 1.0", "low_ns = 9.0"), "", "from low_ns to high_ns"),
-        (2, measured_costs(), "--contention 0.1us", "--contention is measured in the file of --costs; remove one"),
-        (2, measured_costs(), "--output-time 0.1us", "--output-time is measured in the file of --costs; remove one"),
-    ],
-)
-def test_costs_that_cannot_be_used_are_refused(adapt, here, code, file, more, sentence):
-    if file is not None:
-        (here / "engine.toml").write_text(file)
-    line = f"x.trace --chain c.toml --backend sim --costs engine.toml {more}"
-    assert sentence in adapt.refused(code, "replay", "ordered", *line.split())
+def test_costs_that_the_chain_does_not_give_are_printed_with_their_range(adapt, here):
+    (here / "bare.toml").write_text(CHAIN.replace("cost = 0.5", "").replace("cost", "# cost"))
+    line = "x.trace --chain bare.toml --workers 1,2 --backend sim --min-time 1ms --format json"
+    document = json.loads(adapt.done("replay", "ordered", *line.split()).out)
+    rows = [row for row in document["costs"] if row["cost_from"] == "threads"]
+    assert rows
+    assert all(0 <= row["cost"] <= row["cost_high"] for row in rows)
+    assert "the least CPU time of 5 runs" in document["summary"]["verdict"]
 
 
 def test_every_option_is_taken(adapt, here):

@@ -12,9 +12,8 @@ from adapt.core.elastic.policies.keda import LagThreshold
 from adapt.core.elastic.policies.scale_on import ScaleOn
 from adapt.core.elastic.policies.scaler import ElasticController, Patience
 from adapt.core.elastic.policies.thresholds import ThresholdScaling
-from adapt.core.ordered.chain.names import FunctionName, OperatorKind, Parallelism
+from adapt.core.ordered.chain.names import FunctionName, Parallelism
 from adapt.core.ordered.engine.contention import Contention
-from adapt.core.ordered.engine.costs import Cost, EngineCosts, Term
 from adapt.core.ordered.engine.scaling import AutoScaling, Scaled, WorkerControl
 from adapt.core.ordered.engine.serial import run_serially
 from adapt.core.ordered.engine.settings import RunSettings
@@ -144,20 +143,6 @@ def test_parked_workers_begin_no_slice():
     assert run.egress == run_serially(chain).egress
     assert all(slices[0] > 0 for slices in control.slices)
     assert sum(slices[1:].sum() for slices in control.slices) == 0
-
-
-def test_parked_workers_of_the_model_cost_the_others_nothing():
-    chain, times = bound([stateless("a", cost=4.0), stateless("b", cost=2.0)], ROWS), even(50e3)
-    costs = EngineCosts({Term(Cost.PASSED_TUPLE, OperatorKind.STATELESS): 5000.0})
-    wait_ns = []
-    for pool in (1, 4):
-        control = WorkerControl(ElasticController(FixedWorkers(), 1, pool), 0.01, chain.punctuations, times)
-        random = np.random.default_rng(1)
-        marks = run_model(
-            chain, RunSettings(pool, mark_every=1), Contention(), random, arrivals_ns=control, engine=costs
-        ).run.marks
-        wait_ns.append(marks.left - marks.fed)
-    assert wait_ns[1][1:].tolist() == wait_ns[0][1:].tolist()  # in the first row, others are not parked yet
 
 
 def test_workers_that_are_parked_again_end_their_slice_and_begin_no_other():

@@ -9,7 +9,6 @@ import pytest
 from adapt.core.ordered.chain.chain import Operator
 from adapt.core.ordered.chain.names import Heuristic, Parallelism, Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import Contention
-from adapt.core.ordered.engine.costs import Cost, EngineCosts, Term
 from adapt.core.ordered.engine.outcome import WorkersRun
 from adapt.core.ordered.engine.serial import run_serially
 from adapt.core.ordered.engine.settings import RunSettings
@@ -62,15 +61,6 @@ def test_a_chunk_that_takes_little_of_a_slice_is_not_shared() -> None:
 def test_a_slice_is_not_too_short_for_its_claims() -> None:
     assert left([0] * 6, slice_us=1.0) == left([0] * 6, slice_us=5.0) == [2000, *[6000] * 2, *[10_000] * 2, 12_000]
     assert left([0] * 3, slice_us=1.0, chunk=1) == [2000, 4000, 6000]
-
-
-def test_a_chunk_is_claimed_and_sent_once() -> None:
-    """Costs in ns: 100 to claim a chunk, 10 for each tuple, 50 to send a chunk, 4 for each output."""
-    kind = stateless("a").kind
-    terms = {Term(Cost.CLAIM, kind): 100.0, Term(Cost.TUPLE, kind): 10.0, Term(Cost.SEND): 50.0, Term(Cost.OUTPUT): 4.0}
-    run = modeled([0] * 4, RunSettings(mark_every=1), engine=EngineCosts(terms))
-    first = 2000 + 100 + 10 + 50 + 4
-    assert run.marks.left.tolist() == [first, *[first + 3 * 2010 + 100 + 50 + 3 * 4] * 3]
 
 
 def test_a_lane_that_is_busy_gets_its_tuples_delegated() -> None:

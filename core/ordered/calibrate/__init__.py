@@ -1,1 +1,0 @@
-"""Calibration: what the ordered engine costs on this machine."""
