@@ -1,7 +1,7 @@
 """Memory of `adapt replay ordered` by number of rows.
 
 Claim: two workers run 10^8 rows in at most 1.1 times the memory that they need for 10^7: at full speed, with rows that
-arrive at a rate or at the times of the trace, with shedding, with a policy, and in the model. In the first two cases
+arrive at a rate or at the times of the trace, and in the model. In the first two cases
 every tenth row is written to a Parquet file; the output of threads equals that of a serial run. Rows are generated,
 with 1,000 keys. Each replay runs in its own process, whose peak the operating system reports. Needs 7 GB in TMPDIR.
 """
@@ -29,10 +29,7 @@ CASES = {
     "at full speed": f"{THREADS} --output {OUT}",
     "at 20 million rows/s": f"{THREADS} --rate 20000000 --output {OUT}",
     "at the times of the trace": f"{THREADS} --speedup 20",
-    "with shedding": f"{THREADS} --rate 40000000 --shed exact",
-    "with a policy": "--workers 1:2 --policy ds2 --backend threads --rate 10000000",
     "in the model": "--workers 2 --backend sim --rate 20000000",
-    "in the model, with shedding": "--workers 2 --backend sim --rate 40000000 --shed exact",
 }
 
 CHAIN = """
@@ -69,7 +66,7 @@ def main() -> int:
         for name, line in CASES.items():
             (few, _), (many, run) = (replayed(folder, trace, line.split()) for trace in traces)
             growth, summary = many / few, run["summary"]
-            is_right = summary["order_violations"] == 0 and (summary["rows"] == ROWS[1] or "--shed" in line)
+            is_right = summary["order_violations"] == 0 and summary["rows"] == ROWS[1]
             if OUT in line:
                 is_right = is_right and pq.read_metadata(folder / OUT).num_rows == summary["tuples_out"]
             is_met = is_met and is_right and growth <= MOST_GROWTH

@@ -103,11 +103,7 @@ def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
         rows = stream.rows(replace(reading, split=split))
         demand = Demand.from_chunks(rows.chunks(), settings)
     sent = Sent()
-    if scenario.drops is not None and scenario.ordered is not None:
-        from adapt.core.mechanisms.ordered.drops import kept_in_order
-
-        rows = kept_in_order(scenario.drops, whole, settings, terms.period_s)
-    elif scenario.drops is not None:
+    if scenario.drops is not None:
         drops = PlannedDrops.planned(scenario.drops, whole, demand, settings, terms.period_s)
         rows, sent = drops.kept(whole), drops.sent
     if scenario.drops is not None:
@@ -131,11 +127,9 @@ def simulated(
 ) -> Simulated:
     """Simulate a scenario until all rows are processed, or until a time."""
     if scenario.ordered is not None:
-        from adapt.core.mechanisms.ordered.scaling import sharing_of
         from adapt.core.mechanisms.ordered.stage import run_ordered
 
-        sharing = sharing_of(scenario, terms)
-        return run_ordered(scenario.ordered, stage.rows, stage.settings, terms.interval_s, duration_s, sharing)
+        return run_ordered(scenario.ordered, stage.rows, stage.settings, terms.interval_s, duration_s)
     controller, scaling = controller_of_scenario(scenario, terms), scaling_of(scenario, terms, stage)
     actors = Actors(controller, stage.memory, scaling=scaling, idle_clock_s=terms.idle_clock_s)
     done = simulate(

@@ -1,7 +1,7 @@
 """Scenarios: mechanisms and their combinations to compare on one stream."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import Any
 
@@ -115,7 +115,7 @@ class Scenario:
     @property
     def is_scaled(self) -> bool:
         """Whether it plans partitions: by rebuilds, or for other workers."""
-        return self.rebuilds or (self.elastic is not None and self.ordered is None)
+        return self.rebuilds or self.elastic is not None
 
     @property
     def is_static_plan(self) -> bool:
@@ -145,7 +145,7 @@ class Scenario:
             *(("memory", other) for other in ("rebuild", "elastic")),
             *(("a plan", other) for other in ("rebuild", "elastic")),
             *(("drop", other) for other in ("split", "flux", "rebuild", "elastic")),
-            *(("ordered", other) for other in has if other not in ("ordered", "elastic", "drop")),
+            *(("ordered", other) for other in has if other != "ordered"),
         )
         return [pair for pair in apart if has[pair[0]] and has[pair[1]]]
 
@@ -186,9 +186,6 @@ BY_NAME = (
     Scenario("spark-streaming", elastic=ScalingPolicy.SPARK_STREAMING),
     Scenario("ordered-hybrid", ordered=OrderedWorkQueue.HYBRID),
     Scenario("ordered-partitioned", ordered=OrderedWorkQueue.PARTITIONED),
-    Scenario("ordered-elastic", ordered=OrderedWorkQueue.HYBRID, elastic=ScalingPolicy.THRESHOLDS),
-    Scenario("ordered-ds2", ordered=OrderedWorkQueue.HYBRID, elastic=ScalingPolicy.DS2),
-    Scenario("ordered-shed-c-fit", ordered=OrderedWorkQueue.HYBRID, drops=DropPlanner.C_FIT),
 )
 """Further built-in scenarios, which run only by name: comparisons are often shorter than the intervals of policies of
 other systems, and the ordered runtime is one machine, where nothing crosses a network."""
@@ -200,20 +197,17 @@ ALL = "all"
 """All of `SCENARIOS`."""
 
 
-def chosen(
-    names: Sequence[str], further: Sequence[Scenario] = (), by_name: Sequence[Scenario] = ()
-) -> tuple[Scenario, ...]:
+def chosen(names: Sequence[str], further: Sequence[Scenario] = ()) -> tuple[Scenario, ...]:
     """The scenarios with these names, each once, the baseline first.
 
     Args:
         names: Names of built-in and own scenarios, or `ALL`; empty, all own ones if any, else all of `SCENARIOS`.
         further: Own scenarios; they replace built-in ones of the same name.
-        by_name: Own scenarios that run only by name.
 
     Raises:
         UsageError: a name is unknown.
     """
-    known = {one.name: one for one in (*SCENARIOS, *BY_NAME, *by_name, *further)}
+    known = {one.name: one for one in (*SCENARIOS, *BY_NAME, *further)}
     given = [each for name in names for each in ([one.name for one in SCENARIOS] if name == ALL else [name])]
     wanted = given or [one.name for one in further or SCENARIOS]
     for name in wanted:
@@ -241,12 +235,3 @@ def own_scenarios(policies: Sequence[OwnCode]) -> tuple[Scenario, ...]:
         if scales:
             found.append(Scenario(f"{name}-workers" if moves else name, elastic=own))
     return tuple(found)
-
-
-def sharing_memory(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
-    """The scenarios that scale, on the ordered runtime, as `ordered-NAME`."""
-    return tuple(
-        replace(one, name=f"ordered-{one.name}", ordered=OrderedWorkQueue.HYBRID)
-        for one in scenarios
-        if one.elastic is not None
-    )

@@ -178,7 +178,7 @@ def _foresee(
     """Say how long a run takes, or refuse it."""
     is_real = ordered.backend is Backend.THREADS
     repeats = ordered.repeats if is_real else 1
-    once = replace(ordered, repeats=1, arrivals=(), replicas=0, finds_workers=False, scaling=None, shedding=None)
+    once = replace(ordered, repeats=1, arrivals=(), finds_workers=False)
 
     def first(count: int) -> object:
         part = bound.part(0, count)

@@ -150,13 +150,8 @@ def _ordered(run: StoredRun) -> Told:
     tables = run.tables
     workers, summary = verdict_under(tables["workers"], run.summary)
     sentences = [str(run.summary.records()[0]["verdict"])]
-    further = [
-        tables[name]
-        for name in ("shedding", "loads", "costs", "constants", "occupancy", "partitions")
-        if name in tables
-    ]
-    over = tables.get("loads"), tables.get("scaling")
-    charts = ordered_charts(tables["workers"], tables["operators"], tables["occupancy"], *over)
+    further = [tables[name] for name in ("loads", "costs", "constants", "occupancy", "partitions") if name in tables]
+    charts = ordered_charts(tables["workers"], tables["operators"], tables["occupancy"], tables.get("loads"))
     return sentences, [replace(workers, note=""), tables["operators"], summary, *further], charts
 
 

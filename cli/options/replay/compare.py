@@ -79,8 +79,7 @@ class ScenarioOptions:
     scenarios: Path | None = setting(None, "File of own scenarios, each a [[scenario]].", "FILE.toml")
     policy: list[str] | None = setting(
         None,
-        "Also compare your own policy class, as a scenario module.Class; repeatable. Runs on the ordered runtime"
-        " with --scenario ordered-module.Class, if it scales.",
+        "Also compare your own policy class, as a scenario module.Class; repeatable.",
         "MODULE:CLASS",
     )
     policy_option: own.PolicyOptionsOption = None
@@ -94,14 +93,14 @@ class ScenarioOptions:
 
     def chosen(self) -> "tuple[Scenario, ...]":
         """The named scenarios, else the file's, else all; then own policies."""
-        from adapt.core.mechanisms.scenarios import chosen, own_scenarios, sharing_memory
+        from adapt.core.mechanisms.scenarios import chosen, own_scenarios
         from adapt.traces.own.modules import own_codes
         from adapt.traces.replay.compare import read_scenario_file
 
         codes = own_codes("policy", self.policy or (), own.given_options(self.policy_option))
         mine = own_scenarios(tuple(codes.values()))
         of_file = () if self.scenarios is None else read_scenario_file(self.scenarios)
-        return (*chosen(self.scenario or [], of_file, sharing_memory(mine)), *mine)
+        return (*chosen(self.scenario or [], of_file), *mine)
 
     def sustained(self, channels: int) -> tuple[int, ...]:
         """The numbers of channels for which sustained rates are measured."""

@@ -1,16 +1,12 @@
 """Options of `adapt replay ordered`."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
-from adapt.cli.options import own
-from adapt.cli.options.amounts import above_0, seconds
+from adapt.cli.options.amounts import seconds
 from adapt.cli.options.groups import setting
-from adapt.core.elastic.policies.names import ScalingPolicy
 from adapt.core.errors import UsageError
-from adapt.core.fit.network.names import DropPlanner
 from adapt.core.ordered.chain.names import (
     Backend,
     Heuristic,
@@ -24,12 +20,9 @@ from adapt.core.ordered.engine.contention import Contention, assumed_contention
 from adapt.traces.locations.location import location
 
 if TYPE_CHECKING:
-    from adapt.core.ordered.engine.scaling import AutoScaling
     from adapt.core.ordered.engine.settings import RunSettings
     from adapt.core.ordered.replay.arrivals import Arrivals
-    from adapt.core.ordered.replay.shedding import Shedding
     from adapt.core.ordered.replay.sustainable import LatencyTarget
-    from adapt.core.stage.control.workers import Scaler
     from adapt.traces.store.trace import Trace
 
 _SHARES = "0.5,0.7,0.9"
@@ -41,90 +34,14 @@ _BATCH = 1_000
 QUEUES_PANEL = "Buffers, queues and time slices"
 
 
-DELAY, COOLDOWN = 2, 10
-"""Default scale-out delay and cooldown, in control periods."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunTimeOptions:
-    """How many workers are active while rows arrive."""
-
-    PANEL: ClassVar[str] = "Workers at run time; by default all work throughout"
-    policy: str | None = setting(
-        None,
-        "Scaling policy that chooses how many workers are active, from LEAST to MOST of --workers."
-        f" Choices: {', '.join(ScalingPolicy)}, or MODULE:CLASS.",
-        "NAME",
-        completion=own.completed(ScalingPolicy),
-    )
-    policy_option: own.PolicyOptionsOption = None
-    period: str | None = setting(
-        None,
-        "How often --policy or --shed decides (default: a hundredth of the time until the last arrival).",
-        "100ms",
-    )
-    scale_out_delay: str | None = setting(
-        None, "How long more workers must be needed before they start (default: 2 periods).", "200ms", shown=False
-    )
-    cooldown: str | None = setting(
-        None, "How long fewer workers must be enough before some park (default: 10 periods).", "1s", shown=False
-    )
-    utilization: float = setting(0.8, "Target utilization for --policy ds2.", "RATIO")
-    lag: float = setting(1000.0, "Lag threshold of a worker for --policy lag.", "ROWS")
-
-    def scaling(self, bounds: tuple[int, int] | None, cores: int) -> "AutoScaling | None":
-        """How the number of active workers is found; None without a policy.
-
-        Args:
-            bounds: LEAST and MOST, if --workers gives them.
-
-        Raises:
-            UsageError: options do not go together, are out of range, or the policy does not exist.
-        """
-        from adapt.core.ordered.engine.scaling import AutoScaling
-
-        if self.policy is None:
-            if bounds is not None:
-                raise UsageError(
-                    "--workers LEAST:MOST needs --policy, which chooses between them; add it, or give a list such as"
-                    " 1,2,4"
-                )
-            return None
-        least, most = bounds or (1, cores)
-        (name,) = own.policies(ScalingPolicy, [self.policy], self.policy_option)
-        delays = {
-            option: None if text is None else above_0(f"--{option.replace('_', '-')}", text)
-            for option, text in (("scale_out_delay", self.scale_out_delay), ("cooldown", self.cooldown))
-        }
-
-        def make(period_s: float) -> "Scaler":
-            from adapt.core.elastic.policies.registry import Chosen
-            from adapt.core.elastic.policies.scaler import Patience
-            from adapt.core.mechanisms.ordered.scaling import shared_scaler
-
-            patience = Patience(
-                delays["scale_out_delay"] or DELAY * period_s, delays["cooldown"] or COOLDOWN * period_s
-            )
-            chosen = Chosen(utilization=self.utilization, lag_rows=self.lag, pool=most)
-            return shared_scaler(name, chosen, patience, least)
-
-        make(1.0)  # errors before a run
-        described = {"least": least, "most": most, "utilization": self.utilization, "lag_rows": self.lag, **delays}
-        period_s = None if self.period is None else above_0("--period", self.period)
-        code = {} if isinstance(name, ScalingPolicy) else {"own": name.as_data()}
-        return AutoScaling(self.policy, make, period_s, {**described, "period_s": period_s, **code})
-
-
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
     """How many workers run the chain, and what runs them."""
 
-    at_run_time: RunTimeOptions
     workers: str | None = setting(
         None,
-        "Numbers of workers, or LEAST:MOST with --policy. Default: 1, 2, 4 and so on up to the"
-        " cores of this machine. With auto, the model searches the number beyond which more workers add less than 5 %"
-        " of throughput.",
+        "Numbers of workers. Default: 1, 2, 4 and so on up to the cores of this machine. With auto, the model searches"
+        " the number beyond which more workers add less than 5 % of throughput.",
         "1,2,4|auto",
         shown=False,
     )
@@ -136,11 +53,6 @@ class WorkerOptions:
 
     repeats: int = setting(5, "Runs of threads with each number of workers; the median is shown.", "N")
     min_time: str = setting("0.1s", "Least CPU time of each of five runs that measure an operator's cost.", "0.1s")
-    replicas: int = setting(
-        0,
-        "Further runs with other workers and schedules, crashed and restored from checkpoints, and compared.",
-        "N",
-    )
 
     @property
     def are_searched(self) -> bool:
@@ -150,10 +62,8 @@ class WorkerOptions:
     def counts(self, cores: int) -> tuple[int, ...]:
         """Distinct numbers of workers, ascending.
 
-        By default powers of two; 1 if they are searched; with a policy, the most.
+        By default powers of two; 1 if they are searched.
         """
-        if self.at_run_time.policy is not None or ":" in (self.workers or ""):
-            return (cores if self.workers is None else self.bounds()[1],)
         if self.are_searched:
             return (1,)
         if self.workers is None:
@@ -164,22 +74,6 @@ class WorkerOptions:
             raise UsageError(
                 f"--workers takes auto or a list of integers such as 1,2,4,8 (got {self.workers!r})"
             ) from None
-
-    def scaling(self, cores: int) -> "AutoScaling | None":
-        """How the number of active workers is found; None without a policy."""
-        bounded = self.workers is not None and (self.at_run_time.policy is not None or ":" in self.workers)
-        return self.at_run_time.scaling(self.bounds() if bounded else None, cores)
-
-    def bounds(self) -> tuple[int, int]:
-        """LEAST and MOST.
-
-        Raises:
-            UsageError: they are no such numbers.
-        """
-        least, colon, most = (self.workers or "").partition(":")
-        if not (colon and least.isdecimal() and most.isdecimal() and 1 <= int(least) <= int(most)):
-            raise UsageError(f"--policy needs --workers LEAST:MOST such as 1:4 (got {self.workers!r})")
-        return int(least), int(most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,25 +129,10 @@ class ArrivalOptions:
         "TIME|RATIOx",
     )
     speedup: float | None = setting(None, "Rows arrive by the trace: trace seconds per second.", "RATIO")
-    shed: DropPlanner | None = setting(
-        None,
-        "Drop rows above the capacity before they enter, by a planner of `adapt replay fit`. It plans every --period"
-        " for the rate of the period before.",
-    )
     spacing: Spacing | None = setting(
         None,
         "Spacing of arrivals with --rate, --offered or --sustainable. Default: poisson.",
     )
-
-    def shedding(self, period: str | None) -> "Shedding | None":
-        """How rows are dropped; None for none."""
-        if self.shed is None:
-            return None
-        from adapt.core.mechanisms.ordered.chain_drops import kept_shares
-        from adapt.core.ordered.replay.shedding import Shedding
-
-        planner, tick_s = self.shed, None if period is None else above_0("--period", period)
-        return Shedding(planner.value, partial(kept_shares, planner), tick_s, {"tick_s": tick_s})
 
     def arrivals(self) -> "tuple[Arrivals, ...]":
         """How rows arrive, by ascending rate; empty by default.

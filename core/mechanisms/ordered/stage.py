@@ -4,14 +4,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.mechanisms.ordered.intervals import intervals_of
-from adapt.core.mechanisms.ordered.rescales import sizes_until, steps_of
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.chain.chain import Operator
 from adapt.core.ordered.chain.layouts import cost_field, key_field
 from adapt.core.ordered.chain.names import OperatorKind, OrderedWorkQueue, WorkQueue
 from adapt.core.ordered.engine.contention import Contention, assumed_contention
 from adapt.core.ordered.engine.outcome import Marks
-from adapt.core.ordered.engine.scaling import AutoScaling, WorkerControl
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.model.model import run_model
 from adapt.core.stage.conditions.arrivals import Rows
@@ -34,7 +32,6 @@ def run_ordered(
     settings: StageSettings,
     interval_s: float,
     duration_s: float | None,
-    scaling: AutoScaling | None = None,
 ) -> Simulated:
     """Run a stage in the model of the ordered runtime.
 
@@ -47,7 +44,6 @@ def run_ordered(
         settings: The stage, whose owners of partitions are ignored.
         interval_s: Length of a measurement interval.
         duration_s: When to stop; None, when all rows are processed.
-        scaling: How many of the workers are active, at run time; the others are parked. None, all are.
 
     Raises:
         UsageError: there are more workers than the model supports.
@@ -55,8 +51,7 @@ def run_ordered(
     Source: ordered streams, sections 3 to 5.
     """
     chain, due_ns = chain_of(rows, settings)
-    control = None if scaling is None else scaling.control(chain, due_ns)
-    marks = ordered_marks(work_queue, chain, settings, due_ns if control is None else control)
+    marks = ordered_marks(work_queue, chain, settings, due_ns)
     end_s = marks.left[-1] / 1e9 if duration_s is None else min(duration_s, marks.left[-1] / 1e9)
     ends_s = np.append(np.arange(1, max(int(np.ceil(end_s / interval_s)), 1)) * interval_s, end_s)
     intervals = intervals_of(marks, settings.workers, ends_s)
@@ -68,8 +63,8 @@ def run_ordered(
         census=Census(entered, left, entered - left, 0, 0, 0),
         finished_s=float(marks.left[left - 1]) / 1e9 if left else 0.0,
         journal=np.zeros(0, ENTRY),
-        steps=[] if control is None else steps_of(control, end_s),
-        workers=[(0.0, settings.workers)] if control is None else sizes_until(control, end_s),
+        steps=[],
+        workers=[(0.0, settings.workers)],
     )
 
 
@@ -77,14 +72,14 @@ def ordered_marks(
     work_queue: OrderedWorkQueue,
     chain: BoundChain,
     settings: StageSettings,
-    arrivals: Words | WorkerControl,
+    arrivals: Words,
     contention: Contention = ASSUMED,
 ) -> Marks:
     """Times and worker of each row.
 
     Args:
         chain: The stage as `chain_of` gives it.
-        arrivals: When rows arrive, in nanoseconds; or a control that knows it, and decides on the active workers.
+        arrivals: When rows arrive, in nanoseconds.
     """
     run = RunSettings(settings.workers, work_queue=WorkQueue(work_queue.value), mark_every=1)
     return run_model(chain, run, contention, np.random.default_rng(settings.seed), arrivals_ns=arrivals).run.marks

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from adapt.core.errors import BadInput
 from adapt.core.ordered.chain.graph import Graph, graph_of
-from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, PartitionBy, PartitionCount
+from adapt.core.ordered.chain.names import FunctionName, OperatorKind, PartitionBy, PartitionCount
 from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.chain.roles import COUNTED, TIME, role_of
 
@@ -39,9 +39,6 @@ class Operator:
         sources: Inputs and earlier operators that it reads; None for the operator before it.
         tuple_bytes: Payload that it reads of each tuple, and that tuples therefore carry; for `work` only.
         state_bytes: State of each key, all of which it reads and writes for each tuple; for `work` only. 0 for a word.
-        heuristic: Chooses among the operators that name it; the run's then chooses among these choices and all others.
-        slice_us: How long a worker stays with it; None for the run's slice.
-        lp_minimum: Waiting tuples from which on `lp` considers it, at most its work queue; None for the run's.
 
     Raises:
         BadInput: the attributes do not fit together; names the operator.
@@ -60,17 +57,10 @@ class Operator:
     sources: tuple[str, ...] | None = None
     tuple_bytes: int = 0
     state_bytes: int = 0
-    heuristic: Heuristic | None = None
-    slice_us: float | None = None
-    lp_minimum: int | None = None
 
     def __post_init__(self) -> None:
         if not self.name:
             raise BadInput("an operator has an empty name; give each operator a name")
-        if self.slice_us is not None and not 0 < self.slice_us < 1e9:
-            raise BadInput(f"operator {self.name!r}: slice must be above 0 and below 1000s (got {self.slice_us:g}us)")
-        if self.lp_minimum is not None and self.lp_minimum < 1:
-            raise BadInput(f"operator {self.name!r}: lp_minimum must be at least 1 (got {self.lp_minimum})")
         _check_key(self)
         _check_function(self)
         _check_sizes(self)

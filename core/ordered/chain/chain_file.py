@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
-from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, PartitionBy, PartitionCount
+from adapt.core.ordered.chain.names import FunctionName, OperatorKind, PartitionBy, PartitionCount
 from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.chain.roles import TIME
 from adapt.core.toml import Element, called, document_of, elements, number_of, only, text_of
@@ -22,7 +22,6 @@ FIELDS = {
     "operator": (
         *("name", "kind", "key", "partitions", "by", "cost", "selectivity", "function", "from"),
         *("tuple_bytes", "state_bytes"),
-        *("heuristic", "slice", "lp_minimum"),
     ),
     "punctuations": ("column", "every"),
 }
@@ -107,9 +106,6 @@ def _operator(fields: Mapping[str, Any], load: Load | None) -> Operator:
         sources=None if element.get("from") is None else _names(element.where, "from", element.get("from")),
         tuple_bytes=_bytes(element, "tuple_bytes"),
         state_bytes=_bytes(element, "state_bytes"),
-        heuristic=None if element.get("heuristic") is None else element.choice("heuristic", Heuristic),
-        slice_us=_time_us(element, "slice"),
-        lp_minimum=None if element.get("lp_minimum") is None else element.whole("lp_minimum", 1),
     )
 
 

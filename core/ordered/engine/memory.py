@@ -12,14 +12,13 @@ from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind, Parallelism, Reorder, WorkQueue
 from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.engine.binding import STATIC, barred, degrees_of, replicas_of_workers, workers_used
-from adapt.core.ordered.engine.checkpoint import START, Checkpoint, saved
 from adapt.core.ordered.engine.contention import Modeled
 from adapt.core.ordered.engine.kernel import codes
 from adapt.core.ordered.engine.kernel.chunk import chunk_form
 from adapt.core.ordered.engine.kernel.codes import GOES_ON, MOST_CHUNK
 from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, TALLY, TIMED
 from adapt.core.ordered.engine.kernel.worker import release_all, release_unsent, take_kept
-from adapt.core.ordered.engine.outcome import Marks, OperatorTally, Progress, Scheduling, WorkersRun
+from adapt.core.ordered.engine.outcome import Marks, OperatorTally, Scheduling, WorkersRun
 from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.engine.settings import QST_LIMIT, SLICE_US, WINDOW_MS, RunSettings
 from adapt.core.ordered.engine.sizes import Sizes, sizes_of
@@ -73,7 +72,6 @@ class Memory:
         *,
         waits: bool = False,
         arrivals_ns: Words | None = None,
-        begun: Checkpoint | None = None,
     ) -> None:
         """Lay out a run.
 
@@ -83,7 +81,6 @@ class Memory:
             waits: Whether the kept tuples are taken out during the run (`take_kept`), and workers wait for room.
             model: What a model is given, which writes its own fields (`model_memory`); None for threads.
             arrivals_ns: When each tuple arrives, ascending, from the start on; None if all are there at the start.
-            begun: The states and the output before the first tuple; None at the start of a stream.
 
         Raises:
             UsageError: the run would take more than 16 GiB, or arrival times are not one for each tuple.
@@ -93,7 +90,7 @@ class Memory:
         settings = replace(settings, workers=workers_used(chain, settings))
         self._chain, self.settings, self._model = chain, settings, model
         self.storage, self._room, self._counts = Storage(settings), 0, 0
-        self._begun, self._states = START if begun is None else begun, list[tuple[Words, Sequence[Blocks]]]()
+        self._states = list[tuple[Words, Sequence[Blocks]]]()
         self._copies = model is not None and not runs_functions(chain)
         self._by_tuple = model is not None and not settings.adapts and not settings.chunk
         timed = -(-len(chain.tuples) // settings.mark_every) if settings.mark_every else 0
@@ -165,12 +162,6 @@ class Memory:
             for each in blocks:
                 release_all(state.ctypes.data + 8 * each.first, each.step, each.count)
 
-    def checkpoint(self) -> Checkpoint:
-        """The states and the output of a finished run, before `release`."""
-        tuples = self._begun.egress.tuples + int(self.header["egress_tuples"])
-        egress = Egress(tuples, int(self.header["egress_hash"].view(np.uint64)))
-        return Checkpoint(egress, tuple(saved(state, blocks) for state, blocks in self._states))
-
     def end(self, why: int) -> None:
         """Stop all workers."""
         self.header["stop"] = why
@@ -205,14 +196,6 @@ class Memory:
             None if settings.ct_window_ms else int(header["window_ns"]) / 1e6,
             None if settings.qst_limit else int(header["qst_size"]),
         )
-
-    def progress(self) -> Progress:
-        """What workers have done so far, while they run."""
-        by_worker = self._tallies.reshape(self.settings.workers, -1)
-        first = by_worker[:, 0]
-        between = int((self.operators["tail"][1:] - self.operators["head"][1:]).sum())
-        rows = int(first["done"].sum() - first["bare_done"].sum())
-        return Progress(by_worker["busy_ns"].sum(axis=1), by_worker["slices"].sum(axis=1), rows, max(between, 0))
 
     def stuck(self) -> str:
         """Counts of a stalled run by operator: arrived, claimed, sent."""
@@ -290,10 +273,6 @@ class Memory:
             slot_words,
         )
         record["guessed_ns"] = _guessed_ns(bound)
-        own = bound.operator
-        record["heuristic"] = 0 if own.heuristic is None else 1 + _HEURISTICS[own.heuristic]
-        record["slice_ns"] = round((own.slice_us or 0) * 1e3)
-        record["lp_minimum"] = min(own.lp_minimum or settings.lp_minimum, settings.queue_capacity)
         record["guessed_outputs"] = int(min(bound.operator.selectivity, most) * 2**20)
         record["partitions_at"], record["partitions"] = self._partitions[bound.number].ctypes.data, bound.partitions
         is_split = settings.parallelism is Parallelism.REPLICATED and degree > 1
@@ -328,8 +307,6 @@ class Memory:
     def _function_words(self, bound: BoundOperator, function: Function, pace: int, most: int) -> int:
         words = np.array([0] * OWN + [word % 2**64 for word in function.words(bound)], np.uint64).view(np.int64)
         state, blocks = function.state(bound), function.blocks(bound)
-        if self._begun.states:
-            self._begun.states[bound.number].restore(state, blocks)
         words[STATE] = self.storage.keep(state)
         self._states.append((state, blocks))
         words[STRIDE], words[PACE], words[MOST] = 8 * self._sizes(bound)[1], pace, most
@@ -342,7 +319,6 @@ class Memory:
         settings, header = self.settings, self.header
         header["operators_at"], header["operators"] = self.operators.ctypes.data, len(self._chain.operators)
         header["workers"], header["rows"] = settings.workers, len(self._chain.tuples)
-        header["active"] = settings.workers
         header["ingress_at"] = self.storage.keep(np.ascontiguousarray(self._chain.tuples))
         header["tallies_at"], header["reorder"] = self._tallies.ctypes.data, _REORDERS[settings.reorder]
         header["chunk"] = settings.chunk or self._by_tuple
@@ -353,8 +329,7 @@ class Memory:
         tuned = settings.slice_us, settings.ct_window_ms, settings.qst_limit
         header["tunes"] = sum((value == 0) << bit for bit, value in enumerate(tuned))
         header["query_ns"] = _UNMEASURED_NS
-        own = {each.operator.heuristic for each in self._chain.operators if each.operator.heuristic is not None}
-        header["own_heuristics"] = sum(1 << _HEURISTICS[each] for each in own)
+        header["lp_minimum"] = settings.lp_minimum
         header["marks_at"], header["checked"] = self._timed.ctypes.data, settings.checked
         header["patience"], header["batch"] = _PATIENCE, settings.batch
         header["barred_at"] = self.storage.keep(barred(self._chain, settings))
@@ -367,7 +342,6 @@ class Memory:
         punctuations = np.append(self._chain.punctuations, [np.iinfo(np.int64).max] * 2)
         header["punctuation_row"] = punctuations[0]
         header["punctuation_rows_at"] = self.storage.keep(punctuations) + 8
-        header["egress_hash"] = np.uint64(self._begun.egress.hash).view(np.int64)
 
 
 def without_passed(chain: BoundChain, tallies: Sequence[OperatorTally]) -> tuple[OperatorTally, ...]:

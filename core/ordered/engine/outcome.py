@@ -94,23 +94,6 @@ class Marks:
         return np.asarray(ns[len(ns) // 5 : len(ns) - len(ns) // 5] / 1e9)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Progress:
-    """What workers have done so far.
-
-    Attributes:
-        busy_ns: Time that each worker spent in slices that have ended, in nanoseconds; shape (workers,).
-        slices: Slices that each worker began; shape (workers,).
-        rows: Rows that the first operator has processed.
-        between: Tuples that wait for a later operator.
-    """
-
-    busy_ns: NDArray[np.int64]
-    slices: NDArray[np.int64]
-    rows: int
-    between: int
-
-
 @dataclass(frozen=True, slots=True)
 class Scheduling:
     """Last values of tuned settings; None for those that were given.

@@ -10,10 +10,9 @@ from adapt.core.ordered.engine.kernel.work_queue import room_in
 
 NEVER = 1 << 62
 
-ASKS, WAITS, SERVED, SENT_ON, DRAINED, LOCKED, BLOCKED, PARKED = range(8)
+ASKS, WAITS, SERVED, SENT_ON, DRAINED, LOCKED, BLOCKED = range(7)
 """States of a worker: asks for work; waits for work; has processed its batch; has sent a batch, of its own operator or
-before it asks for work; got the lock; waits for the lock or, with `RETRY`, for room in the ring buffer; is beyond the
-active workers."""
+before it asks for work; got the lock; waits for the lock or, with `RETRY`, for room in the ring buffer."""
 
 
 MODEL_WORKER = of_words(
@@ -68,7 +67,7 @@ def schedule(me: ModelWorker, state: int, when: int) -> None:
 @inlined
 def ask(header: Header, me: ModelWorker) -> None:
     """Let a worker ask the scheduler, which takes some time."""
-    others = header.workers - 1 - header.idlers - header.parked
+    others = header.workers - 1 - header.idlers
     took_ns = whole_ns(me, header.query_ps + others * header.contended_query_ps)
     if header.tunes & TUNE_SLICE:
         note_query(header, took_ns)

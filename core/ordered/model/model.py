@@ -10,14 +10,12 @@ from adapt.core.ordered.chain.bound import BoundChain, Words
 from adapt.core.ordered.chain.chain import LONGEST_COST_US, MOST_OUTPUTS
 from adapt.core.ordered.chain.names import WorkQueue
 from adapt.core.ordered.engine.contention import Contention, Modeled
-from adapt.core.ordered.engine.kernel.codes import FAULTY, FINISHED, GOES_ON
-from adapt.core.ordered.engine.memory import Memory
+from adapt.core.ordered.engine.kernel.codes import FAULTY, FINISHED
 from adapt.core.ordered.engine.outcome import WorkersRun
-from adapt.core.ordered.engine.scaling import WorkerControl
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.model.events import NEVER
 from adapt.core.ordered.model.model_memory import model_memory
-from adapt.core.ordered.model.simulate import scale, simulate
+from adapt.core.ordered.model.simulate import simulate
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +41,7 @@ def run_model(
     random: np.random.Generator,
     costs_us: Sequence[float | None] | None = None,
     selectivities: Sequence[float] | None = None,
-    arrivals_ns: Words | WorkerControl | None = None,
+    arrivals_ns: Words | None = None,
 ) -> ModelRun:
     """Run a chain in the model.
 
@@ -59,11 +57,10 @@ def run_model(
             chain.
         selectivities: Measured outputs per tuple by operator; default: those of the chain.
         arrivals_ns: When each tuple arrives, ascending, from 0 on; None if all are there at the start.
-            A control that knows the times also decides how many workers are active; else all of them are.
 
     Raises:
         UsageError: an argument is out of range, or the model does not support the work queue.
-        BadInput: an own function raised an exception, or a policy.
+        BadInput: an own function raised an exception.
         RuntimeError: the run stalled; a bug in the program.
 
     Source: ordered streams, sections 3 to 6; the model is ours.
@@ -90,13 +87,8 @@ def run_model(
             f"(got {tuple(given)})"
         )
     modeled = Modeled(costs, tuple(given), contention, int(random.integers(2**62)))
-    control = arrivals_ns if isinstance(arrivals_ns, WorkerControl) else None
-    times_ns = arrivals_ns.arrivals_ns if isinstance(arrivals_ns, WorkerControl) else arrivals_ns
-    memory = model_memory(chain, settings, modeled, times_ns)
-    if control is None:
-        simulate(memory.address, NEVER)
-    else:
-        _simulate_scaled(memory, control)
+    memory = model_memory(chain, settings, modeled, arrivals_ns)
+    simulate(memory.address, NEVER)
     memory.release()
     if memory.ended == FAULTY:
         raise memory.failure()
@@ -106,19 +98,6 @@ def run_model(
         )
     run = memory.run(int(memory.header["now_ns"]) / 1e9)
     return ModelRun(run, contention, int(memory.header["events"]))
-
-
-def _simulate_scaled(memory: Memory, control: WorkerControl) -> None:
-    """Run the model to the end, and decide on the workers every period."""
-    periods = 0
-    scale(memory.address, control.workers)
-    while True:
-        periods += 1
-        until_s = periods * control.period_s
-        simulate(memory.address, round(until_s * 1e9))
-        if memory.ended != GOES_ON:
-            return
-        scale(memory.address, control.decide(memory, until_s))
 
 
 def _costs_us(chain: BoundChain) -> tuple[float | None, ...]:

@@ -17,7 +17,6 @@ from adapt.core.ordered.model.events import (
     DRAINED,
     LOCKED,
     NEVER,
-    PARKED,
     SENT_ON,
     SERVED,
     WAITS,
@@ -129,10 +128,6 @@ def _happen(header: Header, me: ModelWorker, worker: int) -> None:
     """Process the next event of a worker."""
     state = me.state
     header.idlers -= state == WAITS
-    if worker >= header.active and state in (WAITS, ASKS):
-        header.parked += 1
-        schedule(me, PARKED, NEVER)
-        return
     if state == WAITS and header.query_ps:
         ask(header, me)
         return
@@ -166,18 +161,6 @@ def _has_events(header: Header) -> bool:
     for worker in range(header.workers):
         soonest = min(soonest, load(header.dues_at, worker))
     return soonest < NEVER
-
-
-@compiled
-def scale(address: int, active: int) -> None:
-    """Let the first workers work; others park before they ask for work."""
-    header = record_at(address, HEADER, 0)
-    header.active = active
-    for worker in range(active):
-        me = model_worker_at(header, worker)
-        if me.state == PARKED:
-            header.parked -= 1
-            ask(header, me)
 
 
 @compiled

@@ -21,41 +21,11 @@ _WIDE, _TALL = 0.84, 0.8
 """Size of a box, as a share of its place."""
 
 
-def ordered_charts(
-    workers: Table, operators: Table, occupancy: Table, loads: Table | None = None, scaling: Table | None = None
-) -> tuple[Chart, ...]:
+def ordered_charts(workers: Table, operators: Table, occupancy: Table, loads: Table | None = None) -> tuple[Chart, ...]:
     """All charts of a run."""
-    over_time = () if scaling is None else (workers_over_time(scaling),)
     by_workers = throughput_by_workers(workers), latency_by_workers(workers), time_by_workers(operators)
     by_load = () if loads is None else (latency_by_load(loads),)
-    return pipeline(operators), *over_time, *by_load, *by_workers, rings_in_use(occupancy)
-
-
-def workers_over_time(scaling: Table) -> Chart:
-    """Step chart of the active workers over time."""
-    rate, waiting = column_of(scaling, "rate"), column_of(scaling, "waiting")
-    points: Records = [
-        {
-            "x": row["end"],
-            "y": row["workers"],
-            "d": f"{human(row['end'], column_of(scaling, 'end'))}: {row['workers']} workers, "
-            f"{human(row['rate'], rate)} arrive, {human(row['waiting'], waiting)} wait",
-        }
-        for row in scaling.records()
-    ]
-    encoding = {
-        "x": {"field": "x", "type": "quantitative", "axis": ticks(scaling, "end")},
-        "y": up(scaling, "workers", zero=True),
-    }
-    layers = [
-        {"mark": {"type": "line", "interpolate": "step-before", "aria": False}},
-        {
-            "mark": {"type": "point", "filled": True, "size": 20, "opacity": 1},
-            "encoding": {"description": {"field": "d"}},
-        },
-    ]
-    sentence = "The active workers, as the scaling policy chose them at the end of each control period."
-    return chart("Active workers", {"encoding": encoding, "layer": layers}, points, sentence, scaling)
+    return pipeline(operators), *by_load, *by_workers, rings_in_use(occupancy)
 
 
 def pipeline(operators: Table) -> Chart:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from adapt.core.ordered.chain.bound import BoundOperator
 from adapt.core.ordered.chain.names import OperatorKind, PartitionCount
 from adapt.core.ordered.engine.outcome import OperatorTally, WorkersRun
-from adapt.core.ordered.engine.scaling import Scaled
 from adapt.core.ordered.replay.arrivals import Paced
 
 BEHIND = 0.05
@@ -57,7 +56,6 @@ class WorkersOutcome:
         repeats: All runs, of which this is the one with the median throughput or, at a rate of arrivals, the median
             99th percentile of the latency from end to end; None for a single one. Latencies are medians over all.
         paced: When rows arrived; None if all were there at the start.
-        scaled: Active workers over time, of at most `workers`; None if all worked throughout.
     """
 
     workers: int
@@ -67,13 +65,11 @@ class WorkersOutcome:
     cpu_s: float | None
     repeats: "Repeats | None" = None
     paced: Paced | None = None
-    scaled: Scaled | None = None
 
     @property
     def worker_s(self) -> float:
-        """Time of all active workers."""
-        elapsed_s = self.run.elapsed_s
-        return self.used * elapsed_s if self.scaled is None else self.scaled.worker_s(elapsed_s)
+        """Time of all workers."""
+        return self.used * self.run.elapsed_s
 
     @property
     def used(self) -> int:
@@ -150,7 +146,7 @@ class WorkersOutcome:
         return max((one for one in known if one is not None), default=None)
 
     def share_of_time(self, ns: int) -> float | None:
-        """A time as a share of that of all active workers."""
+        """A time as a share of that of all workers."""
         return ns / 1e9 / self.worker_s if self.worker_s > 0 else None
 
 

@@ -1,6 +1,6 @@
 """Ordered replay of a trace through a chain of operators."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import Any, ClassVar, TypeAlias
@@ -12,25 +12,21 @@ from adapt.core.ordered.chain.bound import BoundChain, Words
 from adapt.core.ordered.chain.names import Backend, Parallelism, Reorder, Spacing, WorkQueue
 from adapt.core.ordered.engine.binding import STATIC, degrees_of
 from adapt.core.ordered.engine.contention import Contention, assumed_contention
-from adapt.core.ordered.engine.crashes import RestoredRun
 from adapt.core.ordered.engine.memory import has_own, runs_functions
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
 from adapt.core.ordered.engine.reference import reference_egress
-from adapt.core.ordered.engine.scaling import AutoScaling, WorkerControl
 from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.functions.work import fixed_loop_s, measured_pace
 from adapt.core.ordered.model.model import run_model
-from adapt.core.ordered.model.operator_costs import Costs, given_costs, is_given, mean_costs_us, measured_costs
+from adapt.core.ordered.model.operator_costs import Costs, given_costs, is_given, measured_costs
 from adapt.core.ordered.own.function import obstacles
 from adapt.core.ordered.replay.arrivals import Arrivals, Paced
 from adapt.core.ordered.replay.break_even import searched_workers
 from adapt.core.ordered.replay.outcome import WorkersOutcome, median_of
-from adapt.core.ordered.replay.replicas import check_replicas, replicas_of, replicas_sentence, replicas_table
 from adapt.core.ordered.replay.sample import check_sample
 from adapt.core.ordered.replay.schemes import PARALLELISM, scheme_sentence, served_table
-from adapt.core.ordered.replay.shedding import Shed, Shedding
 from adapt.core.ordered.replay.sustainable import LatencyTarget, Probe, Search, search_table, searched
 from adapt.core.ordered.replay.tables import (
     OPERATORS_FIRST,
@@ -44,7 +40,6 @@ from adapt.core.ordered.replay.tables import (
     operators_table,
     ordered_summary,
     partitions_table,
-    scaling_table,
     with_columns,
     workers_table,
 )
@@ -56,9 +51,6 @@ SAMPLE = 5_000
 
 TIMED = 10_000
 """Default number of timed tuples in a run."""
-
-_NANOSECONDS = 1000.0
-"""Speed-up at which times in nanoseconds are played as microseconds are."""
 
 Told: TypeAlias = Callable[[str, int, int], None]
 """Progress callback: the step, the rows done, and the total rows or 0."""
@@ -86,9 +78,6 @@ class Ordered:
         min_time_s: Least CPU time of each run that measures the costs of operators.
         check: Rows on which compiled functions are compared with plain Python, and 0 to compare nothing; None for all
             rows of built-in functions and `SAMPLE` rows of own ones.
-        replicas: Further runs of threads with other workers and schedules, crashed and restored.
-        scaling: How the number of active workers is found at run time, up to the only number given; None, all work.
-        shedding: How rows are dropped before they enter; None, none are.
         finds_workers: Whether the model searches the number of workers beyond which more are not worth having; it then
             runs with all numbers that the search tries, instead of `workers`.
 
@@ -107,9 +96,6 @@ class Ordered:
     arrivals: tuple[Arrivals, ...] = ()
     target: LatencyTarget = field(default_factory=LatencyTarget)
     min_time_s: float = 0.1
-    replicas: int = 0
-    scaling: AutoScaling | None = None
-    shedding: Shedding | None = None
     finds_workers: bool = False
 
     def __post_init__(self) -> None:
@@ -119,15 +105,6 @@ class Ordered:
             raise UsageError(f"check must be at least 0 rows (got {self.check})")
         if self.repeats < 1:
             raise UsageError(f"repeats must be at least 1 (got {self.repeats})")
-        if self.replicas < 0:
-            raise UsageError(f"replicas must be at least 0 (got {self.replicas})")
-        if self.replicas and self.backend is Backend.SIM:
-            raise UsageError(f"--replicas needs --backend {Backend.THREADS} (got {Backend.SIM})")
-        if self.replicas and self.settings.parallelism is not Parallelism.DYNAMIC:
-            raise UsageError(
-                f"--replicas draws its schedules; use --parallelism {Parallelism.DYNAMIC} (got"
-                f" {self.settings.parallelism})"
-            )
         if self.finds_workers and self.backend is not Backend.SIM:
             raise UsageError(
                 f"--workers auto is searched in the model; use --backend {Backend.SIM}, or list numbers such as 1,2,4"
@@ -136,35 +113,13 @@ class Ordered:
             raise UsageError("--workers auto is searched with all rows there at the start; omit the rate of arrivals")
         for workers in self.workers:
             replace(self.settings, workers=workers)
-        if self.shedding is not None:
-            self._check_shedding()
-        if self.scaling is not None and (not self.arrivals or any(each.sustained for each in self.arrivals)):
-            raise UsageError("--policy needs rows that arrive at a rate; give --rate, --offered or --speedup")
-        if self.scaling is not None and self.settings.parallelism is not Parallelism.DYNAMIC:
-            raise UsageError(
-                f"--policy needs workers that may run any operator; use --parallelism {Parallelism.DYNAMIC}"
-            )
         if self.settings.work_queue is WorkQueue.SHARED:
             raise UsageError(f"work queue {WorkQueue.SHARED} loses the order of partitions; it is for tests only")
-
-    def _check_shedding(self) -> None:
-        if len(self.arrivals) != 1 or self.arrivals[0].sustained:
-            raise UsageError("--shed needs rows that arrive at one rate; give --rate, --offered or --speedup")
-        if len(self.workers) != 1 or self.scaling is not None:
-            raise UsageError("--shed plans for one number of workers; give it with --workers, and no --policy")
-        if self.replicas:
-            raise UsageError("--shed and --replicas exclude each other; omit one")
 
     def settings_of(self, workers: int, rows: int) -> RunSettings:
         """Settings of one run."""
         every = self.settings.mark_every or max(rows // TIMED, 1)
         return replace(self.settings, workers=workers, mark_every=every, adapts=bool(self.arrivals))
-
-    def control(self, chain: BoundChain, workers: int, arrivals_ns: Words | None) -> WorkerControl | None:
-        """The control of one run; None if all workers work throughout."""
-        if self.scaling is None or arrivals_ns is None or workers != self.workers[-1]:
-            return None
-        return self.scaling.control(chain, arrivals_ns)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -180,8 +135,6 @@ class OrderedRun(Displayed):
         answer: What a chain available by name answers; None for others.
         lower: Outcomes at lower rates of arrivals, ascending, each in the order of workers.
         probes: Runs of the searches for the sustainable rate.
-        replicas: Runs with crashes.
-        shed: Rows that were dropped before they entered; None, none were.
     """
 
     mechanism: ClassVar[str] = "ordered"
@@ -196,8 +149,6 @@ class OrderedRun(Displayed):
     answer: Table | None = None
     lower: tuple[WorkersOutcome, ...] = ()
     probes: tuple[Probe, ...] = ()
-    replicas: tuple[RestoredRun, ...] = ()
-    shed: Shed | None = None
 
     def summary(self) -> Table:
         """Summary of the run in one row, with its verdict."""
@@ -214,10 +165,6 @@ class OrderedRun(Displayed):
         )
         ((verdict, *facts),) = table.rows
         told = "" if self.obstacles else scheme_sentence(ordered.settings, self.outcomes)
-        if self.replicas:
-            told = f"{told} {replicas_sentence(self.replicas, self.egress)}".strip()
-        if self.shed is not None:
-            told = f"{told} {self.shed.sentence(self.chain.rows)}".strip()
         row = (f"{verdict} {told}".strip(), *facts, ordered.settings.parallelism.value)
         return replace(table, columns=(*table.columns, PARALLELISM), rows=(row,))
 
@@ -225,8 +172,8 @@ class OrderedRun(Displayed):
         """Tables of the run by name.
 
         `workers`, `operators`, `occupancy`, `partitions`; of several rates of arrivals also `loads`, of shares of the
-        sustainable rate also `search`, with a scaling policy also `scaling`, with shedding also `shedding`, of replicas
-        also `replicas`, of workers bound to operators also `served`, for a model also `costs` and `constants`.
+        sustainable rate also `search`, of workers bound to operators also `served`, for a model also
+        `costs` and `constants`.
         """
         tables = {
             "workers": workers_table(self.outcomes),
@@ -238,14 +185,8 @@ class OrderedRun(Displayed):
             tables["served"] = served_table(self.chain, self.outcomes)
         if self.lower:
             tables["loads"] = loads_table((*self.lower, *self.outcomes))
-        if self.outcomes[0].scaled is not None:
-            tables["scaling"] = scaling_table(self.outcomes[0].scaled)
-        if self.shed is not None:
-            tables["shedding"] = self.shed.table()
         if self.probes:
             tables["search"] = search_table(self.probes)
-        if self.replicas:
-            tables["replicas"] = replicas_table(self.replicas, self.egress)
         if self.costs is not None:
             tables["costs"] = costs_table(self.chain.operators, self.costs)
             tables["constants"] = constants_table(self.ordered.contention)
@@ -262,7 +203,7 @@ class OrderedRun(Displayed):
             with_columns(workers, PACED_FIRST if self.ordered.arrivals else WORKERS_FIRST),
             *([with_columns(tables["loads"], PACED_FIRST)] if self.lower else []),
             with_columns(of_most_workers(tables["operators"]), first),
-            *(tables[name] for name in ("replicas", "costs", "constants") if name in tables),
+            *(tables[name] for name in ("costs", "constants") if name in tables),
             summary,
         )
 
@@ -311,12 +252,6 @@ def replay_ordered(
     tell = told or (lambda *_: None)
     check_chain(chain, ordered)
     decisive = {**ordered_parameters(ordered, chain.rows), **(parameters or {})}
-    if ordered.shedding is not None:
-        clocks: dict[str, Any] = {"clock": clock, "cpu_clock": cpu_clock, "told": told}
-        rest, arrivals_ns, shed = _shed(chain, ordered, ordered.shedding, times_us, clocks)
-        kept = replace(ordered, shedding=None, arrivals=(Arrivals(speedup=_NANOSECONDS),))
-        run = replay_ordered(rest, kept, **clocks, parameters=decisive, taken=taken, times_us=arrivals_ns)
-        return replace(run, ordered=ordered, shed=shed, parameters=decisive)
     if ordered.backend is Backend.SIM:
         costs = costs_of(chain, ordered, cpu_clock, tell)
         return _model_run(chain, ordered, costs, decisive, tell, times_us)
@@ -332,37 +267,7 @@ def replay_ordered(
     below = [one for each in lower for one in threads.run(ordered, each)]
     outcomes = threads.run(ordered, paced, taken)
     egress = serial or outcomes[0].run.egress
-    done = OrderedRun(chain, ordered, outcomes, egress, None, decisive, lower=tuple(below), probes=probes)
-    if not ordered.replicas:
-        return done
-    tell("replicas", 0, 0)
-    copies = replicas_of(chain, ordered.settings, max(ordered.workers), ordered.replicas, threads.pace)
-    return replace(done, replicas=copies)
-
-
-def _shed(
-    chain: BoundChain, ordered: Ordered, shedding: Shedding, times_us: Words | None, clocks: Mapping[str, Any]
-) -> tuple[BoundChain, Words, Shed]:
-    """The rows that are kept, when they arrive in nanoseconds, and what is dropped."""
-    (workers,), (arrives,), capacity = ordered.workers, ordered.arrivals, None
-    if arrives.needs_capacity:
-        saturated = replace(ordered, arrivals=(), shedding=None, check=0, repeats=1)
-        capacity = replay_ordered(chain, saturated, **clocks).outcomes[0].throughput
-    arrivals_ns = arrives.paced(chain, capacity, times_us, ordered.seed).arrivals_ns
-    costs = costs_of(chain, ordered, clocks["cpu_clock"])
-    means = mean_costs_us(chain, costs.us)
-    shed = shedding.shed(chain, arrivals_ns, (means, costs.selectivities), workers, ordered.seed)
-    kept = shed.rest(chain)
-
-    def rows_ns() -> Iterator[Words]:
-        first = 0
-        for places in shed.kept():
-            at = kept.punctuations
-            inside = at[(at >= first) & (at < first + len(places))] - first
-            first += len(places)
-            yield np.delete(arrivals_ns[places], inside)
-
-    return kept, chain.store(rows_ns()), shed
+    return OrderedRun(chain, ordered, outcomes, egress, None, decisive, lower=tuple(below), probes=probes)
 
 
 def _model_run(
@@ -438,8 +343,6 @@ def check_chain(chain: BoundChain, ordered: Ordered) -> None:
     if ordered.arrivals:
         for why in obstacles(chain.operators):
             raise UsageError(f"{why}; without that it runs serially, where rows have no arrival times")
-    if ordered.replicas:
-        check_replicas(chain)
     if ordered.backend is Backend.SIM:
         for why in obstacles(chain.operators):
             raise UsageError(
@@ -488,11 +391,9 @@ def _by_model(
         tell(f"{workers} workers", 0, 0)
         settings, pace = ordered.settings_of(workers, rows), (paced or {}).get(workers)
         arrivals_ns = None if pace is None else pace.arrivals_ns
-        control = ordered.control(chain, workers, arrivals_ns)
-        random, times_ns = np.random.default_rng(ordered.seed), arrivals_ns if control is None else control
-        done = run_model(chain, settings, ordered.contention, random, costs.us, costs.selectivities, times_ns).run
-        scaled = None if control is None else control.scaled
-        return WorkersOutcome(workers, rows, done, None, None, paced=pace, scaled=scaled)
+        random = np.random.default_rng(ordered.seed)
+        done = run_model(chain, settings, ordered.contention, random, costs.us, costs.selectivities, arrivals_ns).run
+        return WorkersOutcome(workers, rows, done, None, None, paced=pace)
 
     outcomes = (
         searched_workers(run) if ordered.finds_workers else {workers: run(workers) for workers in ordered.workers}
@@ -576,12 +477,10 @@ class _Threads:
             arriving = paced.get(workers)
             arrivals_ns = None if arriving is None else arriving.arrivals_ns
             settings, take = ordered.settings_of(workers, rows), taken if last else None
-            control = ordered.control(self.chain, workers, arrivals_ns)
-            done = run_by_workers(self.chain, settings, self.pace, taken=take, arrivals_ns=arrivals_ns, control=control)
+            done = run_by_workers(self.chain, settings, self.pace, taken=take, arrivals_ns=arrivals_ns)
             cpu_s = self.cpu_clock() - start_s
             is_ordered = None if self.serial is None else done.egress == self.serial
-            scaled = None if control is None else control.scaled
-            runs[workers].append(WorkersOutcome(workers, rows, done, is_ordered, cpu_s, paced=arriving, scaled=scaled))
+            runs[workers].append(WorkersOutcome(workers, rows, done, is_ordered, cpu_s, paced=arriving))
         of_each = [loops_s[at :: len(ordered.workers)] for at in range(len(ordered.workers))]
         return tuple(median_of(each, loops) for each, loops in zip(runs.values(), of_each, strict=True))
 
@@ -599,15 +498,10 @@ def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
     told = {"workers": workers, "backend": ordered.backend.value, **named}
     told["chunk"] = settings.chunk or ("auto" if ordered.backend is Backend.THREADS or ordered.arrivals else 1)
     told |= {name: told[name] or "auto" for name in ("slice_us", "ct_window_ms", "qst_limit")}
-    if ordered.scaling is not None:
-        told["scaling"] = {"policy": ordered.scaling.name, **ordered.scaling.described}
-    if ordered.shedding is not None:
-        told["shedding"] = {"planner": ordered.shedding.name, **ordered.shedding.described}
     if ordered.arrivals:
         told["arrivals"] = {"seed": ordered.seed, "rates": [asdict(each) for each in ordered.arrivals]}
         if any(each.sustained for each in ordered.arrivals):
             told["arrivals"]["target"] = asdict(ordered.target)
     if ordered.backend is Backend.SIM:
         return {**told, "contention": asdict(ordered.contention), "seed": ordered.seed}
-    of_replicas = {"replicas": ordered.replicas} if ordered.replicas else {}
-    return {**told, "cores": ordered.cores, "repeats": ordered.repeats, **of_replicas}
+    return {**told, "cores": ordered.cores, "repeats": ordered.repeats}

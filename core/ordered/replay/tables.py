@@ -10,7 +10,6 @@ from adapt.core.ordered.chain.names import Backend, CostSource, OperatorKind
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.memory import runs_functions
 from adapt.core.ordered.engine.outcome import OperatorTally
-from adapt.core.ordered.engine.scaling import Scaled
 from adapt.core.ordered.engine.serial import Egress
 from adapt.core.ordered.model.operator_costs import RUNS, Costs
 from adapt.core.ordered.replay.break_even import break_even, break_even_sentence, speeds_of
@@ -45,7 +44,6 @@ WORKERS_FIRST = (
 )
 PACED_FIRST = (
     "workers",
-    *("workers_mean", "worker_time", "rescales"),
     "rate",
     "sustainable",
     "capacity",
@@ -120,9 +118,6 @@ def workers_table(outcomes: Sequence[WorkersOutcome]) -> Table:
         Column("slice", Kind.SECONDS, about="last time slice, if tuned"),
         Column("ct_window", Kind.SECONDS, about="last window of ct, if tuned"),
         Column("qst_limit", Kind.COUNT, "tuples", "last C of qst, if tuned"),
-        Column("workers_mean", Kind.NUMBER, about="average number of active workers, with a scaling policy"),
-        Column("worker_time", Kind.SECONDS, about="time of all active workers, likewise"),
-        Column("rescales", Kind.COUNT, about="changes of the number of active workers, likewise"),
     )
     alone = next((_full_speed(one) for one in outcomes if one.workers == 1), None)
     note = "" if alone or outcomes[0].paced else "No speed-up: it needs a run with 1 worker; add 1 to --workers."
@@ -155,28 +150,7 @@ def _workers_row(one: WorkersOutcome, alone: float | None) -> list[Cell]:
         None if tuned.slice_us is None else tuned.slice_us / 1e6,
         None if tuned.ct_window_ms is None else tuned.ct_window_ms / 1e3,
         tuned.qst_limit,
-        *_scaled_cells(one),
     ]
-
-
-def _scaled_cells(one: WorkersOutcome) -> tuple[Cell, ...]:
-    """Mean number of active workers, their time, and rescales."""
-    if one.scaled is None or not one.run.elapsed_s:
-        return (None,) * 3
-    return one.worker_s / one.run.elapsed_s, one.worker_s, one.scaled.rescales
-
-
-def scaling_table(scaled: Scaled) -> Table:
-    """Active workers over time, and what the policy saw."""
-    columns = (
-        Column("end", Kind.SECONDS, "s", "end of the control period"),
-        Column("workers", Kind.COUNT, about="active workers in it"),
-        Column("rate", Kind.NUMBER, "rows/s", "at which rows arrived"),
-        Column("waiting", Kind.COUNT, "rows", "not yet processed at its end, and tuples between operators"),
-        Column("utilization", Kind.SHARE, about="share of the time of the active workers that they were busy"),
-    )
-    rows = [[one.end_s, one.workers, one.rate, one.waiting, one.utilization] for one in scaled.periods]
-    return Table.from_rows("Active workers", columns, rows)
 
 
 def loads_table(outcomes: Sequence[WorkersOutcome]) -> Table:
@@ -500,8 +474,6 @@ def _sustained(one: WorkersOutcome, opening: str) -> list[str]:
 def _pace(one: WorkersOutcome, opening: str) -> str:
     """Whether the workers keep up with the arrivals, and the latency."""
     paced, workers = one.paced, counted(one.workers, "worker")
-    if one.scaled is not None:
-        workers = f"up to {workers}" if opening else f"Up to {workers}"
     at = "with all rows arriving at once" if paced is None or not paced.rate else f"at {number(paced.rate)} rows/s"
     if paced is not None and paced.rate and paced.sustained is not None:
         at += f" ({share(paced.rate / paced.sustained.low)} of that)"
@@ -522,14 +494,6 @@ def _pace(one: WorkersOutcome, opening: str) -> str:
         if one.end_to_end is not None:
             said += f": p99 latency {duration(one.end_to_end.p99)} from arrival to output"
         said += "."
-    if one.scaled is not None and one.run.elapsed_s:
-        active = [size for _, size in one.scaled.sizes]
-        mean = one.worker_s / one.run.elapsed_s
-        said += (
-            f" From {min(active)} to {max(active)} of them were active, {mean:.3g} on average, after "
-            f"{counted(one.scaled.rescales, 'rescale')}: {duration(one.worker_s)} of worker time instead of "
-            f"{duration(one.workers * one.run.elapsed_s)}."
-        )
     return f"{opening}{said}"
 
 

@@ -5,7 +5,7 @@ Source: ordered streams, section 6.
 
 import numpy as np
 
-from adapt.core.atomics import exchange, fetch_add, fixed, load_atomic, publish, replace
+from adapt.core.atomics import exchange, fetch_add, load_atomic, publish, replace
 from adapt.core.compiled import flattened, inlined
 from adapt.core.ordered.engine.kernel.codes import TUNE_QST, TUNE_SLICE, TUNE_WINDOW
 from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally, operator_at
@@ -45,12 +45,6 @@ def selectivity(operator: Operator) -> float:
 
 
 @inlined
-def slice_ns(header: Header, operator: Operator) -> int:
-    """How long a worker stays with an operator."""
-    return fixed(operator, "slice_ns") or load_atomic(header, "slice_ns")
-
-
-@inlined
 def quota_of(header: Header, operator: Operator) -> int:
     """Tuples of a slice.
 
@@ -60,7 +54,7 @@ def quota_of(header: Header, operator: Operator) -> int:
     least = max(header.chunk, 1)
     if not load_atomic(operator, "inputs"):
         return least
-    time_ns = slice_ns(header, operator)
+    time_ns = load_atomic(header, "slice_ns")
     if not header.chunk:
         time_ns = max(time_ns, LEAST_ADAPTED_NS)
     return max(int(time_ns / cost_ns(operator)), least)

@@ -13,7 +13,7 @@ What orders the words that several workers touch, by who writes and who reads (s
   (`seen_next`, `sent`, `copied`, `load`, the tails of lanes, the hash) need no order of their own.
 - `waiting` of a lane: `fetch_add` from 0 enters, back to 0 leaves; the state of its keys and its `head` pass between.
 - `working`: entered by `replace`, left by `fetch_add`; passes the state where only one worker may enter.
-- `stop`, `active`, `keep`, `fed`, `egress_tuples`: released or replaced once, acquired by all who look.
+- `stop`, `keep`, `fed`, `egress_tuples`: released or replaced once, acquired by all who look.
 - `idle`, `inputs`, `outputs`, `time_ns`: sums that pass nothing on.
 """
 
@@ -57,7 +57,6 @@ LINE_OF_WORDS = of_words(*(f"word{at}" for at in range(LINE // 8)))
 HEADER = _on_lines(
     (
         "stop",  # why the run ends (`GOES_ON` while it does not)
-        "active",  # workers that may work; those with this number and above are parked
     ),
     ("idle",),  # idle workers
     ("fed",),  # rows taken in
@@ -80,8 +79,8 @@ HEADER = _on_lines(
         "chunk",  # most tuples to claim at once; 0 to adapt it to their cost
         "queue",  # configured tuples of a work queue
         "heuristic",
+        "lp_minimum",  # tuples that `LP` waits for
         "tunes",  # which of them are tuned, by bits
-        "own_heuristics",  # which heuristics operators have of their own, by bits
         "batch",  # most rows of a micro-batch; 0 without
         "barred_at",  # of each worker, a bit for each operator that it may not enter
         "mark_every",
@@ -113,7 +112,6 @@ HEADER = _on_lines(
         "now_ns",
         "events",
         "idlers",  # workers that wait for work
-        "parked",  # workers beyond the active ones
     ),
 )
 
@@ -144,9 +142,6 @@ OPERATOR = _on_lines(
         "partition_queues_at",  # of each lane
         "master_at",  # the partition of each tuple in the queue; 0 without partitions
         "most_workers",
-        "heuristic",  # its own heuristic plus 1; 0 without one
-        "slice_ns",  # its own slice; 0 for that of the run
-        "lp_minimum",  # tuples that `LP` waits for
         "closing",  # address of the function for punctuations, or 0
         "guessed_ns",
         "guessed_outputs",  # times 2^20

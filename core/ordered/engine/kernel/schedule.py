@@ -5,11 +5,11 @@ Source: ordered streams, section 6.
 
 import numpy as np
 
-from adapt.core.atomics import apart, load_atomic, replace
+from adapt.core.atomics import load_atomic, replace
 from adapt.core.compiled import flattened, inlined, record_after
 from adapt.core.ordered.engine.kernel.claiming import claimable_before
-from adapt.core.ordered.engine.kernel.codes import CT, CT_LITERAL, ET, LP, PARTITIONED, QST
-from adapt.core.ordered.engine.kernel.estimates import cost_ns, selectivity, slice_ns
+from adapt.core.ordered.engine.kernel.codes import CT, ET, LP, PARTITIONED, QST
+from adapt.core.ordered.engine.kernel.estimates import cost_ns, selectivity
 from adapt.core.ordered.engine.kernel.layout import Header, Operator, operator_at
 
 _LEAST = 1e-9
@@ -52,7 +52,7 @@ def _score(header: Header, operator: Operator, heuristic: int, upstream: float, 
     """
     number = operator.number
     if heuristic == LP:
-        if waiting_tuples(operator) < operator.lp_minimum:
+        if waiting_tuples(operator) < header.lp_minimum:
             return float(header.operators - number)
         return -float(number)
     if heuristic == QST:
@@ -64,43 +64,25 @@ def _score(header: Header, operator: Operator, heuristic: int, upstream: float, 
     working = load_atomic(operator, "working")
     if heuristic == ET:
         return -waiting_tuples(operator) * cost_ns(operator) / (working + 1.0)
-    spent = load_atomic(operator, "window_time_ns") + working * float(slice_ns(header, operator))
+    spent = load_atomic(operator, "window_time_ns") + working * float(load_atomic(header, "slice_ns"))
     of = upstream if heuristic == CT else through
     return spent / (cost_ns(operator) * max(of, _LEAST))
 
 
 @inlined
-def _lowest(header: Header, passed: int, heuristic: int, own: int) -> int:
-    """The schedulable operator with a heuristic's lowest score; -1 if there is none.
-
-    `own` is 0 for all operators, or the number of those with this heuristic of their own.
-    """
+def _lowest(header: Header, passed: int, heuristic: int) -> int:
+    """The schedulable operator with a heuristic's lowest score; -1 if there is none."""
     shares = _sum_of_shares(header) if heuristic == QST else 0.0
     chosen, best, upstream = -1, np.inf, 1.0
     for number in range(header.operators):
         operator = operator_at(header, number)
         through = upstream * selectivity(operator)
-        is_of = not own or operator.heuristic == own
-        if is_of and not (passed >> number) & 1 and _schedulable(header, operator):
+        if not (passed >> number) & 1 and _schedulable(header, operator):
             score = _score(header, operator, heuristic, upstream, through, shares)
             if score < best:
                 chosen, best = number, score
         upstream = through
     return chosen
-
-
-@inlined
-def _not_chosen(header: Header, passed: int) -> int:
-    """A bit for each operator that its own heuristic does not choose."""
-    apart()
-    beaten = 0
-    for heuristic in range(CT_LITERAL + 1):
-        if (header.own_heuristics >> heuristic) & 1:
-            chosen = _lowest(header, passed, heuristic, heuristic + 1)
-            for number in range(header.operators):
-                if operator_at(header, number).heuristic == heuristic + 1 and number != chosen:
-                    beaten |= 1 << number
-    return beaten
 
 
 @inlined
@@ -127,21 +109,13 @@ def _choose_in_batch(header: Header, passed: int) -> int:
 def choose_operator(header: Header, passed: int) -> int:
     """The schedulable operator with the lowest score; -1 if there is none.
 
-    If tied, the earliest. Of operators with a heuristic of their own, only those that it chooses take part, unless the
-    run's heuristic then chooses none. Of a micro-batch, the operator that is due.
+    If tied, the earliest. Of a micro-batch, the operator that is due.
 
     `passed` has a bit for each operator to skip.
     """
     if header.batch:
         return _choose_in_batch(header, passed)
-    skipped = passed
-    if header.own_heuristics:
-        skipped |= _not_chosen(header, passed)
-    while True:
-        chosen = _lowest(header, skipped, header.heuristic, 0)
-        if chosen >= 0 or skipped == passed:
-            return chosen
-        skipped = passed
+    return _lowest(header, passed, header.heuristic)
 
 
 @inlined

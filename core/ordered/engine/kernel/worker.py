@@ -61,25 +61,15 @@ def _spend(header: Header, tally: Tally, scratch: int, operator: Operator, left_
 
 
 @compiled
-def work(address: int, worker: int, was_parked: bool) -> bool:
-    """Run a worker until the end, or until it is parked.
-
-    Returns whether it is parked.
-
-    A parked worker holds nothing and counts as idle, until it is called again with `was_parked`.
-    """
+def work(address: int, worker: int) -> None:
+    """Run a worker until the end."""
     header = record_at(address, HEADER, 0)
     chain = header.operators
     scratch = header.scratch_at + 8 * header.scratch_words * worker
     half = (header.queue + 1) // 2
     barred = load(header.barred_at, worker)
     passed, moved, rounds, left_ns, rested, unused = barred, -1, 0, 0, False, 0
-    if was_parked:
-        fetch_add(header, "idle", -1)
     while not load_atomic(header, "stop"):
-        if worker >= load_atomic(header, "active"):
-            fetch_add(header, "idle", 1)
-            return True
         feed(header, half, rested)
         rested = False
         number = choose_operator(header, passed)
@@ -108,7 +98,6 @@ def work(address: int, worker: int, was_parked: bool) -> bool:
             moved, rounds = rest(header, moved, rounds, unused)
             unused += 1
             rested = True
-    return False
 
 
 @compiled

@@ -57,27 +57,6 @@ def test_a_comparison_is_printed_kept_reported_and_checked(adapt, here):
     assert adapt("check", "x.run", "--limit", "restarts <= 0").code == 1
 
 
-def test_the_ordered_runtime_is_scaled_shed_kept_and_reported(adapt, here):
-    (here / "mine.py").write_text("class Calm:\n    def workers(self, view):\n        return 3\n")
-    names = ["ordered-elastic", "ordered-shed-c-fit", "ordered-mine.Calm"]
-    line = f"{QUICK} --offered 1.6 --policy mine:Calm {' '.join(f'--scenario {name}' for name in names)} -o x.run"
-    document = json.loads(adapt.done("replay", "compare", *line.split(), "--format", "json").out)
-    rows = {row["scenario"]: row for row in document["scenarios"]}
-    assert list(rows) == ["static-uniform", *names, "mine.Calm"]
-    assert rows["ordered-elastic"]["restarts"] > 0
-    assert rows["ordered-elastic"]["workers_max"] > rows["ordered-elastic"]["workers_mean"] > 1
-    assert rows["ordered-mine.Calm"]["workers_max"] == 3
-    assert rows["ordered-shed-c-fit"]["drop_rate"] > 0
-    assert {row["processed"] for name, row in rows.items() if name != "ordered-shed-c-fit"} == {ROWS}
-    for name in names:
-        assert rows[name]["queueing"] == "ordered"
-        assert rows[name]["moved"] == 0
-    rescales = read_run(here / "x.run" / "ordered-elastic.run").tables["rescales"].records()
-    assert len(rescales) == rows["ordered-elastic"]["restarts"]
-    adapt.done("report", "x.run", "x.run/ordered-elastic.run", "--html", "x.html")
-    assert "<h3>Workers, ordered-elastic</h3>" in (here / "x.html").read_text()
-
-
 def test_loads_workers_and_seeds_are_swept_printed_kept_and_reported(adapt, here):
     line = "x.trace --partitions 8 --state 50 --jobs 1 --scenario split-pkg --channels 3,5 --offered 0.4,1.4 --seeds 3"
     document = json.loads(adapt.done("replay", "compare", *line.split(), "-o", "x.run", "--format", "json").out)
@@ -147,7 +126,11 @@ def test_the_rates_that_are_sustained_are_told(adapt, here):
             "--scenarios both.toml",
             "both.toml: line 1: scenario 'a': drop and elastic exclude each other; remove one",
         ),
-        (2, "--scenario ordered-ds2 --channels 200", "scenario 'ordered-ds2': workers must be from 1 to 256 (got 400)"),
+        (
+            2,
+            "--scenario ordered-hybrid --channels 300",
+            "scenario 'ordered-hybrid': workers must be from 1 to 256 (got 300)",
+        ),
         (2, "--scenarios small.toml", "scenario 'a': the pool of 2 workers is smaller than the 4"),
     ],
 )

@@ -164,30 +164,6 @@ def test_rows_arrive_at_a_rate_or_at_the_times_of_the_trace(adapt, here):
     assert "of capacity)" in " ".join(shown.out.split())
 
 
-@pytest.mark.parametrize("backend", ["sim", "threads --repeats 1"])
-def test_a_policy_finds_the_number_of_workers(adapt, here, backend):
-    (here / "calm.py").write_text(
-        "class Calm:\n    def workers(self, view):\n        return 2 if view.waiting else 1\n"
-    )
-    line = f"x.trace --chain c.toml --workers 1:3 --rate 20000 --backend {backend} --period 20ms --policy"
-    for policy in ("ds2", "calm:Calm"):
-        document = json.loads(adapt.done("replay", "ordered", *f"{line} {policy} --format json".split()).out)
-        (run,), periods = document["workers"], document["scaling"]
-        assert run["ordered"] is True
-        assert run["workers"] == 3
-        assert run["workers_mean"] == pytest.approx(run["worker_time"] / run["elapsed"])
-        assert 1 <= run["workers_mean"] <= 3
-        assert len(periods) >= 3
-        assert {period["workers"] for period in periods} <= {1, 2, 3}
-        assert document["parameters"]["scaling"]["most"] == 3
-    assert document["parameters"]["scaling"]["policy"] == "calm:Calm"
-    adapt.done("replay", "ordered", *f"{line} ds2 -o x.run".split())
-    adapt.done("report", *"x.run --html x.html".split())
-    page = (here / "x.html").read_text()
-    assert "Active workers" in page
-    assert "of them were active" in page
-
-
 def _build_plan(adapt, folder):
     (folder / "counts.csv").write_text("key,count\n" + "".join(f"k{key},{100 - key}\n" for key in range(97)))
     adapt.done("partition", "build", *"counts.csv --channels 5 --scheme uniform -o five.plan".split())
@@ -286,11 +262,6 @@ def test_the_model_searches_the_number_of_workers(adapt, here):
         (2, "--parallelism micro-batch --batch 0", "--batch must be at least 1 (got 0)"),
         (2, "--parallelism replicated --degree 1,2,3", "or one for each of 2 (got 3: 1,2,3)"),
         (2, "--parallelism replicated --degree few", "--degree takes a number or a list such as 1,4,1 (got 'few')"),
-        (
-            2,
-            "--parallelism pipeline --replicas 2",
-            "--replicas draws its schedules; use --parallelism dynamic (got pipeline)",
-        ),
         (2, "--ring-buffer 100", "the ring buffer size must be a power of two, at most 4194304 (got 100); try 128"),
         (2, "--chunk 1025", "chunk must be from 1 to 1024 tuples (got 1025)"),
         (2, "--chunk 0", "--chunk must be auto or a number of tuples (got '0')"),
@@ -305,14 +276,6 @@ def test_the_model_searches_the_number_of_workers(adapt, here):
         (2, "--sustainable --target-latency fast", "'fast'"),
         (2, "--sustainable --target-latency 0.5x", "must be above 1 times that at low load (got 0.5)"),
         (2, "--target-latency 5ms", "--target-latency needs --sustainable; give it too, or omit --target-latency"),
-        (2, "--workers 1:3", "--workers LEAST:MOST needs --policy, which chooses between them; add it, or give a list"),
-        (2, "--workers 3:1 --policy ds2 --rate 5", "--policy needs --workers LEAST:MOST such as 1:4 (got '3:1')"),
-        (2, "--workers 1:3 --policy ds2", "--policy needs rows that arrive at a rate; give --rate, --offered or"),
-        (2, "--workers 1:3 --policy ds --rate 5", "--policy has no choice 'ds'; did you mean 'ds2'"),
-        (2, "--workers 1:3 --policy optimum --rate 5", "--policy optimum needs the whole run in advance"),
-        (2, "--workers 1:3 --policy ds2 --rate 5 --period 0s", "--period must be above 0 (got 0s)"),
-        (2, "--workers 2 --shed exact", "--shed needs rows that arrive at one rate; give --rate, --offered or"),
-        (2, "--workers 1,2 --shed exact --rate 5", "--shed plans for one number of workers; give it with --workers"),
         (2, "--rows 0", "--rows must be at least 1 (got 0)"),
         (2, "--work-queue shared", "'shared'"),
         (2, "--jitter 2", "jitter must be between 0 and 1 (got 2)"),

@@ -221,10 +221,10 @@ def test_costs_of_a_column_take_time_and_change_no_result() -> None:
 def test_a_worker_that_dies_fails_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled_work = kernel.work
 
-    def dying(header: int, worker: int, was_parked: bool) -> bool:
+    def dying(header: int, worker: int) -> None:
         if worker == 1:
             raise MemoryError("of worker 1")
-        return bool(compiled_work(header, worker, was_parked))
+        compiled_work(header, worker)
 
     monkeypatch.setattr(kernel, "work", dying)
     with pytest.raises(MemoryError, match="of worker 1"):

@@ -2,7 +2,6 @@
 
 import heapq
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -201,31 +200,6 @@ def test_with_a_minimum_worklist_lp_waits_for_that_many_tuples() -> None:
     waits = model(chain, RunSettings(mark_every=1, lp_minimum=4, **how), costs_us=(1.0, 1.0)).run.marks
     assert (waits.entered // 1000).tolist() == [0, 1, 2, 3, 5, 7, 9, 14, 16, 18]
     assert (waits.left // 1000).tolist() == [5, 7, 9, 11, 12, 13, 14, 16, 18, 20]
-
-
-def test_a_minimum_worklist_of_one_operator_holds_for_it_alone() -> None:
-    """The first operator runs on with one tuple, and the second from 4 on, until the first has none left."""
-    chain = bound([stateful("a"), replace(stateful("b"), lp_minimum=4)], 10)
-    settings = RunSettings(heuristic=Heuristic.LP, slice_us=0.001, mark_every=1)
-    marks = model(chain, settings, costs_us=(1.0, 1.0)).run.marks
-    assert (marks.entered // 1000).tolist() == [0, 1, 2, 3, 5, 7, 9, 11, 13, 15]
-    assert (marks.left // 1000).tolist() == [5, 7, 9, 11, 13, 15, 17, 18, 19, 20]
-
-
-def test_a_slice_of_one_operator_holds_for_it_alone() -> None:
-    """The first slice has one tuple, since no cost is known; then two fit into 6 us, and one into 3 us."""
-    chain = bound([replace(stateful("a"), slice_us=6.0), stateful("b")], 9)
-    done = model(chain, RunSettings(slice_us=3.0, heuristic=Heuristic.QST, qst_limit=1e6), costs_us=(3.0, 3.0)).run
-    assert [tally.slices for tally in done.operators] == [1 + 4, 9]
-
-
-def test_a_group_of_operators_is_scheduled_by_its_own_heuristic() -> None:
-    """The last two pass on a tuple at once, as with `lp`, while `qst` has the first one run as long as it may."""
-    chain = bound([stateful("a"), *(replace(stateful(name), heuristic=Heuristic.LP) for name in "bc")], 10)
-    settings = RunSettings(heuristic=Heuristic.QST, qst_limit=1e6, slice_us=0.001, mark_every=1)
-    marks = model(chain, settings, costs_us=(1.0, 1.0, 1.0)).run.marks
-    assert (marks.entered // 1000).tolist() == [*range(10)]
-    assert (marks.left // 1000).tolist() == [*range(12, 31, 2)]
 
 
 def test_a_tuned_slice_is_a_hundred_queries() -> None:

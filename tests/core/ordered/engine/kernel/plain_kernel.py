@@ -227,8 +227,8 @@ def plain_worker() -> Callable[[int, int, bool], bool]:
 
     names = plain(*_ENGINE, operate=operate, run_chunk=run_chunk)
 
-    def worker(header: int, number: int, was_parked: bool) -> bool:
+    def worker(header: int, number: int) -> None:
         with np.errstate(over="ignore"):
-            return bool(names.work(header, number, was_parked))
+            names.work(header, number)
 
     return worker

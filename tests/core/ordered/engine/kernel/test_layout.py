@@ -9,7 +9,7 @@ from adapt.core.compiled import record_after, record_at
 from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, TALLY, TIMED
 
 ALONE = [
-    (HEADER, {"stop", "active"}),  # written seldom, and read together before each slice
+    (HEADER, {"stop"}),  # written seldom, and read together before each slice
     (HEADER, {"idle"}),
     (HEADER, {"fed"}),
     (HEADER, {"keep"}),
