@@ -554,7 +554,6 @@ class replay:
         max_receiver_utilization: float = 0.95,
         imbalance: Literal["difference", "ratio"] = "difference",
         idle_clock: str = "0s",
-        season: str | None = None,
         split_hot: str | None = None,
         slow: str | Sequence[str] | None = None,
         memory: str | Sequence[str] | None = None,

@@ -7,10 +7,8 @@ from adapt.core.elastic.policies.placements import Counting, PlannedPlacement
 from adapt.core.elastic.policies.registry import Chosen, timed_policy
 from adapt.core.elastic.policies.scaler import ElasticController, Patience, Rebuild
 from adapt.core.flux.policies.names import FluxPolicy
-from adapt.core.flux.policies.recurring import DAY_S
 from adapt.core.flux.policies.registry import controller_of
 from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
-from adapt.core.flux.policies.season import Season
 from adapt.core.mechanisms.cost_model import Terms
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.mechanisms.staged import Staged
@@ -35,7 +33,7 @@ def memory_of(scenario: Scenario, settings: StageSettings) -> Memory | None:
 def controller_of_scenario(scenario: Scenario, terms: Terms) -> Controller | None:
     """What moves partitions between workers; None without a policy."""
     policy = scenario.flux or FluxPolicy.NONE
-    return controller_of(policy, min(MIN_COLLECTION_S, terms.period_s), season=Season(DAY_S / terms.speedup))
+    return controller_of(policy, min(MIN_COLLECTION_S, terms.period_s))
 
 
 def scaling_of(scenario: Scenario, terms: Terms, stage: Staged) -> Scaling | None:

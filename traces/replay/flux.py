@@ -23,9 +23,6 @@ from adapt.traces.store.atomic import check_folder_free
 from adapt.traces.store.runs import keep_run
 from adapt.traces.store.trace import Trace
 
-SEASON = 10
-"""Collection times of a season in a part of the stream, in which no season is found."""
-
 SHORTER = "give --offered, or increase --speedup or {}, or set --duration"
 
 
@@ -88,13 +85,11 @@ def replay_flux_trace(
     told: dict[str, Any] = {**options.operator.parameters(), "plan": options.plan}
     pace, adapting = Pace(reading.speedup, options.duration_s, options.interval_s), options.adapting
     if options.foresight is not None:
-        season_s = SEASON * adapting.min_collection_s * (pace.speedup or 1.0)
-        seasonal = replace(adapting, season_s=adapting.season_s or season_s)
 
         def part(cut: Rows, longest_s: float) -> object:
             due = Demand.from_chunks(cut.chunks(), settings, conditions.faults)
             paced = Pace(pace.speedup, interval_s=min(longest_s, pace.interval_s or longest_s))
-            return replay_flux(cut, due, settings, seasonal, conditions, paced)
+            return replay_flux(cut, due, settings, adapting, conditions, paced)
 
         period_s = min(adapting.min_collection_s, pace.interval_s or inf)
         bounds = bounds_of(demand, settings, conditions.faults)

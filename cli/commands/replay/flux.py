@@ -75,7 +75,7 @@ def flux(
             "--arrivals rotate": arrivals is Arrivals.ROTATE,
             "--offered": speed.offered,
         }
-        dag.check(of_one_stage, policy.policy or [], policy.season)
+        dag.check(of_one_stage, policy.policy or [])
         asked = asked if speed.chosen else Speed(growth=1.0)  # times of the file are simulated times
     opened = open_trace(trace)
     placed, plan_hash = placing.placed(opened)

@@ -31,7 +31,7 @@ class DagOptions:
     )
 
     @staticmethod
-    def check(of_one_stage: Mapping[str, object], policies: Sequence[str], season: str | None) -> None:
+    def check(of_one_stage: Mapping[str, object], policies: Sequence[str]) -> None:
         """Check that no option is given that several stages do not support.
 
         Args:
@@ -43,8 +43,6 @@ class DagOptions:
         for option, given in of_one_stage.items():
             if given:
                 raise UsageError(f"{option} does not apply to --stages; omit one of them")
-        if FluxPolicy.RECURRING in policies and season is None:
-            raise UsageError("--policy recurring finds the season of one stage only; give --season, such as 24h")
         if FluxPolicy.OPTIMUM in policies:
             raise UsageError("--policy optimum knows the load of one stage only; choose another policy for --stages")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapt.cli.options import own
-from adapt.cli.options.amounts import above_0, above_0_or, above_0_or_none, bits_of_workers, seconds
+from adapt.cli.options.amounts import above_0, above_0_or, bits_of_workers, seconds
 from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import HashOption
 from adapt.cli.options.replay.costs import NETWORK_PANEL
@@ -98,9 +98,6 @@ class PolicyOptions:
     max_receiver_utilization: float = setting(0.95, "Workers above this receive no partitions.", "RATIO")
     imbalance: Imbalance = setting(Imbalance.DIFFERENCE, "What a move of load or hybrid must reduce, of utilization.")
     idle_clock: IdleClockOption = "0s"
-    season: str | None = setting(
-        None, "After what trace time load recurs, for policy recurring (default: found while rows arrive).", "24h"
-    )
     split_hot: str | None = setting(
         None,
         "Split a partition above this share of a worker's time, for count, sum, min and max. Its parts are merged every"
@@ -123,7 +120,6 @@ class PolicyOptions:
             max_receiver_utilization=self.max_receiver_utilization,
             idle_clock_s=seconds("--idle-clock", self.idle_clock),
             imbalance=self.imbalance,
-            season_s=above_0_or_none("--season", self.season),
             hot=None if self.split_hot is None else _hot_split(self.split_hot),
         )
 

@@ -33,9 +33,6 @@ class FluxPolicy(StrEnum):
     HYBRID_SEVERAL = "hybrid-several"
     """Hybrid policy with several moves per round, and finer ones while the load is stable."""
 
-    RECURRING = "recurring"
-    """Several moves per round by the load to come, learned by phase of a season."""
-
     SLICER = "slicer"
     """Slicer's weighted moves: the best benefit per key moved, up to 9 % of the keys a round."""
 

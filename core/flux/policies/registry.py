@@ -15,9 +15,7 @@ from adapt.core.flux.policies.memory_policy import MemoryBalancing
 from adapt.core.flux.policies.multi_move import SeveralMoves
 from adapt.core.flux.policies.multi_move_memory import SeveralMemoryController, SeveralMemoryMoves
 from adapt.core.flux.policies.names import FluxPolicy
-from adapt.core.flux.policies.recurring import DAY_S, RecurringController
 from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S, PacedController, Policy
-from adapt.core.flux.policies.season import Season
 from adapt.core.flux.policies.settling import SettlingController
 from adapt.core.flux.policies.tuned import TunedController
 from adapt.core.lab.adapters import OwnMoves
@@ -36,13 +34,11 @@ class Chosen:
         pairs: Thresholds of the paper.
         min_collection_s: Minimum collection time, delta_min.
         ahead: Knowledge of the future, for the optimum only.
-        season: After what time load recurs, for recurring load only.
     """
 
     pairs: LoadBalancing
     min_collection_s: float
     ahead: Ahead | None
-    season: Season
 
 
 def _paced(policy: Callable[[LoadBalancing], Policy]) -> Callable[[Chosen], Controller]:
@@ -71,10 +67,6 @@ def _several_hybrid(chosen: Chosen) -> Controller:
     return SeveralMemoryController(memory, load, chosen.min_collection_s)
 
 
-def _recurring(chosen: Chosen) -> Controller:
-    return RecurringController(_settling(chosen), chosen.season)
-
-
 def _optimum(chosen: Chosen) -> Controller:
     if chosen.ahead is None:
         raise UsageError("policy optimum needs `ahead`, the knowledge of the run")
@@ -92,7 +84,6 @@ CONTROLLERS: Mapping[FluxPolicy, Callable[[Chosen], Controller] | None] = Mappin
         FluxPolicy.LOAD_SEVERAL: _settling,
         FluxPolicy.MEMORY_SEVERAL: _several_memory,
         FluxPolicy.HYBRID_SEVERAL: _several_hybrid,
-        FluxPolicy.RECURRING: _recurring,
         FluxPolicy.SLICER: _paced(lambda _: WeightedMoves()),
         FluxPolicy.OPTIMUM: _optimum,
     }
@@ -105,7 +96,6 @@ def controller_of(
     min_collection_s: float = MIN_COLLECTION_S,
     pairs: LoadBalancing | None = None,
     ahead: Ahead | None = None,
-    season: Season | None = None,
 ) -> Controller | None:
     """A controller of a policy for one run; None for policy `none`.
 
@@ -113,7 +103,6 @@ def controller_of(
         min_collection_s: Minimum collection time, delta_min; initial value for load-auto.
         pairs: Thresholds; None, those of the paper.
         ahead: Knowledge of the run, for the optimum.
-        season: After what simulated time load recurs, for recurring load; None, a day.
 
     Raises:
         UsageError: The collection time is not above 0, the optimum has no knowledge of the run, or a user's class does
@@ -124,4 +113,4 @@ def controller_of(
     made = CONTROLLERS[policy]
     if made is None:
         return None
-    return made(Chosen(pairs or LoadBalancing(), min_collection_s, ahead, season or Season(DAY_S)))
+    return made(Chosen(pairs or LoadBalancing(), min_collection_s, ahead))

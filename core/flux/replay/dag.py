@@ -8,7 +8,6 @@ import numpy as np
 
 from adapt.core.flux.policies.names import Controllers
 from adapt.core.flux.policies.registry import AnyFluxPolicy, controller_of
-from adapt.core.flux.policies.season import Season
 from adapt.core.flux.replay.dag_tables import (
     DagInput,
     DagOutcome,
@@ -124,9 +123,8 @@ def replay_dag(
     every_s = pace.interval_s or round_interval_s(pace.duration_s or of.least_s(faults))
     outcomes = []
     for case, (policy, is_joint) in governing.cases(adapting).items():
-        season = None if adapting.season_s is None else Season(adapting.season_s / (pace.speedup or 1.0))
         made: list[Controller | None] = [
-            controller_of(policy, adapting.min_collection_s, adapting.pairs, season=season)
+            controller_of(policy, adapting.min_collection_s, adapting.pairs)
             for _ in range(1 if is_joint else len(settings.stages))
         ]
         control = DagControl(

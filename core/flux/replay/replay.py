@@ -12,7 +12,6 @@ from adapt.core.flux.policies.load_policy import MAX_RECEIVER, MIN_IMBALANCE, Lo
 from adapt.core.flux.policies.names import FluxPolicy, Imbalance
 from adapt.core.flux.policies.registry import AnyFluxPolicy, controller_of
 from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
-from adapt.core.flux.policies.season import Season, season_of
 from adapt.core.flux.replay.tables import cases_table, rounds_table, summary_table
 from adapt.core.own.own_code import own_parameters
 from adapt.core.run import run_as_data, verdict_under
@@ -49,7 +48,6 @@ class Adapting:
         max_receiver_utilization: Utilization above which a worker receives no partitions, u_max.
         idle_clock_s: Resolution at which workers measure idle time, rounded up; 0, exact.
         imbalance: What a move of the paper's load policy must reduce.
-        season_s: Length of a season of recurring load, in trace time; None, found from the rows.
         hot: When partitions are split; None, never.
     """
 
@@ -59,7 +57,6 @@ class Adapting:
     max_receiver_utilization: float = MAX_RECEIVER
     idle_clock_s: float = 0.0
     imbalance: Imbalance = Imbalance.DIFFERENCE
-    season_s: float | None = None
     hot: HotSplit | None = None
 
     @property
@@ -129,7 +126,6 @@ class FluxRun(Displayed):
         settings: The stage.
         speedup: Trace seconds per simulated second; None, as fast as workers accept rows.
         parameters: All parameters of the replay, as JSON data.
-        season: The season that was found for recurring load; None, none was needed.
         uniform_at: Speed-up at which uniform hashing saturates; None without a plan.
     """
 
@@ -140,13 +136,11 @@ class FluxRun(Displayed):
     settings: StageSettings
     speedup: float | None
     parameters: Mapping[str, Any]
-    season: Season | None = None
     uniform_at: float | None = None
 
     def summary(self) -> Table:
         """The run as one row, with its verdict."""
-        further = self.season, self.uniform_at
-        table = summary_table(self.outcomes, self.bounds, self.settings, self.speedup, *further)
+        table = summary_table(self.outcomes, self.bounds, self.settings, self.speedup, self.uniform_at)
         return with_queues(table, self.outcomes)
 
     def tables(self) -> dict[str, Table]:
@@ -199,13 +193,10 @@ def replay_flux(
     crashes = under.faults is not None and under.faults.crashes
     if under.memory is not None and settings.overload is None and not crashes:
         check_room(rows.chunks(), settings, under.memory)
-    recurs = FluxPolicy.RECURRING in adapting.policies
-    given = None if adapting.season_s is None else Season(adapting.season_s / (pace.speedup or 1.0))
-    found = season_of(rows, settings, adapting.min_collection_s) if recurs and given is None else None
     outcomes = []
     for case, policy in adapting.cases().items():
         ahead = _ahead(rows, settings, under, every_s) if policy is FluxPolicy.OPTIMUM else None
-        controller = controller_of(policy, adapting.min_collection_s, adapting.pairs, ahead, given or found)
+        controller = controller_of(policy, adapting.min_collection_s, adapting.pairs, ahead)
         actors = Actors(
             *(controller, under.memory, under.faults),
             standby=standby,
@@ -214,9 +205,7 @@ def replay_flux(
         )
         done = simulate(settings, rows, pace.duration_s, actors, interval_s=every_s, on_interval=telling(case, told))
         outcomes.append(outcome_of(case, done, bounds))
-    return FluxRun(
-        tuple(outcomes), bounds, settings, pace.speedup, {**(parameters or {}), "interval_s": every_s}, found
-    )
+    return FluxRun(tuple(outcomes), bounds, settings, pace.speedup, {**(parameters or {}), "interval_s": every_s})
 
 
 def parameters_of(
@@ -232,7 +221,6 @@ def parameters_of(
         "max_receiver_utilization": adapting.max_receiver_utilization,
         "idle_clock_s": adapting.idle_clock_s,
         "imbalance": adapting.imbalance.value,
-        "season_s": adapting.season_s,
         "split_hot": None if adapting.hot is None else asdict(adapting.hot),
         "memory": None if conditions.memory is None else asdict(conditions.memory),
         "faults": None if conditions.faults is None else conditions.faults.document(),

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adapt.core.flux.policies.names import FluxPolicy
-from adapt.core.flux.policies.season import Season
 from adapt.core.phrases import counted
 from adapt.core.stage.input.offered_load import Bounds
 from adapt.core.stage.input.own_rate import stressed
@@ -44,7 +43,6 @@ def verdict_of(
     bounds: Bounds,
     workers: int,
     speedup: float | None,
-    season: Season | None = None,
     uniform_at: float | None = None,
 ) -> FluxVerdict:
     """Compare the policies with the static case, which comes first.
@@ -52,7 +50,6 @@ def verdict_of(
     The optimum, which no one can run, is recommended only if it is alone.
 
     Args:
-        season: The season that was found for recurring load, if any.
         uniform_at: Speed-up at which uniform hashing saturates, if the placement is a plan.
     """
     static, *moving = outcomes
@@ -67,7 +64,6 @@ def verdict_of(
         *([] if own is None else [own.sentence(workers, places), stress]),
         *(_compared(static, best), *_left(static, best), *_limit(bounds, best or static)),
         *(_gap(one, real) for one in moving if one.case == FluxPolicy.OPTIMUM and real),
-        *([_found(season, speedup or 1.0)] if season else []),
     ]
     return FluxVerdict(best.case if best else None, static_at, best_at, " ".join(sentences))
 
@@ -146,8 +142,3 @@ def _gap(optimum: Outcome, others: Sequence[Outcome]) -> str:
         for each in others
     )
     return f"Against optimum ({optimum.of_capacity:.1%} of capacity, p99 {duration(_p99(optimum))}): {gaps}."
-
-
-def _found(season: Season, speedup: float) -> str:
-    length, known = (duration(seconds * speedup) for seconds in (season.length_s, season.known_s))
-    return f"Load recurs every {length}, as recurring finds from the first {known} of the trace."

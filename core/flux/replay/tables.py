@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from adapt.core.flux.policies.season import Season
 from adapt.core.flux.replay.sentences import verdict_of
 from adapt.core.stage.case_tables import CASE
 from adapt.core.stage.conditions.settings import StageSettings
@@ -115,11 +114,10 @@ def summary_table(
     bounds: Bounds,
     settings: StageSettings,
     speedup: float | None,
-    season: Season | None = None,
     uniform_at: float | None = None,
 ) -> Table:
     """Summary of all cases in one row, with the verdict."""
-    found = verdict_of(outcomes, bounds, settings.workers, speedup, season, uniform_at)
+    found = verdict_of(outcomes, bounds, settings.workers, speedup, uniform_at)
     capacity = settings.workers / bounds.row_s if bounds.row_s else None
     stage = bounds.rows, settings.workers, settings.partitions, capacity, bounds.busiest_share, bounds.heaviest_share
     own = own_cells(bounds.own_rate(speedup))

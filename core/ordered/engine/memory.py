@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
+from adapt.core.ordered.chain.mixing import FOLD
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind, Parallelism, Reorder, WorkQueue
 from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.engine.binding import STATIC, barred, degrees_of, replicas_of_workers, workers_used
@@ -342,6 +343,7 @@ class Memory:
         punctuations = np.append(self._chain.punctuations, [np.iinfo(np.int64).max] * 2)
         header["punctuation_row"] = punctuations[0]
         header["punctuation_rows_at"] = self.storage.keep(punctuations) + 8
+        header["egress_hash"] = np.uint64(FOLD).view(np.int64)
 
 
 def without_passed(chain: BoundChain, tallies: Sequence[OperatorTally]) -> tuple[OperatorTally, ...]:

@@ -1,13 +1,12 @@
 """Replaying a trace from disk through a stage."""
 
 from dataclasses import replace
-from itertools import count
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
+from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.replay.replay import Adapting, Conditions, Hottest
 from adapt.core.stage.conditions.settings import StageSettings, even_groups
@@ -16,8 +15,6 @@ from adapt.core.stage.input.mini_partitions import MiniPartitions
 from adapt.core.stage.input.state_source import StateSource, StateUnit
 from adapt.core.stage.movement.splitting import HotSplit
 from adapt.core.units.row_or_time_span import Length
-from adapt.traces.replay.ahead import foresight
-from adapt.traces.replay.ahead.foresight import Foresight
 from adapt.traces.replay.flux import FluxOptions, read_faults, replay_flux_trace
 from adapt.traces.replay.operators import Operator
 from adapt.traces.store.runs import read_run
@@ -138,23 +135,12 @@ def test_a_schedule_of_faults_that_is_none_is_refused_with_its_file(tmp_path):
             read_faults(tmp_path / name, STAGE)
 
 
-@pytest.mark.parametrize(
-    "policies", [(FluxPolicy.LOAD,), (FluxPolicy.OPTIMUM, FluxPolicy.RECURRING, FluxPolicy.HYBRID)]
-)
+@pytest.mark.parametrize("policies", [(FluxPolicy.LOAD,), (FluxPolicy.OPTIMUM, FluxPolicy.HYBRID)])
 def test_how_long_a_replay_takes_is_foreseen(trace, monkeypatch, policies):
-    adapting = replace(OPTIONS.adapting, policies=policies, season_s=0.1)
+    adapting = replace(OPTIONS.adapting, policies=policies)
 
     def replayed(foresight):
         return replay_flux_trace(trace, None, STAGE, replace(OPTIONS, adapting=adapting, foresight=foresight))
 
     sentence, run = refused_and_allowed(replayed, monkeypatch)
     assert f"{len(run.outcomes)} cases of 3,000 rows and 15 control periods" in sentence
-
-
-def test_a_season_is_not_looked_for_to_foresee_how_long_a_replay_takes(trace, monkeypatch):
-    monkeypatch.setattr(foresight, "FEW_ROWS", 0)
-    adapting = replace(OPTIONS.adapting, policies=(FluxPolicy.RECURRING,))
-    readings = count()
-    slow = Foresight(lambda: 1e6 * next(readings) ** 2, print)
-    with pytest.raises(UsageError, match="the run would take about"):
-        replay_flux_trace(trace, None, STAGE, replace(OPTIONS, adapting=adapting, foresight=slow))

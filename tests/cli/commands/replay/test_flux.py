@@ -320,12 +320,6 @@ def test_a_plan_is_compared_with_uniform_hashing(adapt, here):
         (3, "x.trace --workers 4 --state rows --memory 4KB", "the most that any worker has; give workers more memory"),
         (2, "x.trace --plan some.plan --ranges", "omit --plan or --ranges"),
         (2, "x.trace --workers 4 --arrivals rotate --state rows@1s", "omit --join, or the window of --state"),
-        (2, "x.trace --workers 4 --policy recurring", "give --season, or use load-several"),
-        (
-            2,
-            "x.trace --workers 4 --policy recurring --arrivals saturate",
-            "saturate has none; give --season",
-        ),
         (2, "x.trace --workers 4 --producers key", "--producers has no choice 'key'; available: row, stream"),
         (2, "x.trace --workers 4 --min-collection 0", "--min-collection must be above 0 (got 0)"),
         (2, "x.trace --workers 4 --min-imbalance 0.5", "min_imbalance must be at least 1 (got 0.5)"),

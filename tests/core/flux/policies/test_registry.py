@@ -17,7 +17,7 @@ from tests.core.flux.observations import observed
 
 SEVERAL = (
     *(FluxPolicy.LOAD_SEVERAL, FluxPolicy.MEMORY_SEVERAL, FluxPolicy.HYBRID_SEVERAL),
-    *(FluxPolicy.RECURRING, FluxPolicy.SLICER, FluxPolicy.OPTIMUM),
+    *(FluxPolicy.SLICER, FluxPolicy.OPTIMUM),
 )
 """Those that move more than one partition of a worker in a round."""
 
