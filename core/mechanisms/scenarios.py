@@ -179,11 +179,7 @@ SCENARIOS = (
 BY_NAME = (
     Scenario("slicer", flux=FluxPolicy.SLICER),
     Scenario("flink", elastic=ScalingPolicy.FLINK, migrating=Migrating.RESTART, restart=RestartName.FLINK_SAVEPOINT),
-    Scenario(
-        "conttune", elastic=ScalingPolicy.CONTTUNE, migrating=Migrating.RESTART, restart=RestartName.FLINK_SAVEPOINT
-    ),
     Scenario("spark", elastic=ScalingPolicy.SPARK),
-    Scenario("spark-streaming", elastic=ScalingPolicy.SPARK_STREAMING),
     Scenario("ordered-hybrid", ordered=OrderedWorkQueue.HYBRID),
     Scenario("ordered-partitioned", ordered=OrderedWorkQueue.PARTITIONED),
 )

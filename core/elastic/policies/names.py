@@ -21,14 +21,8 @@ class ScalingPolicy(StrEnum):
     FLINK = "flink"
     """The autoscaler of Flink's Kubernetes operator: by true processing rate, lag and restart time."""
 
-    CONTTUNE = "conttune"
-    """ContTune: doubles while a backlog grows, then searches for fewer workers by a Gaussian process."""
-
     SPARK = "spark"
     """Spark's dynamic allocation: 1, 2, 4 more workers while rows wait; removes idle ones."""
-
-    SPARK_STREAMING = "spark-streaming"
-    """Dynamic allocation of Spark Streaming: by batch time over batch interval."""
 
 
 ALL_POLICIES = "all"

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
-from adapt.core.elastic.policies.conttune import ContTune
 from adapt.core.elastic.policies.ds2 import POLICY_INTERVAL_S, WARM_UP, ScalingManager, TrueRates
 from adapt.core.elastic.policies.fixed import FixedWorkers
 from adapt.core.elastic.policies.flink_autoscaler import AutoscalerOptions, FlinkAutoscaler
@@ -13,7 +12,7 @@ from adapt.core.elastic.policies.keda import SCALE_DOWN_WINDOW_S, SYNC_S, LagThr
 from adapt.core.elastic.policies.names import ScalingPolicy, Signal
 from adapt.core.elastic.policies.scale_on import BUSIEST, ScaleOn
 from adapt.core.elastic.policies.scaler import Patience, Policy
-from adapt.core.elastic.policies.spark_allocation import BACKLOG_S, IDLE_S, INTERVAL_S, BatchRatio, DynamicAllocation
+from adapt.core.elastic.policies.spark_allocation import BACKLOG_S, IDLE_S, DynamicAllocation
 from adapt.core.elastic.policies.thresholds import ThresholdScaling
 from adapt.core.errors import UsageError
 from adapt.core.lab.adapters import OwnScaling
@@ -39,7 +38,7 @@ class Chosen:
         signal: The utilization that is compared with them.
         capacity_tuples: Buffer capacity of a worker; None without buffers.
         scale_on: Whose utilization it is.
-        utilization: Target utilization of DS2 and ContTune.
+        utilization: Target utilization of DS2.
         lag_rows: Lag threshold of a worker, in rows.
         pool: The maximum number of workers.
         partitions: Partitions of the stage.
@@ -92,16 +91,8 @@ def _flink(chosen: Chosen) -> Policy:
     return FlinkAutoscaler(AutoscalerOptions().sped_up(chosen.times), chosen.pool, chosen.partitions)
 
 
-def _conttune(chosen: Chosen) -> Policy:
-    return ContTune(TrueRates(chosen.utilization), POLICY_INTERVAL_S * chosen.times)
-
-
 def _spark(chosen: Chosen) -> Policy:
     return DynamicAllocation(chosen.pool, BACKLOG_S * chosen.times, IDLE_S * chosen.times)
-
-
-def _spark_streaming(chosen: Chosen) -> Policy:
-    return BatchRatio(INTERVAL_S * chosen.times)
 
 
 PUBLISHED: Mapping[ScalingPolicy, Published] = MappingProxyType(
@@ -109,9 +100,7 @@ PUBLISHED: Mapping[ScalingPolicy, Published] = MappingProxyType(
         ScalingPolicy.DS2: Published(_ds2, (WARM_UP + 1) * POLICY_INTERVAL_S, RestartName.FLINK_SAVEPOINT),
         ScalingPolicy.LAG: Published(_lag, restart=RestartName.KAFKA_EAGER),
         ScalingPolicy.FLINK: Published(_flink, AutoscalerOptions().first_s, RestartName.FLINK_SAVEPOINT),
-        ScalingPolicy.CONTTUNE: Published(_conttune, (WARM_UP + 1) * POLICY_INTERVAL_S, RestartName.FLINK_SAVEPOINT),
         ScalingPolicy.SPARK: Published(_spark, BACKLOG_S),
-        ScalingPolicy.SPARK_STREAMING: Published(_spark_streaming, INTERVAL_S),
     }
 )
 """Policies of other systems, with their own timing."""
@@ -125,9 +114,7 @@ POLICIES: Mapping[ScalingPolicy, Callable[[Chosen], Policy]] = MappingProxyType(
         ScalingPolicy.DS2: lambda chosen: TrueRates(chosen.utilization),
         ScalingPolicy.LAG: lambda chosen: LagThreshold(chosen.lag_rows),
         ScalingPolicy.FLINK: _flink,
-        ScalingPolicy.CONTTUNE: _conttune,
         ScalingPolicy.SPARK: _spark,
-        ScalingPolicy.SPARK_STREAMING: _spark_streaming,
     }
 )
 """How each policy is made from its settings."""
@@ -157,7 +144,7 @@ def timed_policy(
 ) -> tuple[Policy, Patience | None]:
     """The policy with its timing: its own, or the delays given.
 
-    `flink`, `conttune`, `spark` and `spark-streaming` keep their own timing throughout.
+    `flink` and `spark` keep their own timing throughout.
 
     Args:
         patience: Delays around the policy; None, its own.

@@ -1,12 +1,11 @@
-"""Spark's dynamic allocation of executors: by backlog, or by batch times."""
+"""Spark's dynamic allocation of executors, by backlog."""
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.elastic.policies.epochs import ALMOST, Epoch, Job
+from adapt.core.elastic.policies.epochs import ALMOST
 from adapt.core.stage.control.workers import Seen
 
 BACKLOG_S, IDLE_S = 1.0, 60.0
@@ -59,42 +58,3 @@ class DynamicAllocation:
         added = min(self._adds, self.pool - present)
         self._adds = 2 * self._adds if added == self._adds else 1
         return added
-
-
-INTERVAL_S, UP, DOWN = 60.0, 0.9, 0.3
-"""scalingInterval, scalingUpRatio and scalingDownRatio."""
-
-
-@dataclass(slots=True)
-class BatchRatio:
-    """Adds or removes executors by batch time over batch interval.
-
-    The batch time is that of the busiest worker for the rows that arrive in the interval.
-
-    Attributes:
-        interval_s: Time between decisions.
-
-    Source: apache/spark, org.apache.spark.streaming.scheduler.ExecutorAllocationManager,
-    spark.streaming.dynamicAllocation.*; it is part of DStreams.
-    """
-
-    interval_s: float = INTERVAL_S
-    _job: Job = field(default_factory=Job)
-    _epoch: Epoch = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._epoch = Epoch(self.interval_s)
-
-    def wanted(self, seen: Seen) -> int:
-        """More workers from a ratio of 0.9, one less to 0.3."""
-        if self._job.started(seen):
-            self._epoch.clear()
-        interval = self._epoch.add(seen)
-        if interval is None:
-            return seen.workers
-        processed = int(interval.processed.sum())
-        ahead = max(1.0, interval.arrived / processed) if processed else 1.0
-        ratio = float(interval.busy_s.max()) / interval.collected_s * ahead
-        if ratio >= UP * ALMOST:
-            return seen.workers + max(1, math.floor(ratio + 0.5))
-        return seen.workers - 1 if ratio * ALMOST <= DOWN else seen.workers

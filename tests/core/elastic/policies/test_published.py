@@ -15,7 +15,7 @@ from adapt.core.elastic.policies.keda import LagThreshold, PodAutoscaler
 from adapt.core.elastic.policies.names import ScalingPolicy
 from adapt.core.elastic.policies.registry import PUBLISHED, Chosen, migration_of, timed_policy
 from adapt.core.elastic.policies.scaler import ElasticController, Patience
-from adapt.core.elastic.policies.spark_allocation import BatchRatio, DynamicAllocation
+from adapt.core.elastic.policies.spark_allocation import DynamicAllocation
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.names import Migrating, RestartName
 from adapt.core.stage.conditions.restart import RESTARTS
@@ -213,15 +213,7 @@ def test_spark_adds_twice_as_many_each_second_and_removes_idle_ones():
     assert course(DynamicAllocation(9), one_idle, 100, workers=4) == [(61.0, 3)]
 
 
-def test_spark_streaming_goes_by_the_batch_ratio_each_minute():
-    assert course(BatchRatio(), steady(90), 130) == [(60.0, 2)]
-    assert course(BatchRatio(), steady(240), 60) == [(60.0, 3)]  # a ratio of 2.4 adds 2
-    assert course(BatchRatio(), steady(80), 500) == []
-    assert course(BatchRatio(), steady(90), 130, workers=3) == [(60.0, 2)]
-
-
-PACED = {ScalingPolicy.DS2: 30.0, ScalingPolicy.FLINK: 1200.0, ScalingPolicy.SPARK_STREAMING: 60.0}
-PACED |= {ScalingPolicy.CONTTUNE: 30.0}
+PACED = {ScalingPolicy.DS2: 30.0, ScalingPolicy.FLINK: 1200.0}
 
 
 @settings(max_examples=25)
@@ -248,7 +240,7 @@ def test_given_delays_replace_the_own_ones_of_ds2_and_lag():
     given = Patience(1.0, 2.0)
     for name in (ScalingPolicy.DS2, ScalingPolicy.LAG, ScalingPolicy.THRESHOLDS):
         assert timed_policy(name, Chosen(), given)[1] == given
-    for name in (ScalingPolicy.FLINK, ScalingPolicy.CONTTUNE, ScalingPolicy.SPARK, ScalingPolicy.SPARK_STREAMING):
+    for name in (ScalingPolicy.FLINK, ScalingPolicy.SPARK):
         assert timed_policy(name, Chosen(), given)[1] is None
     assert timed_policy(ScalingPolicy.THRESHOLDS, Chosen(), None)[1] == Patience()
 

@@ -23,20 +23,18 @@ def published():
 
 def test_each_pays_what_its_engine_restarts(published):
     rows = {row["case"]: row for row in published.tables()["cases"].records()}
-    assert list(rows) == ["fixed", "ds2", "lag", "flink", "conttune", "spark", "spark-streaming"]
+    assert list(rows) == ["fixed", "ds2", "lag", "flink", "spark"]
     assert all(row["processed"] == 4400 for row in rows.values())
     assert {name: row["migration"] for name, row in rows.items()} == {
         "fixed": "all",
         "ds2": "flink-savepoint",
         "lag": "kafka-eager",
         "flink": "flink-savepoint",
-        "conttune": "flink-savepoint",
         "spark": "all",
-        "spark-streaming": "all",
     }
     for name, own in PUBLISHED.items():
         assert rows[name]["restarts"] == 0 or (rows[name]["downtime"] > 0) == (own.restart is not None)
-    assert all(rows[name]["restarts"] for name in ("ds2", "lag", "conttune", "spark", "spark-streaming"))
+    assert all(rows[name]["restarts"] for name in ("ds2", "lag", "spark"))
     # 1 % of 120 s and of 3 s, besides the time to work off what is on its way and to move state
     assert 0.03 * rows["lag"]["restarts"] < rows["lag"]["downtime"] < 1.2 < rows["ds2"]["downtime"]
     verdict = published.summary().records()[0]["verdict"]
