@@ -357,7 +357,6 @@ class replay:
         force: bool = False,
         yes: bool = False,
         speedup: float | None = None,
-        hashes: str | None = None,
         pool: int | None = None,
         workers: int | None = None,
         partitions: int = 64,

@@ -90,7 +90,7 @@ def _kept(path: Path | None) -> dict[str, dict[str, Any]]:
 
 def checked(name: str, trace: Trace, fresh: int, run_all: RunAll, jobs: int | None) -> dict[str, Any]:
     """What a comparison claims of a trace, and what fresh seeds show."""
-    sweep = Sweep((WANTED.speed,), (8,), (WANTED.hash,), 10)
+    sweep = Sweep(seeds=10)
     said = compare_on_trace(trace, None, ComparingOptions(WANTED, chosen(LOSSLESS), sweep=sweep, jobs=jobs)).findings[0]
     seen = finding_on_fresh_seeds(trace, said, fresh, run_all)
     claimed, met = said.margin(BASELINE, "p99"), seen.margin(BASELINE, "p99")

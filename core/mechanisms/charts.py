@@ -68,10 +68,10 @@ def cost_against_latency(scenarios: Table, cost: str = "worker_time", latency: s
 
 
 def at_given_point(over_seeds: Table, scenarios: Table) -> Table:
-    """Scenarios at the given load and hash, with any number of workers."""
+    """Scenarios at the given load, with any number of workers."""
     records = over_seeds.records()
     first = records[0]
-    near = [row for row in records if (row["offered"], row["hash"]) == (first["offered"], first["hash"])]
+    near = [row for row in records if row["offered"] == first["offered"]]
     queueing = scenarios.values("queueing")[0]
     rows = [
         (_at_workers(row, first), row["worker_time"], row["p99"], row["drop_rate"], queueing, row["pareto"])
@@ -84,13 +84,13 @@ def at_given_point(over_seeds: Table, scenarios: Table) -> Table:
 def by_load(over_seeds: Table, points: Table) -> list[Chart]:
     """Line chart of p99 with its interval against load.
 
-    Its series are the scenarios that are recommended at a load and the first one, with any number of workers and the
-    given hash. None with one load.
+    Its series are the scenarios that are recommended at a load and the first one, with any number of workers.
+    None with one load.
     """
     records, first = over_seeds.records(), over_seeds.records()[0]
-    chosen = {(row["workers"], row["scenario"]) for row in points.records() if row["hash"] == first["hash"]}
+    chosen = {(row["workers"], row["scenario"]) for row in points.records()}
     chosen.add((first["workers"], first["scenario"]))
-    near = [row for row in records if row["hash"] == first["hash"] and (row["workers"], row["scenario"]) in chosen]
+    near = [row for row in records if (row["workers"], row["scenario"]) in chosen]
     near = [row for row in sorted(near, key=lambda row: real(row["offered"])) if is_real(row["p99"])]
     if len({row["offered"] for row in near}) < 2:
         return []

@@ -9,7 +9,6 @@ from adapt.core.mechanisms.outcome import OUTCOME_COLUMNS
 from adapt.core.mechanisms.recommendation import Frame, advice_of, is_dominated, point_of, real
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.mechanisms.sustainable import SHED
-from adapt.core.mechanisms.sweep.changes import changes_table
 from adapt.core.mechanisms.sweep.finding import Finding
 from adapt.core.mechanisms.sweep.sentences import sweep_sentences
 from adapt.core.mechanisms.sweep.tables import (
@@ -138,8 +137,7 @@ class ComparisonRun(Displayed):
         """
         tables = {"scenarios": with_best(self.outcomes, self._sustainable())}
         if self.findings:
-            tables |= {"points": points_table(self.findings), "changes": changes_table(self.findings)}
-            tables |= {"over_seeds": over_seeds_table(self.findings)}
+            tables |= {"points": points_table(self.findings), "over_seeds": over_seeds_table(self.findings)}
         if self.sustained.rows:
             rate = self.frame.rows / self.frame.last_s
             tables |= {"sustained": self.sustained, "demand": demand_table(self.sustained, rate)}
@@ -183,7 +181,6 @@ def shown_tables(tables: Mapping[str, Table], summary: Table) -> list[Table]:
     rest = [tables[name] for name in ("sustained", "demand") if name in tables]
     swept = [points_shown(tables["points"]), over_seeds_shown(tables["over_seeds"])] if "points" in tables else []
     swept += [front_shown(tables["over_seeds"])] if swept and has_several(tables["points"]) else []
-    swept[1:1] = [tables["changes"]] if "changes" in tables and tables["changes"].rows else []
     return [first, *swept, did, *([_beside(rest[0]), _across(rest[1])] if rest else [])]
 
 

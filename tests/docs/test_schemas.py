@@ -63,10 +63,6 @@ COMMANDS = {
     "fit": "replay fit t.trace --network net.toml --planner none,c-fit,d-fit --plans net.plans --true drift:0.5@1"
     f" --observe 3 -o t.fit {JSON}",
     "ordered": f"replay ordered t.trace --chain chain.toml --workers 1,2 --backend sim -o t.ordered {JSON}",
-    "ordered by a policy": "replay ordered t.trace --chain chain.toml --workers 1:4 --backend sim --policy ds2"
-    f" --rate 20000 --period 1ms {JSON}",
-    "ordered with drops": "replay ordered t.trace --chain chain.toml --workers 1 --backend sim --shed exact"
-    f" --rate 2000000 {JSON}",
     "compare mechanisms": f"replay compare t.trace --channels 4 --scenario shed --jobs 1 -o t.compared {JSON}",
     "report": "report g.trace g.freq 3.plan keys.plans t.run t.replan t.flux t.dag t.elastic sweep.elastic t.fit"
     f" net.plans t.ordered t.compared net.toml {JSON}",

@@ -68,7 +68,7 @@ class ComparingOptions:
         wanted: Settings that all scenarios share.
         scenarios: The scenarios, `BASELINE` first.
         sustained: Numbers of channels for which sustained rates are measured; empty for none.
-        sweep: Loads, workers, hashes and seeds to vary; None, one run of each scenario.
+        sweep: Loads, workers and seeds to vary; None, one run of each scenario.
         jobs: Processes on this machine; None, one per core. Ignored on Spark.
         spark: Where scenarios run: on Spark only if requested.
         foresight: Says how long the scenarios take before they start; None, nobody does. Not on Spark.
@@ -201,7 +201,7 @@ def compare_on_trace(
             found = advice_of(
                 [run.summary.records()[0] for run in runs], {each.name: each for each in options.scenarios}, frame
             )
-            say(f"with one seed: {found.sentence} Now other seeds and loads.")
+            say(f"with one seed: {found.sentence} Now other seeds.")
             first = {job.scenario.name: run.summary.records()[0] for job, run in zip(jobs, runs, strict=True)}
             findings = sweep(start, options.sweep, first, outcomes, run_all, progress)
             parts |= {f"{FOLDER}/{FILE}": path for path in [outcomes.folder / FILE] if path.is_file()}

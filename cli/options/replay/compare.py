@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from adapt.cli.options import completion, own
 from adapt.cli.options.amounts import above_0_or_none, seconds
 from adapt.cli.options.channels import channel_counts
-from adapt.cli.options.groups import EXPERT, option, setting
+from adapt.cli.options.groups import option, setting
 from adapt.cli.options.placement import HashOption
 from adapt.cli.options.replay.costs import SERVICE, SERVICE_HELP, CostOptions
 from adapt.cli.options.replay.migration import MigrationOptions
@@ -133,15 +133,9 @@ class WorkerOptions:
     channels: str = setting(
         "8", "Workers of scenarios that do not scale. Of a list such as 8,10 the first is N.", "N[,N...]"
     )
-    hashes: str | None = setting(
-        None,
-        "Hash functions to compare, such as murmur3,xxhash64; the first replaces --hash.",
-        "NAME,...",
-        panel=EXPERT,
-    )
     seeds: int | None = setting(
         None,
-        "Random seeds at each load (default: 10, at other loads 3). 1 runs each scenario once, at one load.",
+        "Random seeds (default: 10; 3 with several loads or --channels, or a long trace). 1 runs each scenario once.",
         "COUNT",
         shown=False,
     )
@@ -154,24 +148,14 @@ class WorkerOptions:
     partitions: int = setting(64, "Partitions per channel; each moves as a whole.", "K")
     hash: HashOption = HashName.MURMUR3
 
-    def names(self) -> list[HashName]:
-        """The hash functions."""
-        if self.hashes is None:
-            return [self.hash]
-        known = [each.value for each in HashName]
-        for name in self.hashes.split(","):
-            if name not in known:
-                raise UsageError(f"--hashes: unknown hash function {name!r}; choose from {', '.join(known)}")
-        return [HashName(name) for name in self.hashes.split(",")]
-
     def sweep(self) -> "Sweep | None":
         """What is varied; None, each scenario runs once."""
         from adapt.core.mechanisms.sweep.grid import Sweep
 
-        speeds, workers, names = self.speed.speeds(), tuple(channel_counts(self.channels)), tuple(self.names())
-        if max(len(speeds), len(workers), len(names)) > 1:
-            return Sweep(speeds, workers, names, self.seeds)
-        return None if self.seeds == 1 else Sweep(seeds=self.seeds)
+        speeds, workers = self.speed.speeds(), tuple(channel_counts(self.channels))
+        if self.seeds == 1 and len(speeds) < 2 and len(workers) < 2:
+            return None
+        return Sweep(speeds if len(speeds) > 1 else (), workers if len(workers) > 1 else (), self.seeds)
 
     def wanted(self, times: TimeOptions, stage: ComparedStage, trace: "Trace") -> "Wanted":
         """The settings that all scenarios share."""
@@ -205,7 +189,7 @@ class WorkerOptions:
             row_costs=stage.costs.row_costs(trace, stage.seed),
             by_stream=stage.by_stream(trace),
             duration_s=stage.duration_s,
-            hash=self.names()[0],
+            hash=self.hash,
             seed=stage.seed,
             idle_clock_s=seconds("--idle-clock", stage.idle_clock),
         )

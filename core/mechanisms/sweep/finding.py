@@ -113,22 +113,14 @@ class Finding:
         ranked = sorted(others, key=lambda name: (not keeps_up(means[name], self.frame), real(means[name][first])))
         return ranked[0]
 
-    def picked(self, seed: int | None = None) -> tuple[str, bool] | None:
-        """The recommended scenario with a seed, and whether it keeps up.
-
-        Args:
-            seed: Number of the seed; None for the mean of all.
-
-        Returns:
-            None if the seed was not run.
-        """
-        if seed is None:
-            return self.scenario, self.keeps_up
-        if seed >= self.seeds and not self.race.is_certain:
-            return None
-        at = min(seed, self.seeds - 1)
-        name = self.race.pick(at)
-        return name, keeps_up(self.race.runs[name][at], self.frame)
+    @property
+    def phrase(self) -> str:
+        """What to do here, in a sentence."""
+        if 2 * (self.wins + self.level) <= self.seeds:
+            return "the answer changes with the seed"
+        if not self.keeps_up:
+            return "nothing helps" if self.scenario == BASELINE else f"use {self.scenario}, though it falls behind"
+        return f"{BASELINE} is enough" if self.scenario == BASELINE else f"use {self.scenario}"
 
     def is_level_at(self, seed: int, name: str) -> bool:
         """Whether a scenario is level with the best with a seed."""

@@ -45,7 +45,6 @@ class Race:
         last_s: When the last row arrives.
         seeds: Number of seeds.
         screened: Seeds before the first are dropped.
-        most: Scenarios that get more than the first seed, by the rule's order; None, all that are not dropped.
         runs: Outcomes by scenario, in the order of seeds.
         dropped: Seeds after which a scenario was dropped.
 
@@ -58,7 +57,6 @@ class Race:
     last_s: float
     seeds: int
     screened: int = SCREENED
-    most: int | None = None
     runs: dict[str, list[Record]] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
 
@@ -146,8 +144,6 @@ class Race:
         for name in self.alive:
             if name != leader and self._is_worse(name, leader, spread):
                 self.dropped[name] = count
-        for name in set(self.alive) - set(self._best()):
-            self.dropped[name] = count
 
     def spread(self) -> dict[str, Spread]:
         """Variance of the differences from the leader, by metric."""
@@ -157,24 +153,6 @@ class Race:
             found[LATE] = found[LATE].with_group([self._lateness(each) for each in self.runs[name]])
         for name, metric in ((name, metric) for name in self.runs if name != leader for metric in METRICS):
             found[metric] = found[metric].with_group(self.differences(name, leader, metric))
-        return found
-
-    def _best(self) -> list[str]:
-        """The first `most` scenarios that are left: the recommended one, that without it, and so on.
-
-        They help with the seed with which the baseline is latest, even if it keeps up in the mean.
-        """
-        means = {str(each["scenario"]): each for each in self.means()}
-        means[BASELINE] = max(self.runs[BASELINE], key=self._lateness)
-        if self.most is None or len(means) <= self.most:
-            return self.alive
-        found = [BASELINE] if self.leader() == BASELINE else []
-        while len(found) < self.most:
-            found.append(
-                self.rule([means[BASELINE], *(means[name] for name in means if name not in [*found, BASELINE])])
-            )
-            if found[-1] == BASELINE:
-                break
         return found
 
     def _ends(self) -> list[int]:
@@ -227,7 +205,7 @@ def _mean(cells: Sequence[Cell], name: str) -> Cell:
     numbers = [float(cell) for cell in cells if isinstance(cell, int | float)]
     if len(numbers) < len(cells):
         return None
-    if name in ("p50", "p95", "p99", "worker_time", "cost") and min(numbers) > 0:
+    if name in ("p50", "p95", "p99", "worker_time") and min(numbers) > 0:
         return math.exp(math.fsum(map(math.log, numbers)) / len(numbers))
     mean = math.fsum(numbers) / len(numbers)
     return round(mean) if all(isinstance(cell, int) for cell in cells) else mean

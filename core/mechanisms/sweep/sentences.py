@@ -1,4 +1,4 @@
-"""Sentences of a sweep: wins, margins, and where the recommendation changes."""
+"""Sentences of a sweep: wins, margins, loads and workers."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,7 +6,6 @@ from itertools import groupby
 
 from adapt.core.mechanisms.recommendation import CALM, CHEAP
 from adapt.core.mechanisms.scenarios import BASELINE
-from adapt.core.mechanisms.sweep.changes import by_load, changes, how_sure, is_wider, phrase_of
 from adapt.core.mechanisms.sweep.finding import Finding, Margin
 from adapt.core.phrases import counted, listed, percent
 from adapt.core.values import duration
@@ -19,7 +18,7 @@ def sweep_sentences(findings: Sequence[Finding]) -> list[str]:
         findings: One per point, the given one first.
     """
     base = findings[0]
-    told = [_wins(base), *_margins(base), *_by_load(findings), *_by_workers(findings), *_by_hash(findings)]
+    told = [_wins(base), *_margins(base), *_by_load(findings), *_by_workers(findings)]
     return [each for each in told if each]
 
 
@@ -43,8 +42,8 @@ def _wins(found: Finding) -> str:
 
 def _instead(found: Finding) -> str:
     """What wins in the other seeds."""
-    lost = (found.picked(seed) for seed in range(found.seeds) if not found.is_level_at(seed, found.scenario))
-    counts = Counter(name for name, _ in filter(None, lost))
+    picks = found.race.picks()
+    counts = Counter(name for seed, name in enumerate(picks) if not found.is_level_at(seed, found.scenario))
     return f"; else {listed([f'{name} in {times}' for name, times in counts.most_common()])}" if counts else ""
 
 
@@ -63,22 +62,18 @@ def _margins(found: Finding) -> list[str]:
 
 
 def _by_load(findings: Sequence[Finding]) -> list[str]:
-    """What is right at each load, with the given workers and hash, and how sure that is."""
-    base, ordered = findings[0], by_load(findings)
-    if len(ordered) < 2:
+    """What is right at each load, with the given workers."""
+    base = findings[0]
+    here = sorted((each for each in findings if each.point.workers == base.point.workers), key=_load)
+    if len(here) < 2:
         return []
-    groups = [
-        (phrase, [each.point.offered for each in group])
-        for phrase, group in groupby(ordered, key=lambda each: phrase_of(each, findings))
-    ]
-    if len(groups) == 1:
-        return [f"From load {ordered[0].point.offered:g} to {ordered[-1].point.offered:g}, {groups[0][0]}."]
-    found = changes(findings)
-    starts = {each.first_above: f" (starting {each.place})" for each in found if each.confidence}
-    parts = [
-        f"{_range(loads, at == 0)} {phrase}{starts.get(loads[0], '')}" for at, (phrase, loads) in enumerate(groups)
-    ]
-    return [f"By load, with {base.point.workers} workers: {'; '.join(parts)}.", how_sure(found)]
+    groups = [(phrase, [*map(_load, group)]) for phrase, group in groupby(here, key=lambda each: each.phrase)]
+    parts = [f"{_range(loads, at == 0)} {phrase}" for at, (phrase, loads) in enumerate(groups)]
+    return [f"By load, with {base.point.workers} workers: {'; '.join(parts)}."]
+
+
+def _load(found: Finding) -> float:
+    return found.point.offered
 
 
 def _range(loads: Sequence[float], is_first: bool) -> str:
@@ -91,22 +86,11 @@ def _by_workers(findings: Sequence[Finding]) -> list[str]:
     """What more workers would do at the given load."""
     base, told = findings[0], []
     for found in sorted(findings[1:], key=lambda each: each.point.workers):
-        if is_wider(found, base):
+        if found.point.offered == base.point.offered and found.point.workers > base.point.workers:
             record = found.race.means()[found.race.compared.index(found.scenario)]
             p99, cost = (duration(float(record[metric] or 0)) for metric in ("p99", "worker_time"))
             does = "keeps up" if found.keeps_up else "is best"
             told.append(f"With {found.point.workers} workers {found.scenario} {does}: p99 {p99} for {cost}.")
-    return told
-
-
-def _by_hash(findings: Sequence[Finding]) -> list[str]:
-    """What is right with other hashes, with the given workers and load."""
-    base, told = findings[0], []
-    for found in findings[1:]:
-        same = (found.point.workers, found.point.offered) == (base.point.workers, base.point.offered)
-        if same and found.point.hash != base.point.hash:
-            too = phrase_of(found, findings) == phrase_of(base, findings)
-            told.append(f"With {found.point.hash} {'the same' if too else phrase_of(found, findings)}.")
     return told
 
 

@@ -14,7 +14,6 @@ from adapt.core.values import duration, number
 POINT_COLUMNS = (
     Column("workers", Kind.COUNT, "", "workers of scenarios that do not scale"),
     Column("offered", Kind.NUMBER, "", "load of static-uniform's busiest channel over its capacity, with the first N"),
-    Column("hash", about="hash function of the keys"),
     Column("scenario", about="recommended there"),
     Column("keeps_up", about="whether it keeps up in the mean"),
     Column("seeds", Kind.COUNT, "", "seeds of the scenarios that were not dropped"),
@@ -35,7 +34,7 @@ POINT_COLUMNS = (
 _TIMES = ("p50", "p95", "p99", "worker_time")
 
 OVER_SEEDS_COLUMNS = (
-    *POINT_COLUMNS[:3],
+    *POINT_COLUMNS[:2],
     Column("scenario"),
     Column("seeds", Kind.COUNT),
     Column("dropped_after", Kind.COUNT, "seeds", "after which it was dropped as clearly worse; missing if never"),
@@ -59,13 +58,13 @@ OVER_SEEDS_COLUMNS = (
         )
     ),
     Column("drop_rate", Kind.SHARE, "", "mean over seeds"),
-    Column("pareto", about="whether nothing with the same load and hash, and any workers, dominates it"),
+    Column("pareto", about="whether nothing with the same load, and any workers, dominates it"),
 )
 
 
 def points_table(findings: Sequence[Finding]) -> Table:
     """What is recommended at each point, the given one first."""
-    return Table.from_rows("By load, workers and hash", POINT_COLUMNS, [_point_row(each) for each in findings])
+    return Table.from_rows("By load and workers", POINT_COLUMNS, [_point_row(each) for each in findings])
 
 
 def _point_row(found: Finding) -> list[Cell]:
@@ -73,7 +72,7 @@ def _point_row(found: Finding) -> list[Cell]:
     seeds, wins, level = found.seeds, found.wins, found.level
     uniform = mean_outcome(race.runs[BASELINE])
     return [
-        *(point.workers, point.offered, point.hash.value, name, "yes" if found.keeps_up else "no"),
+        *(point.workers, point.offered, name, "yes" if found.keeps_up else "no"),
         *(seeds, wins, level, found.least),
         *_with_bounds(race.runs[name][:seeds], "p99"),
         *_with_bounds(race.runs[name][:seeds], "worker_time"),
@@ -94,12 +93,12 @@ def over_seeds_table(findings: Sequence[Finding]) -> Table:
             near = [
                 point_of(means[other, member])
                 for (other, member) in means
-                if (findings[other].point.offered, findings[other].point.hash) == (point.offered, point.hash)
+                if findings[other].point.offered == point.offered
             ]
             beaten = is_dominated(point_of(means[at, name]), near)
             rows.append(
                 [
-                    *(point.workers, point.offered, point.hash.value, name, len(outcomes), race.dropped.get(name)),
+                    *(point.workers, point.offered, name, len(outcomes), race.dropped.get(name)),
                     picks.count(name),
                     *(cell for metric in _TIMES for cell in _with_bounds(outcomes, metric)),
                     *(cell for margin in margins for cell in (margin.ratio, margin.low, margin.high)),
@@ -122,11 +121,10 @@ def _with_bounds(outcomes: Sequence[Record], metric: str) -> tuple[float | None,
 
 def points_shown(points: Table) -> Table:
     """What is recommended at each point, for people."""
-    records = sorted(points.records(), key=lambda row: (str(row["hash"]), row["workers"], row["offered"]))
+    records = sorted(points.records(), key=lambda row: (row["workers"], row["offered"]))
     columns = (
         Column("workers", Kind.COUNT),
         Column("load", Kind.NUMBER),
-        Column("hash"),
         Column("scenario"),
         Column("keeps_up"),
         Column("wins"),
@@ -135,7 +133,7 @@ def points_shown(points: Table) -> Table:
     )
     rows = [
         (
-            *(row[name] for name in ("workers", "offered", "hash", "scenario", "keeps_up")),
+            *(row[name] for name in ("workers", "offered", "scenario", "keeps_up")),
             f"{row['wins']} of {row['seeds']}",
             _bounded(row, "p99"),
             row["worker_time"],
@@ -149,8 +147,8 @@ def points_shown(points: Table) -> Table:
 def over_seeds_shown(over_seeds: Table) -> Table:
     """Scenarios at the given point with several seeds, for people."""
     records = over_seeds.records()
-    place = [records[0][name] for name in ("workers", "offered", "hash")]
-    here = [row for row in records if [row[name] for name in ("workers", "offered", "hash")] == place]
+    place = [records[0][name] for name in ("workers", "offered")]
+    here = [row for row in records if [row[name] for name in ("workers", "offered")] == place]
     columns = (
         *(Column("scenario"), Column("seeds", Kind.COUNT), Column("wins", Kind.COUNT)),
         *(Column("p99"), Column("worker_time"), Column("p99_ratio")),
@@ -178,22 +176,22 @@ def has_several(points: Table) -> bool:
     """Whether several numbers of workers were tried."""
     records = points.records()
     first = records[0]
-    near = [row for row in records if (row["offered"], row["hash"]) == (first["offered"], first["hash"])]
+    near = [row for row in records if row["offered"] == first["offered"]]
     return len({row["workers"] for row in near}) > 1
 
 
 def front_shown(over_seeds: Table) -> Table:
     """Pareto front at the given load over scenarios and numbers of workers."""
     records = over_seeds.records()
-    place = [records[0][name] for name in ("offered", "hash")]
-    front = [row for row in records if [row[name] for name in ("offered", "hash")] == place and row["pareto"] == "yes"]
+    place = records[0]["offered"]
+    front = [row for row in records if row["offered"] == place and row["pareto"] == "yes"]
     columns = (
         *(Column("workers", Kind.COUNT), Column("scenario"), Column("worker_time", Kind.SECONDS)),
         *(Column("p99", Kind.SECONDS), Column("drop_rate", Kind.SHARE)),
     )
     rows = [tuple(row[column.name] for column in columns) for row in sorted(front, key=point_of)]
     note = (
-        f"At load {number(float(place[0] or 0))}: nothing else, with any number of workers tried, is at least as good"
+        f"At load {number(float(place or 0))}: nothing else, with any number of workers tried, is at least as good"
         " in worker time, p99 and drop rate. workers is N of scenarios that do not scale."
     )
     return Table.from_rows("Pareto front with any number of workers", columns, rows, note)

@@ -12,7 +12,6 @@ from adapt.core.errors import EnvironmentFailure
 from adapt.core.mechanisms.cost_model import Wanted
 from adapt.core.mechanisms.outcome import OUTCOME_COLUMNS
 from adapt.core.mechanisms.scenarios import SCENARIOS, chosen
-from adapt.core.mechanisms.sweep.changes import by_load, changes, is_wider
 from adapt.core.mechanisms.sweep.grid import Sweep
 from adapt.core.stage.conditions.settings import Costs
 from adapt.core.stage.input.speed import Speed
@@ -218,7 +217,7 @@ def test_a_sweep_goes_on_where_it_was_interrupted(trace, tmp_path, monkeypatch):
 
     out, asked = (
         tmp_path / "x.run",
-        options(("split-pkg",), sweep=Sweep(SPEEDS, None, None, 3)),
+        options(("split-pkg",), sweep=Sweep(SPEEDS, seeds=3)),
     )
     monkeypatch.setattr(sweeping, "run_case", counted)
     with pytest.raises(KeyboardInterrupt):
@@ -240,7 +239,7 @@ def test_a_sweep_goes_on_where_it_was_interrupted(trace, tmp_path, monkeypatch):
 
 def test_a_case_of_a_sweep_is_the_run_with_that_load_and_seed(trace):
     """What is read once for many scenarios is what each reads for itself."""
-    swept = compare_on_trace(trace, None, options(("split-w-choices",), sweep=Sweep(SPEEDS, None, None, 2)))
+    swept = compare_on_trace(trace, None, options(("split-w-choices",), sweep=Sweep(SPEEDS, seeds=2)))
     for speed in SPEEDS:
         alone = [
             compare_on_trace(trace, None, options(("split-w-choices",), replace(WANTED, speed=speed, seed=seed)))
@@ -251,21 +250,6 @@ def test_a_case_of_a_sweep_is_the_run_with_that_load_and_seed(trace):
             for outcome, run in zip(outcomes, alone, strict=True):
                 (row,) = (row for row in run.outcomes.records() if row["scenario"] == name)
                 assert outcome == row
-
-
-def test_a_long_trace_is_swept_at_fewer_points(trace, monkeypatch):
-    few = compare_on_trace(trace, None, options(("split-w-choices",), sweep=Sweep()))
-    monkeypatch.setattr(sweeping, "MOST_ROWS", 0)
-    (alone,) = compare_on_trace(trace, None, options(("split-w-choices",), sweep=Sweep())).findings
-    assert len(alone.race.runs["static-uniform"]) == 3
-    assert len(few.findings[0].race.runs["static-uniform"]) == 10
-    assert len(few.findings) > 5
-    ends = {load for each in changes(few.findings) for load in (each.last_below, each.first_above)}
-    assert ends
-    assert {each.race.seeds for each in by_load(few.findings) if each.point.offered in ends} <= {6, 10}
-    behind = [each for each in by_load(few.findings) if not each.keeps_up]
-    assert behind
-    assert all(any(is_wider(other, each) for other in few.findings) for each in behind)
 
 
 def test_on_spark_and_in_other_processes_results_are_the_same(spark, trace, tmp_path):

@@ -1,10 +1,9 @@
-"""Sweep over loads, workers, hashes and seeds, by races."""
+"""Sweep over loads, workers and seeds, by races."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -14,21 +13,8 @@ from adapt.core.mechanisms.outcome import OUTCOME_COLUMNS, outcome_of_scenario, 
 from adapt.core.mechanisms.recommendation import Frame, advice_of
 from adapt.core.mechanisms.scenario import simulated, staged
 from adapt.core.mechanisms.scenarios import BASELINE, Scenario
-from adapt.core.mechanisms.sweep.changes import by_load, changes, is_wider, phrase_of
 from adapt.core.mechanisms.sweep.finding import Finding
-from adapt.core.mechanisms.sweep.grid import (
-    APART,
-    AT_CHANGES,
-    FEW,
-    FEWEST,
-    MORE_WORKERS,
-    MOST_ROWS,
-    Point,
-    Sweep,
-    between,
-    terms_at,
-    with_seed,
-)
+from adapt.core.mechanisms.sweep.grid import Point, Sweep, terms_at, with_seed
 from adapt.core.mechanisms.sweep.race import Race, Record
 from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.statistics.intervals import Spread
@@ -38,9 +24,6 @@ from adapt.traces.replay.comparing.parallel import RunAll
 from adapt.traces.replay.comparing.shared_reading import EPSILON, shared_stream
 from adapt.traces.spark.progress import Progress
 from adapt.traces.store.trace import Trace
-
-AT_ONCE = 4
-"""Points that are started together around the given one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +81,7 @@ class Swept:
     @cached_property
     def base(self) -> Point:
         """The given point."""
-        return Point(self.wanted.channels, self.wanted.speed.load(self.own_load), self.wanted.hash)
+        return Point(self.wanted.channels, self.wanted.speed.load(self.own_load))
 
     @cached_property
     def _known(self) -> dict[Point, Terms]:
@@ -126,27 +109,17 @@ class Swept:
             last_s=last_s,
         )
 
-    def race_at(self, point: Point, seeds: int, most: int | None = None, among: Collection[str] | None = None) -> Race:
-        """The race at a point.
-
-        Scenarios that drop rows take part at the given point only.
-
-        Args:
-            most: Scenarios that get more than one seed; None, all.
-            among: Scenarios that take part; None, all.
-        """
+    def race_at(self, point: Point, seeds: int) -> Race:
+        """The race at a point; scenarios that drop rows take part at the given point only."""
         frame, known = self.frame_of(point), {each.name: each for each in self.scenarios}
         entrants = [
-            each.name
-            for each in self.scenarios
-            if point == self.base
-            or (not (each.sheds or each.drops is not None) and (among is None or each.name in (BASELINE, *among)))
+            each.name for each in self.scenarios if point == self.base or not (each.sheds or each.drops is not None)
         ]
 
         def rule(outcomes: Sequence[Record]) -> str:
             return advice_of(outcomes, known, frame).scenario or BASELINE
 
-        return Race(tuple(entrants), rule, frame.last_s, seeds, most=most)
+        return Race(tuple(entrants), rule, frame.last_s, seeds)
 
     def case(self, point: Point, name: str, at: int) -> Case:
         """A scenario at a point; seeds count from the given one."""
@@ -165,41 +138,19 @@ def sweep(
 ) -> list[Finding]:
     """Race the scenarios at every point.
 
-    Where the recommendation changes between two loads, further loads between them are tried.
-
     Args:
         start: What is swept.
         asked: What is varied.
         first: The outcomes at the given point with the first seed, by scenario.
         outcomes: Those that are kept.
     """
-    quick = asked.is_around and asked.seeds is None
-    is_long = quick and start.frame.rows * len(start.scenarios) > MOST_ROWS
-    seeds = FEWEST if is_long else asked.seeds_at(start.base, start.base)
-    races = {start.base: start.race_at(start.base, seeds, FEW if is_long else None)}
+    seeds = asked.seeds_of(start.frame.rows * len(start.scenarios))
+    races = {point: start.race_at(point, seeds) for point in asked.points(start.base, start.own_load)}
     for name, outcome in first.items():
         races[start.base].add(name, outcome)
-    further, most = asked.points(start.base, start.own_load)[1:], FEW if quick else None
-    among: dict[Point, set[str]] = {}
-    new = {start.base: races[start.base]}
-    while new:
-        _run(start, new, races, outcomes, run_all, progress)
-        findings = _findings(start, races)
-        if not further and asked.is_around:
-            among = _between_changes(findings)
-            further = list(among) or _wider_where_behind(findings)
-        spent = start.frame.rows * sum(len(runs) for race in races.values() for runs in race.runs.values())
-        if asked.is_around and spent > MOST_ROWS:
-            further = []
-        if quick and not further and spent <= MOST_ROWS:
-            new = _more_seeds(findings)
-            continue
-        ready, further = (further[:AT_ONCE], further[AT_ONCE:]) if asked.is_around else (further, [])
-        new = {
-            point: start.race_at(point, asked.seeds_at(point, start.base), most, among.get(point)) for point in ready
-        }
-        races |= new
-    return findings
+    _run(start, races, outcomes, run_all, progress)
+    known = {each.name: each for each in start.scenarios}
+    return [Finding.from_race(point, start.frame_of(point), race, known) for point, race in races.items()]
 
 
 def run_case(case: Case) -> str:
@@ -211,16 +162,9 @@ def run_case(case: Case) -> str:
     return json.dumps([case.key, dict(zip((column.name for column in OUTCOME_COLUMNS), row, strict=True))])
 
 
-def _run(
-    start: Swept,
-    new: Mapping[Point, Race],
-    races: Mapping[Point, Race],
-    outcomes: Outcomes,
-    run_all: RunAll,
-    progress: Progress,
-) -> None:
-    """Run new races to their end, a round of all at once."""
-    rounds = {point: race.rounds() for point, race in new.items()}
+def _run(start: Swept, races: Mapping[Point, Race], outcomes: Outcomes, run_all: RunAll, progress: Progress) -> None:
+    """Run races to their end, a round of all at once."""
+    rounds = {point: race.rounds() for point, race in races.items()}
     done = 0
     while rounds:
         asked = {point: _next(each) for point, each in rounds.items()}
@@ -228,14 +172,14 @@ def _run(
         cases = [(point, name, at) for point, wanted in asked.items() for name, at in wanted]
         made = _outcomes_of([start.case(*case) for case in cases], outcomes, run_all)
         for (point, name, _), outcome in zip(cases, made, strict=True):
-            new[point].add(name, outcome)
+            races[point].add(name, outcome)
             done += 1
         progress("racing over seeds and loads", done, 0)
         spread: dict[str, Spread] = {}
         for race in races.values():
             for metric, each in race.spread().items():
                 spread[metric] = spread.get(metric, Spread()).with_spread(each)
-        for race in new.values():
+        for race in races.values():
             race.drop(spread)
 
 
@@ -252,41 +196,3 @@ def _outcomes_of(cases: Sequence[Case], outcomes: Outcomes, run_all: RunAll) -> 
         outcomes.add(*json.loads(text))
     found: list[Any] = [outcomes.get(key) for key in keys]
     return found
-
-
-def _findings(start: Swept, races: Mapping[Point, Race]) -> list[Finding]:
-    known = {each.name: each for each in start.scenarios}
-    return [Finding.from_race(point, start.frame_of(point), race, known) for point, race in races.items()]
-
-
-def _wider_where_behind(findings: Sequence[Finding]) -> list[Point]:
-    """Points with more workers, at loads where nothing keeps up and none was run."""
-    return [
-        replace(each.point, workers=each.point.workers + MORE_WORKERS)
-        for each in by_load(findings)
-        if not each.keeps_up and not any(is_wider(other, each) for other in findings)
-    ]
-
-
-def _more_seeds(findings: Sequence[Finding]) -> dict[Point, Race]:
-    """Races next to a change of the answer that have few seeds, with more of them to run."""
-    ends = [(each.last_below, each.first_above) for each in changes(findings)]
-    races = {
-        each.point: each.race
-        for each in by_load(findings)
-        if each.race.seeds < AT_CHANGES and any(low <= each.point.offered <= high for low, high in ends)
-    }
-    for race in races.values():
-        race.seeds = AT_CHANGES
-    return races
-
-
-def _between_changes(findings: Sequence[Finding]) -> dict[Point, set[str]]:
-    """Points between adjacent loads with different recommendations, and their scenarios."""
-    base, here = findings[0].point, by_load(findings)
-    return {
-        replace(base, offered=load): {*one.race.alive, *other.race.alive}
-        for one, other in pairwise(here)
-        if phrase_of(one, findings) != phrase_of(other, findings)
-        for load in between((one.point.offered, other.point.offered), APART)
-    }
