@@ -74,21 +74,3 @@ def least_share(count: int, runs: int, level: float = LEVEL) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if beta_part(count, runs - count + 1, middle) < 1 - level else (low, middle)
     return low
-
-
-@cache
-def median_ranks(count: int, level: float = LEVEL) -> tuple[int, float]:
-    """Ranks of the ends of the median's interval, and its confidence.
-
-    The interval lies between the values with this rank from either end. The rank is the highest with the given
-    confidence, or 1.
-
-    Source: David and Nagaraja, "Order Statistics", 2003, section 7.1.
-    """
-
-    def confidence(rank: int) -> float:
-        return 1 - 2 * sum(math.comb(count, below) for below in range(rank)) / 2.0**count
-
-    ranks = [rank for rank in range(2, count // 2 + 1) if confidence(rank) >= level]
-    rank = max(ranks, default=1)
-    return rank, max(0.0, confidence(rank))
