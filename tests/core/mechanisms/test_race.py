@@ -120,7 +120,7 @@ def test_sentences_say_how_often_by_how_much_and_where_it_changes(findings):
     assert "split-pkg wins in 10 of 10 seeds (at least 74 % of seeds, at 95 % confidence)." in told
     assert "Its p99 is 0.2 times" in told
     assert "up to 0.5 static-uniform is enough" in told
-    assert "at 1.5 use split-pkg, though it falls behind" in told
+    assert "from 1.2 to 1.5 use split-pkg, though it falls behind" in told
     assert "With 6 workers static-hybrid keeps up" in told
 
 

@@ -59,17 +59,9 @@ name = "in-order"
 ordered = "partitioned"
 
 [[scenario]]
-name = "in-order-scaled"
-ordered = "hybrid"
+name = "by-lag"
 elastic = "lag"
-workers = 1
-pool = 5
 lag = 20
-
-[[scenario]]
-name = "in-order-dropped"
-ordered = "hybrid"
-drop = "lp"
 
 [[scenario]]
 name = "own"
@@ -173,15 +165,7 @@ def test_a_file_says_all_that_a_scenario_has():
     assert planned == Scenario("planned", drops=DropPlanner.D_FIT)
     assert in_order == [
         Scenario("in-order", ordered=OrderedWorkQueue.PARTITIONED),
-        Scenario(
-            "in-order-scaled",
-            elastic=ScalingPolicy.LAG,
-            workers=1,
-            pool=5,
-            lag_rows=20.0,
-            ordered=OrderedWorkQueue.HYBRID,
-        ),
-        Scenario("in-order-dropped", drops=DropPlanner.LP, ordered=OrderedWorkQueue.HYBRID),
+        Scenario("by-lag", elastic=ScalingPolicy.LAG, lag_rows=20.0),
     ]
     assert all(f"\n{field} = " in ALL for field in FIELDS)
 
@@ -223,11 +207,11 @@ def test_a_file_says_all_that_a_scenario_has():
             "line 1: scenario 'a': split and flux exclude",
         ),
         (
-            "[[scenario]]\nname = 'a'\n\n[[scenario]]\nname = 'b'\nordered = 'hybrid'\nelastic = 'ds2'\ndrop = 'lp'",
+            "[[scenario]]\nname = 'a'\n\n[[scenario]]\nname = 'b'\nelastic = 'ds2'\ndrop = 'lp'",
             "line 4: scenario 'b': drop and elastic exclude each other; remove one",
         ),
         (
-            "[[scenario]]\nname = 'a'\nordered = 'hybrid'\nelastic = 'ds2'\nmigrate = 'one'",
+            "[[scenario]]\nname = 'a'\nordered = 'hybrid'\nmigrate = 'one'",
             "line 1: scenario 'a': ordered and migrate exclude each other; remove one",
         ),
         ("[[scenario]]\nname = 'a'\nplan = 'hybird'", "there is no plan 'hybird'; did you mean 'hybrid'"),
