@@ -11,7 +11,7 @@ import pytest
 
 from adapt.cli.main import run
 from adapt.cli.options.replay.ordered import ModelOptions
-from adapt.core.ordered.chain.names import Heuristic
+from adapt.core.ordered.chain.names import CostSource, Heuristic
 from adapt.core.ordered.engine.contention import assumed_contention
 from adapt.traces.replay import egress
 from adapt.traces.store.manifest import read_manifest
@@ -104,8 +104,8 @@ def test_costs_that_the_chain_does_not_give_are_printed_with_their_range(adapt, 
     (here / "bare.toml").write_text(CHAIN.replace("cost = 0.5", "").replace("cost", "# cost"))
     line = "x.trace --chain bare.toml --workers 1,2 --backend sim --min-time 1ms --format json"
     document = json.loads(adapt.done("replay", "ordered", *line.split()).out)
-    rows = [row for row in document["costs"] if row["cost_from"] == "threads"]
-    assert rows
+    rows = document["costs"]
+    assert [row["cost_from"] for row in rows] == [CostSource.THREADS] * 2
     assert all(0 <= row["cost"] <= row["cost_high"] for row in rows)
     assert "the least CPU time of 5 runs" in document["summary"]["verdict"]
 
