@@ -23,7 +23,7 @@ from adapt.traces.store.trace import part_entry
 ROWS = 10_000_000, 100_000_000
 MOST_GROWTH = 1.1
 KEYS, PART_ROWS, GROUP_ROWS = 1000, 10_000_000, 1 << 20
-OPTIONS = "--repeats 1 --check 1000 --format json --force --yes"
+OPTIONS = "--repeats 1 --check 1000 --format json --force"
 THREADS, OUT = "--workers 2 --backend threads", "out.parquet"
 CASES = {
     "at full speed": f"{THREADS} --output {OUT}",

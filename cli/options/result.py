@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from adapt.cli.options.groups import option, setting
@@ -13,7 +12,6 @@ from adapt.core.table import Table
 
 if TYPE_CHECKING:
     from adapt.traces.ingest.ingest import Ingested
-    from adapt.traces.replay.ahead.foresight import Foresight
 
 BaselineOption: TypeAlias = Annotated[bool, option("Measure doing nothing too, for comparison.")]
 ForceOption: TypeAlias = Annotated[bool, option("Overwrite the output.", None, "--force")]
@@ -66,19 +64,6 @@ class RunOutput:
         """
         first, *rest = tables
         self.show([replace(first, note=""), *rest], document, lead=[["Verdict", str(first.note)]])
-
-
-@dataclass(frozen=True, slots=True)
-class LongRunOutput(RunOutput):
-    """Where a run that may take long is written and shown."""
-
-    yes: bool = setting(False, "Run even if it is expected to take more than an hour.", None, "--yes")
-
-    def foresight(self) -> "Foresight":
-        """Says how long the run takes before it starts."""
-        from adapt.traces.replay.ahead.foresight import Foresight
-
-        return Foresight(perf_counter, narrate, self.yes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-
 import adapt.core
 from adapt.core.counting.top_share import top_share
 from adapt.core.errors import BadInput, EnvironmentFailure
@@ -26,7 +24,6 @@ from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.mechanisms.sustainable import SHED, is_sustained, largest_sustained
 from adapt.core.mechanisms.sweep.grid import Sweep
 from adapt.core.own.own_code import OwnCode
-from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stream import Weight
@@ -35,11 +32,10 @@ from adapt.traces.locations.location import is_stored
 from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.own.modules import own_code, ship
 from adapt.traces.read_errors import parsed
-from adapt.traces.replay.ahead.foresight import Foresight, Length
-from adapt.traces.replay.ahead.parts import first_rows, two_rows
+from adapt.traces.replay.ahead.length import Length
 from adapt.traces.replay.comparing.outcomes import FILE, FOLDER, Outcomes
 from adapt.traces.replay.comparing.parallel import RunAll, runner_of_scenarios
-from adapt.traces.replay.comparing.shared_reading import EPSILON, counted, one_reading, shared_stream, stream_of
+from adapt.traces.replay.comparing.shared_reading import EPSILON, counted, one_reading, shared_stream
 from adapt.traces.replay.comparing.sweeping import Swept, sweep
 from adapt.traces.replay.flux import rows_of
 from adapt.traces.replay.operators import check_columns
@@ -71,7 +67,6 @@ class ComparingOptions:
         sweep: Loads, workers and seeds to vary; None, one run of each scenario.
         jobs: Processes on this machine; None, one per core. Ignored on Spark.
         spark: Where scenarios run: on Spark only if requested.
-        foresight: Says how long the scenarios take before they start; None, nobody does. Not on Spark.
     """
 
     wanted: Wanted
@@ -80,7 +75,6 @@ class ComparingOptions:
     sweep: Sweep | None = None
     jobs: int | None = None
     spark: Spark = None
-    foresight: Foresight | None = None
 
     @property
     def runner(self) -> RunnerName:
@@ -316,8 +310,8 @@ def _made(
     found = {job.scenario.name: run for job in jobs if (run := _finished(job, out)) is not None}
     missing = [job for job in jobs if job.scenario.name not in found]
     done = len(found)
-    if missing and options.foresight is not None and options.runner is RunnerName.IN_PROCESS:
-        _foresee(options.foresight, missing, _processes(missing, options), options.sweep)
+    if missing:
+        _check_length(missing, options.sweep)
     progress(f"resuming after {done} finished scenarios" if done else "simulating", done, len(jobs))
     for name in run_all(run_scenario, missing):
         done += 1
@@ -333,37 +327,15 @@ def _made(
     return found
 
 
-def _foresee(foresight: Foresight, jobs: Sequence[Job], processes: int, sweep: Sweep | None) -> None:
-    """Say how long scenarios take, or refuse them; of a sweep, if none is dropped."""
+def _check_length(jobs: Sequence[Job], sweep: Sweep | None) -> None:
+    """Refuse scenarios that would take hours; of a sweep, if none is dropped."""
     trace, terms = open_trace(jobs[0].trace), jobs[0].terms
-    whole, counts = stream_of(trace), PROBES * len(jobs[0].sustained) + (1 if sweep is None else sweep.most_runs)
+    counts = PROBES * len(jobs[0].sustained) + (1 if sweep is None else sweep.most_runs)
     lasts_s = (trace.last_us - trace.first_us) / 1e6 / terms.speedup
     span_s = min(lasts_s, inf if terms.duration_s is None else terms.duration_s)
     rows = max(1, round(trace.rows * span_s / lasts_s))
-
-    def run(part: Callable[[Rows], Rows], longest_s: float) -> None:
-        shown = replace(terms, interval_s=max(longest_s, 1e-6))
-        cut = Stream(
-            rows=lambda reading: part(whole.rows(reading)),
-            counted=whole.counted,
-            bytes=lambda placed: np.ones(placed.workers * placed.per_worker, np.int64),
-        )
-        for job in jobs:
-            simulated(job.scenario, shown, staged(job.scenario, shown, cut), None)
-
-    def of_rows(count: int) -> None:
-        run(lambda stream: first_rows(stream, count, span_s * count / rows), span_s * count / rows)
-
-    def of_ticks(count: int) -> None:
-        run(lambda stream: two_rows(stream, count * terms.period_s), count * terms.period_s)
-
-    foresight.foresee(
-        Length(rows, span_s / terms.period_s, len(jobs) * counts),
-        of_rows,
-        of_ticks,
-        "choose fewer scenarios with --scenario, a higher --offered, or set --duration",
-        counts / processes,
-    )
+    length = Length(rows, span_s / terms.period_s, len(jobs) * counts)
+    length.check("choose fewer scenarios with --scenario, a higher --offered, or set --duration")
 
 
 def _finished(job: Job, out: Path | None) -> StoredRun | None:

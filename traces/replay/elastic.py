@@ -12,13 +12,11 @@ from adapt.core.elastic.replay.replay import Elastic, ElasticRun, check_elastic,
 from adapt.core.errors import UsageError
 from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
-from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.input.keyed_rows import KEY, Reading
 from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stream import Weight
-from adapt.traces.replay.ahead.foresight import Foresight
-from adapt.traces.replay.ahead.stage_length import StageLength, foresee_stage
+from adapt.traces.replay.ahead.length import stage_length
 from adapt.traces.replay.flux import SHORTER, rows_of
 from adapt.traces.replay.operators import Operator
 from adapt.traces.spark.progress import Progress, silent
@@ -38,7 +36,6 @@ class ElasticOptions:
         duration_s: When to stop; None, when all rows are processed.
         interval_s: Length of a measurement interval; None, about 300 intervals.
         own_keys: How many of the hottest keys have a partition each, so that plans pin them.
-        foresight: Says how long the replay takes before it starts; None, nobody does.
     """
 
     reading: Reading
@@ -47,7 +44,6 @@ class ElasticOptions:
     duration_s: float | None = None
     interval_s: float | None = None
     own_keys: int = 0
-    foresight: Foresight | None = None
 
 
 def replay_elastic_trace(
@@ -92,19 +88,9 @@ def replay_elastic_trace(
         **options.operator.parameters(),
         "own_keys": options.own_keys,
     }
-    if options.foresight is not None:
-        started = replace(elastic, least=elastic.least or elastic.pool)
-
-        def part(cut: Rows, longest_s: float) -> object:
-            due, interval_s = (
-                Demand.from_chunks(cut.chunks(), settings),
-                min(longest_s, options.interval_s or longest_s),
-            )
-            return replay_elastic(cut, due, settings, started, interval_s=interval_s)
-
-        period_s, cases = min(elastic.period_s, options.interval_s or inf), len(elastic.cases()) * len(elastic.swept())
-        length = StageLength(bounds_of(demand, settings), period_s, cases, options.duration_s)
-        foresee_stage(options.foresight, length, rows, part, SHORTER.format("--period"))
+    period_s, cases = min(elastic.period_s, options.interval_s or inf), len(elastic.cases()) * len(elastic.swept())
+    length = stage_length(bounds_of(demand, settings), period_s, cases, options.duration_s)
+    length.check(SHORTER.format("--period"))
     run = replay_elastic(
         rows,
         demand,

@@ -5,22 +5,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.fit.drop_plans import DropPlans, from_tables
 from adapt.core.fit.network.doubts import doubts
-from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.network_file import NetworkFile, read_network
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.planners.workload import Learnt
 from adapt.core.fit.registry import PRECOMPUTED, PlannerOptions
 from adapt.core.fit.replay.bound_rows import Binding
 from adapt.core.fit.replay.replay import FitOptions, FitRun, planner_options, replay_fit
-from adapt.core.stage.input.keyed_rows import TIME
 from adapt.traces.read_errors import parsed
-from adapt.traces.replay.ahead.foresight import Foresight, Length
+from adapt.traces.replay.ahead.length import Length
 from adapt.traces.replay.rules import write_rules
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
@@ -67,7 +62,6 @@ class FitTraceOptions:
         rules: Folder to write the rules to; None: none.
         costs: Costs fitted to measurements, by operator, to record in the run; None: those of the network file.
         workload_source: Where the workload of `fit` comes from, to record in the run.
-        foresight: Says how long the replay takes before it starts; None: nobody.
     """
 
     network: NamedNetwork
@@ -77,7 +71,6 @@ class FitTraceOptions:
     rules: Path | None = None
     costs: Mapping[str, float] | None = None
     workload_source: Mapping[str, Any] | None = None
-    foresight: Foresight | None = None
 
 
 def replay_fit_trace(
@@ -126,8 +119,8 @@ def replay_fit_trace(
     kept = None
     if options.plans is not None:
         kept = _Kept(options.plans, network, fit, Provenance(command, parameters, inputs))
-    if options.foresight is not None:
-        _foresee(options.foresight, trace, binding, fit)
+    ticks = (trace.last_us - trace.first_us) / binding.speedup / binding.tick_us
+    Length(trace.rows, ticks, len(set(fit.planners))).check("increase --speedup or --tick, or choose fewer planners")
     run = replay_fit(
         lambda: trace.batches(columns),
         binding,
@@ -149,44 +142,6 @@ def replay_fit_trace(
     if options.rules is not None:
         write_rules(run.rules, options.rules, force=force)
     return run
-
-
-def _foresee(foresight: Foresight, trace: Trace, binding: Binding, fit: FitOptions) -> None:
-    """Say how long a replay takes, or refuse it; without the time to build tables of plans."""
-    columns, span_us = binding.columns, (trace.last_us - trace.first_us) / binding.speedup
-    online = tuple(name for name in dict.fromkeys(fit.planners) if name not in PRECOMPUTED) or (DropPlanner.NONE,)
-    shown = replace(fit, planners=online, workload=None, learn=0.0, delay_s=None)
-    length = Length(trace.rows, span_us / binding.tick_us, len(set(fit.planners)))
-
-    def first(count: int) -> list[pa.RecordBatch]:
-        left, batches = count, []
-        for batch in trace.batches(columns):
-            batches.append(batch.slice(0, left))
-            left -= batches[-1].num_rows
-            if left <= 0:
-                break
-        return batches
-
-    def run(batches: list[pa.RecordBatch], speedup: float) -> None:
-        for _ in range(length.cases // len(online)):
-            replay_fit(lambda: batches, replace(binding, speedup=speedup), shown, clock=foresight.clock)
-
-    def of_rows(count: int) -> None:
-        """In a tick."""
-        batches = first(count)
-        times = pa.chunked_array([batch.column(TIME) for batch in batches]).cast(pa.int64())
-        lasts_us = pc.max(times).as_py() - pc.min(times).as_py()
-        run(batches, max(binding.speedup, lasts_us / binding.tick_us))
-
-    def of_ticks(count: int) -> None:
-        """With two rows."""
-        (row,) = first(1)
-        at = row.schema.get_field_index(TIME)
-        last_us = row.column(at).cast(pa.int64())[0].as_py() + round(count * binding.tick_us * binding.speedup)
-        last = row.set_column(at, TIME, pa.array([last_us], pa.int64()).cast(row.column(at).type))
-        run([row, last], binding.speedup)
-
-    foresight.foresee(length, of_rows, of_ticks, "increase --speedup or --tick, or choose fewer planners")
 
 
 class _Kept:

@@ -15,8 +15,7 @@ from adapt.core.stage.input.mini_partitions import MiniPartitions
 from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stream import KeyType
 from adapt.traces.read_errors import readable
-from adapt.traces.replay.ahead.foresight import Foresight
-from adapt.traces.replay.ahead.stage_length import StageLength, foresee_stage
+from adapt.traces.replay.ahead.length import stage_length
 from adapt.traces.replay.operators import Operator, encoded
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
@@ -38,7 +37,6 @@ class FluxOptions:
         duration_s: Upper limit of the simulated time; None, until all rows are processed.
         interval_s: Sampling interval; None, some hundred samples.
         plan: Content hash of the plan of the initial placement, if any.
-        foresight: Says how long the replay takes before it starts; None, nobody does.
     """
 
     reading: Reading
@@ -48,7 +46,6 @@ class FluxOptions:
     duration_s: float | None = None
     interval_s: float | None = None
     plan: str | None = None
-    foresight: Foresight | None = None
 
 
 def replay_flux_trace(
@@ -84,17 +81,11 @@ def replay_flux_trace(
     parameters = parameters_of(settings, reading, options.adapting, conditions, options.duration_s)
     told: dict[str, Any] = {**options.operator.parameters(), "plan": options.plan}
     pace, adapting = Pace(reading.speedup, options.duration_s, options.interval_s), options.adapting
-    if options.foresight is not None:
-
-        def part(cut: Rows, longest_s: float) -> object:
-            due = Demand.from_chunks(cut.chunks(), settings, conditions.faults)
-            paced = Pace(pace.speedup, interval_s=min(longest_s, pace.interval_s or longest_s))
-            return replay_flux(cut, due, settings, adapting, conditions, paced)
-
-        period_s = min(adapting.min_collection_s, pace.interval_s or inf)
-        bounds = bounds_of(demand, settings, conditions.faults)
-        length = StageLength(bounds, period_s, len(adapting.cases()), pace.duration_s)
-        foresee_stage(options.foresight, length, rows, part, SHORTER.format("--min-collection"))
+    period_s, bounds = (
+        min(adapting.min_collection_s, pace.interval_s or inf),
+        bounds_of(demand, settings, conditions.faults),
+    )
+    stage_length(bounds, period_s, len(adapting.cases()), pace.duration_s).check(SHORTER.format("--min-collection"))
     run = replay_flux(
         rows,
         demand,

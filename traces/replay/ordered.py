@@ -18,9 +18,9 @@ from adapt.core.ordered.chain.named_inputs import named_inputs, split_inputs
 from adapt.core.ordered.chain.names import Backend, PartitionBy
 from adapt.core.ordered.replay.break_even import SEARCH_CASES
 from adapt.core.ordered.replay.replay import Ordered, OrderedRun, check_chain, replay_ordered
-from adapt.core.ordered.replay.sustainable import SEARCH_RUNS, SEARCH_TIME
 from adapt.core.partitioning.plans.plan import Plan
-from adapt.traces.replay.ahead.foresight import Foresight, Length
+from adapt.core.values import duration
+from adapt.traces.replay.ahead.length import Length
 from adapt.traces.replay.chains import NamedChain
 from adapt.traces.replay.egress import EgressTarget, opened_egress
 from adapt.traces.replay.files.scratch import Scratch
@@ -32,6 +32,9 @@ from adapt.traces.store.trace import BLOCK_ROWS, Trace
 
 IN_MEMORY_BYTES = 1 << 27
 """More tuples than this, at 8 bytes per field and row, are kept in a temporary file."""
+
+LONGEST_S = 3600.0
+"""Longest time for which rows arrive in a replay."""
 
 MOST_TUPLE_BYTES = 8 << 30
 """Most memory for the tuples of a graph, which are not kept in a file."""
@@ -66,7 +69,6 @@ class OrderedOptions:
         plan: Plan for the operators that are partitioned by a plan.
         rows: Number of first rows to replay; None for all.
         output: Where the output rows of the run with the most workers are written; None for nowhere.
-        foresight: Says how long the replay takes before it starts; None for nobody.
         more: Traces of further inputs of the chain, by their names in it.
     """
 
@@ -75,7 +77,6 @@ class OrderedOptions:
     plan: NamedPlan | None = None
     rows: int | None = None
     output: EgressTarget | None = None
-    foresight: Foresight | None = None
     more: Mapping[str, Trace] = field(default_factory=dict)
 
 
@@ -119,8 +120,7 @@ def replay_ordered_trace(
         times_us = None
         if any(each.follows_trace for each in options.ordered.arrivals):
             times_us = read_times_us((trace, *others), bound, progress, chain.chain)
-        if options.foresight is not None:
-            _foresee(options.foresight, bound, options.ordered, times_us, cpu_clock)
+        _check_length(bound, options.ordered, times_us)
         parameters: dict[str, Any] = {"chain": {"name": chain.name, "text": chain.text}, "rows": rows}
         inputs = [each.as_input for each in (trace, *others)]
         if plan is not None:
@@ -172,47 +172,29 @@ def _others(chain: NamedChain, more: Mapping[str, Trace]) -> tuple[Trace, ...]:
     return tuple(more[name] for name in others)
 
 
-def _foresee(
-    foresight: Foresight, bound: BoundChain, ordered: Ordered, times_us: Words | None, cpu_clock: Callable[[], float]
-) -> None:
-    """Say how long a run takes, or refuse it."""
+def _check_length(bound: BoundChain, ordered: Ordered, times_us: Words | None) -> None:
+    """Refuse a replay that would take hours."""
     is_real = ordered.backend is Backend.THREADS
-    repeats = ordered.repeats if is_real else 1
-    once = replace(ordered, repeats=1, arrivals=(), finds_workers=False)
-
-    def first(count: int) -> object:
-        part = bound.part(0, count)
-        for _ in range(repeats):
-            replay_ordered(part, once, clock=foresight.clock, cpu_clock=cpu_clock)
-        return part
-
-    times, least_s = arriving_time(ordered, bound.rows, times_us)
     numbers = SEARCH_CASES if ordered.finds_workers else len(ordered.workers)
-    length = Length(len(bound.tuples), cases=numbers * repeats)
     slow = ", a higher rate of arrivals" if ordered.arrivals and is_real else ""
     instead = f"give --rows, fewer --workers, fewer --repeats{slow}"
-    foresight.foresee(length, first, first, instead, times, least_s)
+    Length(len(bound.tuples), cases=numbers * (ordered.repeats if is_real else 1)).check(instead)
+    least_s = arriving_s(ordered, bound.rows, times_us) if is_real else 0.0
+    if least_s > LONGEST_S:
+        raise UsageError(
+            f"rows arrive for {duration(least_s)} in all runs, and at most {duration(LONGEST_S)} is run; {instead}"
+        )
 
 
-def arriving_time(ordered: Ordered, rows: int, times_us: Words | None) -> tuple[float, float]:
-    """Time of a replay over a saturated one, and its least seconds.
-
-    Rows arrive in real time on threads. In the model a run takes about as long at any rate.
-    """
-    arrivals, runs = ordered.arrivals, max(len(ordered.arrivals), 1)
-    if not arrivals:
-        return 1.0, 0.0
-    searches, measures = any(each.sustained for each in arrivals), any(each.needs_capacity for each in arrivals)
-    if ordered.backend is Backend.SIM:
-        return float(runs + measures + searches * SEARCH_RUNS), 0.0
-    times, least_s = float(measures) + searches * SEARCH_TIME / ordered.repeats, 0.0
-    for each in arrivals:
-        times += max(1 / (each.offered or each.sustained or 1.0), 1.0)
+def arriving_s(ordered: Ordered, rows: int, times_us: Words | None) -> float:
+    """Least seconds for which rows arrive, over all runs of threads."""
+    least_s = 0.0
+    for each in ordered.arrivals:
         if each.rate is not None:
             least_s += rows / each.rate
         elif each.speedup is not None and times_us is not None:
             least_s += float(times_us[rows - 1] - times_us[0]) / 1e6 / each.speedup
-    return times, least_s * len(ordered.workers) * ordered.repeats
+    return least_s * len(ordered.workers) * ordered.repeats
 
 
 def bound_trace(

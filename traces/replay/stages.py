@@ -23,8 +23,7 @@ from adapt.core.stage.input.keyed_rows import KEY
 from adapt.core.stage.input.offered_load import Demand
 from adapt.core.stage.input.state_source import StateSource
 from adapt.traces.read_errors import parsed
-from adapt.traces.replay.ahead.foresight import Foresight, Length
-from adapt.traces.replay.ahead.parts import first_rows, two_rows
+from adapt.traces.replay.ahead.length import Length
 from adapt.traces.replay.flux import SHORTER, FluxOptions
 from adapt.traces.replay.operators import check_columns, encoded
 from adapt.traces.spark.progress import Progress, silent
@@ -113,8 +112,11 @@ def replay_stages_trace(
         "controllers": governing.controllers.value,
         "movement_bytes_per_s": governing.movement_bytes_per_s if finite else None,
     }
-    if options.foresight is not None:
-        _foresee(options.foresight, of, governing, options)
+    faults, adapting = options.conditions.faults or FaultSchedule(), options.adapting
+    ends_s = of.least_s(faults) if options.duration_s is None else min(of.least_s(faults), options.duration_s)
+    period_s = min(adapting.min_collection_s, options.interval_s or np.inf)
+    length = Length(of.rows, ends_s / period_s, len(governing.cases(adapting)))
+    length.check(SHORTER.format("--min-collection"))
     run = replay_dag(
         of,
         options.adapting,
@@ -126,30 +128,6 @@ def replay_stages_trace(
     )
     keep_run(run, out, command, [trace.as_input], force=force)
     return run
-
-
-def _foresee(foresight: Foresight, of: DagInput, governing: Governing, options: FluxOptions) -> None:
-    """Say how long a replay takes, or refuse it."""
-    faults, adapting = options.conditions.faults or FaultSchedule(), options.adapting
-    ends_s = of.least_s(faults) if options.duration_s is None else min(of.least_s(faults), options.duration_s)
-    period_s = min(adapting.min_collection_s, options.interval_s or np.inf)
-    length = Length(of.rows, ends_s / period_s, len(governing.cases(adapting)))
-    busy_s = of.work_s(of.rows * visits for visits in of.settings.visits()) / of.settings.workers
-
-    def run(cut: Callable[[Rows], Rows], rows: int, lasts_s: float) -> None:
-        inputs = tuple(cut(each) if isinstance(each, Rows) else each for each in of.inputs)
-        part = replace(of, inputs=inputs, rows=rows, last_s=lasts_s)
-        pace = Pace(options.reading.speedup, interval_s=min(lasts_s, options.interval_s or lasts_s))
-        replay_dag(part, adapting, governing, options.conditions, pace)
-
-    def of_rows(count: int) -> None:
-        within_s = max(busy_s * count / of.rows, 1e-6)
-        run(lambda rows: first_rows(rows, count, within_s), count, within_s)
-
-    def of_ticks(count: int) -> None:
-        run(lambda rows: two_rows(rows, count * period_s), 2, count * period_s)
-
-    foresight.foresee(length, of_rows, of_ticks, SHORTER.format("--min-collection"))
 
 
 class _Stage:

@@ -56,7 +56,6 @@ def compare(
         workers.sweep(),
         jobs,
         spark.options(),
-        output.foresight(),
     )
     try:
         with stages() as progress:

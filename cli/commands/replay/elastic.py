@@ -9,7 +9,7 @@ from adapt.cli.options.replay.elastic import PlanOptions, ScalingOptions
 from adapt.cli.options.replay.join import JoinOptions
 from adapt.cli.options.replay.speed import PoolSpeedOptions
 from adapt.cli.options.replay.stage import StageOptions, TroubleOptions
-from adapt.cli.options.result import LongRunOutput
+from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.stages import stages
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 )
 def elastic(
     trace: TracePath,
-    output: LongRunOutput,
+    output: RunOutput,
     scaling: ScalingOptions,
     plans: PlanOptions,
     join: JoinOptions,
@@ -68,7 +68,6 @@ def elastic(
         duration_s=stage.duration_s,
         interval_s=stage.interval_s,
         own_keys=plans.own_keys,
-        foresight=output.foresight(),
     )
     with stages() as progress:
         run = replay_elastic_trace(

@@ -15,7 +15,7 @@ from adapt.cli.options.replay.fit import (
     RunningOptions,
     TableOptions,
 )
-from adapt.cli.options.result import LongRunOutput
+from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import narrate, narrate_written
 from adapt.cli.terminal.stages import stages
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 def fit(
     trace: TracePath,
     network: Annotated[Path, option("Query network file.", "N.toml", "--network", "-n")],
-    output: LongRunOutput,
+    output: RunOutput,
     running: RunningOptions,
     planning: PlanningOptions,
     ahead: TableOptions,
@@ -101,7 +101,7 @@ def fit(
         run = replay_fit_trace(
             opened,
             output.out,
-            FitTraceOptions(named, shedding, running.speedup, plans, running.rules, costs, source, output.foresight()),
+            FitTraceOptions(named, shedding, running.speedup, plans, running.rules, costs, source),
             clock=perf_counter,
             force=output.force,
             command=command_line(),

@@ -10,7 +10,7 @@ from adapt.cli.options.replay.flux import FaultOptions, PlacingOptions, PolicyOp
 from adapt.cli.options.replay.join import JoinOptions
 from adapt.cli.options.replay.speed import SpeedOptions
 from adapt.cli.options.replay.stage import StageOptions
-from adapt.cli.options.result import LongRunOutput
+from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.stages import stages
 from adapt.core.errors import UsageError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 )
 def flux(
     trace: TracePath,
-    output: LongRunOutput,
+    output: RunOutput,
     placing: PlacingOptions,
     policy: PolicyOptions,
     faults: FaultOptions,
@@ -93,7 +93,6 @@ def flux(
         duration_s=stage.duration_s,
         interval_s=stage.interval_s,
         plan=plan_hash,
-        foresight=output.foresight(),
     )
     run: AnyFluxRun
     with stages() as progress:

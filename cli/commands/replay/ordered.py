@@ -10,7 +10,7 @@ from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import option, setting, short_help
 from adapt.cli.options.replay.ordered import ArrivalOptions, InputOptions, ModelOptions, RuntimeOptions, WorkerOptions
 from adapt.cli.options.replay.stage import SeedOption
-from adapt.cli.options.result import LongRunOutput
+from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import Format, is_for_programs, narrate, narrate_written, written_out
 from adapt.cli.terminal.stages import stages
@@ -46,7 +46,7 @@ def ordered(
             "-c",
         ),
     ],
-    output: LongRunOutput,
+    output: RunOutput,
     inputs: InputOptions,
     workers: WorkerOptions,
     arrivals: ArrivalOptions,
@@ -112,7 +112,6 @@ def ordered(
         None if plan is None else open_named_plan(plan),
         inputs.rows,
         target,
-        output.foresight(),
         inputs.opened(),
     )
     with written_out() if output_rows == STDOUT else nullcontext(), stages() as progress:

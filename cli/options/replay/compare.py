@@ -13,7 +13,7 @@ from adapt.cli.options.replay.costs import SERVICE, SERVICE_HELP, CostOptions
 from adapt.cli.options.replay.migration import MigrationOptions
 from adapt.cli.options.replay.speed import ComparedSpeedOptions
 from adapt.cli.options.replay.stage import BUFFER, IdleClockOption, StageOptions
-from adapt.cli.options.result import LongRunOutput
+from adapt.cli.options.result import RunOutput
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.stream import Weight
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ComparisonOutput(LongRunOutput):
+class ComparisonOutput(RunOutput):
     """Where to keep a comparison."""
 
     out: Path | None = setting(None, "Where to keep the comparison, with a run per scenario.", "RUN", "--out", "-o")

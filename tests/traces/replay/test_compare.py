@@ -24,7 +24,6 @@ from adapt.traces.spark.session import SparkOptions
 from adapt.traces.store.manifest import write_manifest
 from adapt.traces.store.runs import read_run
 from adapt.traces.store.trace import open_trace
-from tests.traces.replay.slow_machine import refused_and_allowed
 from tests.traces.small_traces import write_trace
 
 ROWS = 2_000
@@ -264,11 +263,3 @@ def test_on_spark_and_in_other_processes_results_are_the_same(spark, trace, tmp_
 def test_in_other_processes_results_are_the_same(trace):
     here = compare_on_trace(trace, None, options())
     assert compare_on_trace(trace, None, options(jobs=2)).as_data() == here.as_data()
-
-
-def test_how_long_scenarios_take_is_foreseen(trace, monkeypatch):
-    def compared(foresight):
-        return compare_on_trace(trace, None, options(foresight=foresight, sustained=()))
-
-    sentence, _ = refused_and_allowed(compared, monkeypatch)
-    assert "(5 cases of 2,000 rows and 100 control periods)" in sentence

@@ -21,7 +21,6 @@ from adapt.traces.store.drop_plans import read_drop_plans
 from adapt.traces.store.manifest import read_manifest
 from adapt.traces.store.runs import read_run
 from adapt.traces.store.trace import open_trace
-from tests.traces.replay.slow_machine import refused_and_allowed
 from tests.traces.small_traces import write_trace
 
 ROWS = 4_000
@@ -261,10 +260,3 @@ def test_any_changed_byte_of_kept_plans_is_found(here):
     path.write_bytes(whole[:40] + bytes([whole[40] ^ 1]) + whole[41:])
     with pytest.raises(BadInput, match="solver-0-0-regions"):
         replayed(here, plans=here / "n.plans")
-
-
-@pytest.mark.parametrize(("planners", "cases"), [((DropPlanner.EXACT, *TABLES), 4), (TABLES[:1], 1)])
-def test_how_long_a_replay_takes_is_foreseen(here, monkeypatch, planners, cases):
-    sentence, _ = refused_and_allowed(lambda given: replayed(here, planners=planners, foresight=given), monkeypatch)
-    assert sentence.endswith(" of 4,000 rows and 10 control periods)")
-    assert f"({cases} case" in sentence

@@ -18,7 +18,6 @@ from adapt.core.units.row_or_time_span import Length
 from adapt.traces.replay.flux import FluxOptions, read_faults, replay_flux_trace
 from adapt.traces.replay.operators import Operator
 from adapt.traces.store.runs import read_run
-from tests.traces.replay.slow_machine import refused_and_allowed
 from tests.traces.small_traces import write_trace
 
 ROWS = 3000
@@ -133,14 +132,3 @@ def test_a_schedule_of_faults_that_is_none_is_refused_with_its_file(tmp_path):
     for name, told in (("faults.json", "the fault schedule must be"), ("none.json", "cannot be read")):
         with pytest.raises(BadInput, match=rf"{name}.*{told}"):
             read_faults(tmp_path / name, STAGE)
-
-
-@pytest.mark.parametrize("policies", [(FluxPolicy.LOAD,), (FluxPolicy.OPTIMUM, FluxPolicy.HYBRID)])
-def test_how_long_a_replay_takes_is_foreseen(trace, monkeypatch, policies):
-    adapting = replace(OPTIONS.adapting, policies=policies)
-
-    def replayed(foresight):
-        return replay_flux_trace(trace, None, STAGE, replace(OPTIONS, adapting=adapting, foresight=foresight))
-
-    sentence, run = refused_and_allowed(replayed, monkeypatch)
-    assert f"{len(run.outcomes)} cases of 3,000 rows and 15 control periods" in sentence

@@ -16,14 +16,12 @@ from adapt.core.ordered.replay import arrivals as replay_arrivals
 from adapt.core.ordered.replay.arrivals import Arrivals
 from adapt.core.ordered.replay.replay import Ordered, OrderedRun
 from adapt.traces.replay import ordered as ordered_replaying
-from adapt.traces.replay.ahead.foresight import Foresight
 from adapt.traces.replay.chains import NamedChain, open_chain
 from adapt.traces.replay.egress import EgressTarget
 from adapt.traces.replay.files import scratch
 from adapt.traces.replay.files.scratch import Scratch
-from adapt.traces.replay.ordered import OrderedOptions, arriving_time, bound_trace, replay_ordered_trace
+from adapt.traces.replay.ordered import OrderedOptions, bound_trace, replay_ordered_trace
 from adapt.traces.store.trace import Trace
-from tests.traces.replay.slow_machine import refused_and_allowed
 from tests.traces.small_traces import write_trace
 
 ROWS = 3_000
@@ -148,47 +146,8 @@ def test_a_taken_place_is_refused_before_anything_is_read(tmp_path: Path, trace:
         )
 
 
-def test_how_long_a_replay_takes_is_foreseen(tmp_path: Path, trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
-    named, ordered = chain(tmp_path, PLAIN), Ordered((1, 2), repeats=2)
-
-    def replayed(foresight: Foresight | None) -> object:
-        options = OrderedOptions(named, ordered, foresight=foresight)
-        return Rows(replay_ordered_trace(trace, None, options, clock=lambda: 0.0, cpu_clock=lambda: 0.0))
-
-    sentence, _ = refused_and_allowed(replayed, monkeypatch)
-    assert "(4 cases of 3,000 rows)" in sentence
-
-
-@pytest.mark.parametrize(
-    ("backend", "arrivals", "times", "least_s"),
-    [
-        (Backend.THREADS, {"rate": 100.0}, 1.0, 10 * 30.0),
-        (Backend.THREADS, {"speedup": 0.5}, 1.0, 10 * 10.0),
-        (Backend.THREADS, {"offered": 0.25}, 1 + 4.0, 0.0),
-        (Backend.SIM, {"offered": 0.25}, 2.0, 0.0),
-        (Backend.SIM, {"rate": 100.0}, 1.0, 0.0),
-    ],
-)
-def test_a_rate_of_arrivals_makes_a_run_longer(
-    backend: Backend, arrivals: dict[str, float], times: float, least_s: float
-) -> None:
-    ordered = Ordered((1, 2), backend, repeats=5, arrivals=(Arrivals(**arrivals),))  # type: ignore[arg-type]
-    times_us = np.linspace(3e6, 8e6, ROWS).astype(np.int64)
-    assert arriving_time(ordered, ROWS, times_us) == (times, least_s)
-
-
-def test_a_few_rows_at_a_slow_rate_are_foreseen(tmp_path: Path, trace: Trace) -> None:
+def test_rows_that_arrive_for_hours_are_refused(tmp_path: Path, trace: Trace) -> None:
     slow = Ordered((1,), Backend.THREADS, repeats=2, arrivals=(Arrivals(rate=0.5),))
-    options = OrderedOptions(chain(tmp_path, PLAIN), slow, foresight=Foresight(lambda: 0.0, lambda _: None))
-    with pytest.raises(UsageError, match=r"the run would take about 3.h 20.min .* a higher rate of arrivals, or give"):
+    options = OrderedOptions(chain(tmp_path, PLAIN), slow)
+    with pytest.raises(UsageError, match=r"rows arrive for 3.h 20.min in all runs, .* a higher rate of arrivals"):
         replay_ordered_trace(trace, None, options, clock=lambda: 0.0, cpu_clock=lambda: 0.0)
-
-
-class Rows:
-    """The rows of an ordered run, whose times differ from run to run."""
-
-    def __init__(self, run: OrderedRun) -> None:
-        self._run = run
-
-    def as_data(self) -> dict[str, object]:
-        return {"summary": self._run.chain.rows}

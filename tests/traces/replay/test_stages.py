@@ -16,7 +16,6 @@ from adapt.core.stage.input.mini_partitions import MiniPartitions
 from adapt.traces.replay.flux import FluxOptions
 from adapt.traces.replay.stages import StagesOptions, open_stages, replay_stages_trace
 from adapt.traces.store.runs import read_run
-from tests.traces.replay.slow_machine import refused_and_allowed
 from tests.traces.small_traces import write_trace
 
 ROWS = 3000
@@ -115,13 +114,3 @@ def test_a_budget_and_memory_bound_what_is_moved_and_kept(trace, tmp_path):
 def test_stages_that_do_not_fit_are_refused(trace, tmp_path, text, error, said):
     with pytest.raises(error, match=said):
         replay_stages_trace(trace, None, StagesOptions(named(tmp_path, text), Governing()), STAGE, OPTIONS)
-
-
-def test_how_long_a_replay_takes_is_foreseen(trace, tmp_path, monkeypatch):
-    stages = StagesOptions(named(tmp_path), Governing(Controllers.BOTH, 1e6))
-
-    def replayed(foresight):
-        return replay_stages_trace(trace, None, stages, STAGE, replace(OPTIONS, foresight=foresight))
-
-    sentence, _ = refused_and_allowed(replayed, monkeypatch)
-    assert "3 cases of 3,000 rows and " in sentence

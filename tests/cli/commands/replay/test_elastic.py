@@ -287,9 +287,9 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(adapt, here, code, line, s
     assert sorted(here.iterdir()) == before
 
 
-def test_how_long_a_replay_takes_is_foreseen(adapt, here):
+def test_a_replay_of_too_many_control_periods_is_refused(adapt, here):
     """Periods of a microsecond in ten million seconds take hours on any machine."""
     write_trace(here / "long.trace", {"ts": [0, 10**13], "key": ["a", "b"]})
     said = adapt.refused(2, *"replay elastic long.trace --pool 2 --growth 1x --period 1us".split())
-    assert "(2 cases of 2 rows and 10,000,000,000,000 control periods)" in said
-    assert "give --offered, or increase --speedup or --period, or set --duration, or give --yes" in said
+    assert "2 cases of 10,000,000,000,000 control periods" in said
+    assert "give --offered, or increase --speedup or --period, or set --duration" in said

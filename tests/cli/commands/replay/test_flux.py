@@ -207,16 +207,14 @@ def test_a_report_says_the_verdict_and_draws_the_cases(adapt, here):
     assert {table["title"] for table in read["artefacts"][0]["tables"]} >= {"Cases", "The run", "Intervals", "Workers"}
 
 
-def test_a_replay_of_years_is_refused_until_it_is_asked_for(adapt, here):
+def test_a_replay_of_years_is_refused(adapt, here):
     write_trace(here / "long.trace", {"ts": [0, 10**15], "key": ["a", "b"]})
     line = "replay flux long.trace --workers 2 --growth 1x --min-collection 1ms".split()
     failed = adapt(*line)
     assert failed.code == 2
-    assert "the run would take about" in failed.err
     assert "1,000,000,000,000 control periods" in failed.err
-    assert "give --offered, or increase --speedup or --min-collection, or set --duration, or give --yes" in failed.err
+    assert "give --offered, or increase --speedup or --min-collection, or set --duration" in failed.err
     adapt.done(*line, "--duration", "1s")
-    assert "the run takes" not in adapt.done(*line[:5]).err, "the speed is chosen"
 
 
 def test_the_speed_is_that_of_the_offered_load(adapt, here):
