@@ -139,7 +139,7 @@ def advise(
     chosen = [_named(key, weighed, source) for key in keys] or [
         key for key in weighed.keys if key.high * job.parallelism > job.max_imbalance * weighed.total
     ][:MOST_KEYS]
-    useful = useful_table(weighed.keys[0], weighed.total, job.parallelism)
+    useful = useful_table(weighed.keys, weighed.total, job.parallelism)
     table = keys_table(chosen, weighed.total, job.parallelism, job.engine, job.partitioner(), job.max_imbalance)
     return Advice(flink, kafka, useful, table, region)
 

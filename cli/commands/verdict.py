@@ -72,7 +72,7 @@ def verdict(
     from adapt.core.lint.findings import judged
     from adapt.core.partitioning.build import Recipe
     from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS
-    from adapt.core.verdict.answering import answer_on
+    from adapt.core.verdict.answering import answer_on, judged_placement
     from adapt.core.verdict.first_screen import evidence_table, first_lines, hot_keys_table, next_command, status_of
     from adapt.core.verdict.recommended import hashers_today
     from adapt.traces.counting.count import Counting
@@ -102,8 +102,11 @@ def verdict(
         panes = panes_of(path, keys, spark_options=options, progress=progress)
         recipe = Recipe(replicas=replicas or DEFAULT_REPLICAS)
         audit = audited(trace, keys.frequencies, channels, spark_options=options, progress=progress)
-        if audit is not None and audit.placement is not None and not typed_of(context, ["engine"]):
-            engine = Engine(audit.placement.hashing)
+        is_given = bool(typed_of(context, ["engine"]))
+        if audit is not None:
+            if audit.placement is not None and not is_given:
+                engine = Engine(audit.placement.hashing)
+            audit = replace(audit, judged=judged_placement(audit, engine, channels, before, is_given=is_given))
         population = population_of(
             *(path, keys.frequencies, [hashers_today(engine, channels, recipe, before)], [before]),
             spark_options=options,
@@ -112,7 +115,7 @@ def verdict(
         found = answer_on(
             *(population, engine, channels, recipe),
             panes=panes,
-            current=audit if before is None else before,
+            current=before if is_given or before is not None else audit,
             trace=keys.fingerprint,
             goal=goal,
         )

@@ -9,6 +9,7 @@ from adapt.core.advice.division import Division, better_units, better_workers, e
 from adapt.core.advice.salts import MOST_SALTS, salts_needed
 from adapt.core.engines.engine import WorkUnits
 from adapt.core.keys.partitioner import Partitioner
+from adapt.core.partitioning.measures.floors import imbalance_floor
 from adapt.core.table import Column, Kind, Table
 
 MOST_UNITS = 1_000_000
@@ -94,8 +95,9 @@ def keys_table(
     return Table.from_rows("Salts of hot keys", columns, rows, note)
 
 
-def useful_table(hottest: HotKey, total: int, parallelism: int) -> Table:
-    """Workers that can be busy while the hottest key stays whole."""
+def useful_table(keys: Sequence[HotKey], total: int, parallelism: int) -> Table:
+    """Workers that can be busy while the hottest key, the first one, stays whole."""
+    hottest = keys[0]
     most = total / hottest.low if hottest.low else None
     columns = (
         Column("hottest_key"),
@@ -103,5 +105,5 @@ def useful_table(hottest: HotKey, total: int, parallelism: int) -> Table:
         Column("useful_workers", Kind.NUMBER, about="1 / share: more workers than that cannot all be busy"),
         Column("imbalance_floor", Kind.RATIO, about=f"lower bound of the imbalance at {parallelism} workers"),
     )
-    row = (hottest.key, hottest.low / total, most, max(1.0, hottest.low / total * parallelism))
+    row = (hottest.key, hottest.low / total, most, imbalance_floor([each.low for each in keys], total, parallelism))
     return Table.from_rows("Useful workers", columns, [row])

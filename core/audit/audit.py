@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from math import floor
 from typing import Any
 
+from adapt.core.arrays import Floats
 from adapt.core.audit.mixture import Share
 from adapt.core.engines.names import Engine
 from adapt.core.partitioning.plans.plan import Plan
@@ -50,6 +51,9 @@ class Audit:
         placement: Today's placement: the main partitioner, and the keys that lie elsewhere; None after reading an
             artefact.
         elsewhere: Records outside the main partition of their key; None after reading an artefact.
+        window_loads: Load of each partition in each window of the stream, shape (partitions, windows), in the weight
+            that is judged; None after reading an artefact.
+        judged: Which placement the verdict judges, as a sentence; empty if there is only one.
     """
 
     partitions: int
@@ -61,6 +65,8 @@ class Audit:
     loads: tuple[float, ...]
     placement: Plan | None = field(default=None, compare=False, repr=False)
     elsewhere: Elsewhere | None = field(default=None, compare=False, repr=False)
+    window_loads: Floats | None = field(default=None, compare=False, repr=False)
+    judged: str = ""
 
     @property
     def engine(self) -> Engine | None:
@@ -95,7 +101,7 @@ class Audit:
         keyless = "" if self.keyed > 1 - 1e-9 else f" {percent(1 - self.keyed)} of the records have no key."
         return (
             f"Audit of {counted(self.partitions, 'partition')}: {names}{broken}.{keyless} The busiest partition has"
-            f" {self.imbalance:.3f} times the mean."
+            f" {self.imbalance:.3f} times the mean.{self.judged and f' {self.judged}'}"
         )
 
     def as_data(self) -> dict[str, Any]:
@@ -118,6 +124,7 @@ class Audit:
             "split_keys": self.split_keys,
             "loads": list(self.loads),
             "imbalance": self.imbalance,
+            "judged": self.judged,
             "sentence": self.sentence,
         }
 
@@ -144,4 +151,5 @@ class Audit:
             data["keys"],
             data["split_keys"],
             tuple(data["loads"]),
+            judged=data.get("judged", ""),
         )

@@ -56,8 +56,12 @@ class Windows:
         each = np.ones(today.channels) if capacities is None else capacities
         keys, shares = _shares(panes)
         home = today.channels_of(keys)
-        heaviest = np.sort(shares, axis=0)[::-1][: len(each)]
-        floors = [imbalance_floor(heaviest[:, at], 1.0, len(each), capacities) or 1.0 for at in range(len(panes))]
+        counts = [pane.frequencies for pane in panes]
+        falling = [np.sort(of.count_low[: of.real])[::-1] for of in counts]
+        floors = [
+            imbalance_floor(heavy, of.total, len(each), capacities) or 1.0
+            for heavy, of in zip(falling, counts, strict=True)
+        ]
         return cls(
             tuple(pane.start_us for pane in panes),
             tuple(pane.frequencies.rows for pane in panes),

@@ -1,13 +1,16 @@
 """Judge counted keys: verdict, recommended plan, hot keys, channels before and after."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+
+import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.audit.audit import Audit
 from adapt.core.engines.names import AnyScheme
-from adapt.core.out_of_sample.counted_panes import CountedPanes
+from adapt.core.keys.partitioner import Partitioner
+from adapt.core.out_of_sample.counted_panes import CountedPane, CountedPanes
 from adapt.core.partitioning.build import Recipe, check_key_types
 from adapt.core.partitioning.measures.channel_loads import over_average, relative
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
@@ -57,7 +60,9 @@ def answer_on(
         windows = CountedPanes(
             tuple(replace(pane, frequencies=frequencies_in(today.spread(pane.frequencies))) for pane in windows.panes)
         )
-    placement = today.plan.partitioner()
+    placement, measured = today.plan.partitioner(), None
+    if isinstance(current, Audit) and today.elsewhere is not None and current.window_loads is not None:
+        windows, measured = _as_measured(windows.panes, placement, current.window_loads)
     by_window = counted.sums.by_window if isinstance(counted, Population) and counted.sums is not None else None
     routed: Callable[[], Floats | None] | None = None
     if windows.routed is not None:
@@ -69,7 +74,7 @@ def answer_on(
         resources=recipe.resources,
         capacities=capacities,
         panes=windows.panes,
-        routed=routed,
+        routed=routed if measured is None else measured,
         goal=goal,
     )
     hot = HotKeys.from_counts(frequencies_in(counted), () if panes is None else panes.panes)
@@ -81,6 +86,22 @@ def answer_on(
     return Answer(verdict, hot, channels_loads, plan, verdict.frontier, at_random)
 
 
+def judged_placement(audit: Audit, engine: AnyScheme, channels: int, current: Plan | None, *, is_given: bool) -> str:
+    """Which placement of a topic's records is judged, as a sentence.
+
+    Args:
+        current: The plan that is judged, if any.
+        is_given: Whether the engine was asked for.
+    """
+    if current is not None:
+        return "Judged: the given plan, not the topic's partitions."
+    if is_given:
+        return f"Judged: the placement of {engine}, as given, not the topic's partitions."
+    if audit.placement is None or audit.partitions != channels:
+        return f"Judged: the placement of {engine} on {channels:,} partitions, as the topic has {audit.partitions:,}."
+    return "Judged: the topic's partitions."
+
+
 def planned(
     answer: Answer, counted: Counted, engine: AnyScheme, recipe: Recipe, plan: Plan, current: Plan | None = None
 ) -> Answer:
@@ -89,6 +110,10 @@ def planned(
     construction = f" ({plan.built_by})" if plan.built_by is not None else ""
     found = _before_after(today.spread(counted), recipe, today, plan, f"{plan.scheme}{construction}")
     return replace(answer, channels=found)
+
+
+TOPIC = "the topic"
+"""Name of the placement of a topic that no single partitioner explains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +142,29 @@ def _today(engine: AnyScheme, channels: int, recipe: Recipe, current: Plan | Aud
         return _Today(*today_of(engine, channels, recipe, current))
     if current.placement is None or (current.partitions, current.placement.hashing) != (channels, engine):
         return _Today(*today_of(engine, channels, recipe, None))
-    return _Today(current.placement, engine.value if current.is_one_partitioner else "the topic", current.elsewhere)
+    return _Today(current.placement, engine.value if current.is_one_partitioner else TOPIC, current.elsewhere)
+
+
+def _as_measured(panes: Sequence[CountedPane], today: Partitioner, loads: Floats) -> tuple[CountedPanes, Floats | None]:
+    """Windows whose keys fit the true loads of their channels, and these loads; shape (channels, windows).
+
+    Load of no key, or outside the main partition of its key, is the rest of its channel. A key that had less there in
+    some window than in all of them is cut to what the channel really had.
+    """
+    if not panes:
+        return CountedPanes(), None
+    kept, measured = [], loads[:, : len(panes)].copy()
+    for at, pane in enumerate(panes):
+        counts, found = pane.frequencies, measured[:, at]
+        known = float(found.sum())
+        found *= counts.total / known if known else 0.0  # of rows without a partition, as the others lie
+        keys = counts.keys[: counts.real]
+        homes, own = today.channels_of(keys), counts.count_low[: counts.real].astype(np.float64)
+        listed = np.bincount(homes, own, len(found))
+        own *= np.minimum(1.0, found / np.where(listed > 0, listed, 1.0))[homes]
+        cut = replace(counts, keys=keys, count_low=own, count_high=own, stand_ins=None, measured=())
+        kept.append(replace(pane, frequencies=cut))
+    return CountedPanes(tuple(kept)), measured
 
 
 def _before_after(counted: Counted, recipe: Recipe, today: _Today, plan: Plan, planned: str) -> BeforeAfter | None:

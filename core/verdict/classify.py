@@ -59,8 +59,9 @@ def classify(
         return None
     # Other entries represent many keys, so the loads of the listed keys decide.
     listed = loads[: population.listed]
-    heaviest = np.sort(listed)[::-1][:channels]
-    floor = imbalance_floor(heaviest, total, channels, capacities) or 1.0
+    whole = np.sort(listed[: population.frequencies.real])[::-1]  # stand-ins can be divided
+    unequal = capacities if np.ptp(capacities) else None
+    floor = imbalance_floor(whole, total, channels, unequal) or 1.0
     busy = int(np.count_nonzero(listed)) + population.unlisted
     if imbalance <= limit * (1 + _ROUNDING):
         return Skewed(VerdictClass.BALANCED, imbalance, floor, busy)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled
 from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.measures.whole_keys import pigeonhole_peak, search_placements
 
 MOST_STEPS = 500_000
 """Steps of the exact search: a few hundredths of a second."""
@@ -67,7 +68,8 @@ def packed(loads: Floats, room: Floats) -> Packing:
     """
     if not len(loads):
         return Packing(np.zeros(0, np.int32))
-    if float(loads[0]) > float(room.max()) or _too_many(loads, room):
+    widest = float(room.max())
+    if float(loads[0]) > widest or pigeonhole_peak(loads, len(room)) > widest * (1 + _ROUNDING):
         return Packing(None)
     if len(loads) * len(room) > MOST_TRIED:
         return Packing(None, known=False)
@@ -76,18 +78,10 @@ def packed(loads: Floats, room: Floats) -> Packing:
         return Packing(found)
     if len(loads) > MOST_SEARCHED:
         return Packing(None, known=False)
-    found[:] = -1
     most = max(min(MOST_STEPS, MOST_LOOKS // len(room) ** 2), 1)
-    steps = _searched(loads, room, np.cumsum(loads[::-1])[::-1].copy(), most, found)
-    return Packing(found) if steps < 0 else Packing(None, known=steps < most)
-
-
-def _too_many(loads: Floats, room: Floats) -> bool:
-    """Whether, for some k, no k + 1 of the k N + 1 largest keys fit on one of the N channels."""
-    each = np.arange(1, 1 + (len(loads) - 1) // len(room))
-    ends = np.concatenate(([0.0], np.cumsum(loads)))
-    lightest = ends[each * len(room) + 1] - ends[each * len(room) - each]
-    return bool((lightest > room.max() * (1 + _ROUNDING)).any())
+    full = 1 + 1e-11
+    reached, is_known = search_placements(loads, room, full, full, most, found)
+    return Packing(found) if reached < full else Packing(None, known=is_known)
 
 
 @compiled
@@ -106,37 +100,3 @@ def _largest_first(loads: Floats, room: Floats, is_tight: bool, out: Channels) -
         left[best] -= loads[key]
         out[key] = best
     return True
-
-
-@compiled
-def _searched(loads: Floats, room: Floats, after: Floats, most: int, out: Channels) -> int:
-    """Search all placements; -1 if one was found, in `out`, else the number of steps taken."""
-    left, key, steps = room.copy(), 0, 0
-    while key >= 0:
-        steps += 1
-        if steps >= most:
-            return steps
-        channel = out[key]
-        if channel >= 0:
-            left[channel] += loads[key]
-        channel += 1
-        while channel < len(left):
-            if left[channel] >= loads[key]:
-                seen = False
-                for other in range(channel):
-                    if left[other] == left[channel]:
-                        seen = True
-                        break
-                if not seen:
-                    break
-            channel += 1
-        if channel == len(left) or left.sum() < after[key]:
-            out[key] = -1
-            key -= 1
-            continue
-        left[channel] -= loads[key]
-        out[key] = channel
-        key += 1
-        if key == len(loads):
-            return -1
-    return steps

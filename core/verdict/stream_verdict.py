@@ -24,6 +24,7 @@ from adapt.core.out_of_sample.windows import Windows
 from adapt.core.partitioning.frontier.frontier import Frontier
 from adapt.core.partitioning.frontier.today import Budget
 from adapt.core.partitioning.loads.load import ResourceFunction
+from adapt.core.partitioning.measures.floors import imbalance_floor
 from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.registry import make_partitioner
@@ -58,7 +59,7 @@ def judge(
     resources: Resources | None = None,
     capacities: Floats | None = None,
     panes: Sequence[CountedPane] = (),
-    routed: Callable[[], Floats | None] | None = None,
+    routed: Callable[[], Floats | None] | Floats | None = None,
     goal: Goal | None = None,
 ) -> Verdict | None:
     """Judge a stream as it is placed today; None without load.
@@ -67,7 +68,8 @@ def judge(
         resources: The network load is what is to be even; the state load is what moves. Default: "LLL".
         capacities: Of each channel, where they differ, shape (channels,).
         panes: The same stream cut by time, each to be judged by itself.
-        routed: Routes every row of the panes; asked only where they do not list every key.
+        routed: True load of each channel in each pane, shape (channels, panes); or what routes every row of the panes,
+            asked only where they do not list every key.
         goal: Limits, and whether the frontier is asked for.
     """
     goal = goal or Goal()
@@ -81,7 +83,7 @@ def judge(
         return None
     top = _top(population, loads)
     is_known = bool(weighed.sources) or all(pane.frequencies.complete_above == 0 for pane in panes)
-    windows = None if routed is None or is_known else routed()
+    windows = (None if is_known else routed()) if callable(routed) else routed
     whole = Whole(population.keys[: population.frequencies.real], loads, population.loads(weighed.state), placed, each)
     walk = _walk(panes, windows, today, weighed, capacities, goal.limits)
     is_sample = weighed.network is ResourceFunction.LINEAR and _are_draws(population.frequencies)
@@ -108,7 +110,7 @@ def judge(
         number_to_split=len(found.split),
         split_share=found.split_share,
         proved=found.proved,
-        confidence=_confidence(population.frequencies, weighed, today.channels, goal),
+        confidence=_confidence(population.frequencies, weighed, each, found.imbalance_floor, goal),
         out_of_sample=plan.tested,
         over_time=_over_time(panes, windows, today, weighed, each, max_imbalance),
         sampled=plan.sampled,
@@ -255,8 +257,10 @@ def _named(population: Population, row: int) -> str:
     return key_shown(population.frequencies.keys[row].as_py())
 
 
-def _confidence(frequencies: Frequencies, resources: Resources, channels: int, goal: Goal) -> Confidence | None:
-    """Confidence interval of f_max: of sampled rows, or the counter's error bound for weighted rows."""
+def _confidence(
+    frequencies: Frequencies, resources: Resources, capacities: Floats, floor: float, goal: Goal
+) -> Confidence | None:
+    """Confidence interval of f_max, and of the floor: by sampled rows, or the counter's error bound."""
     counted = top_share(frequencies)
     if resources.network is not ResourceFunction.LINEAR or counted is None or not len(frequencies.keys):
         return None
@@ -269,7 +273,13 @@ def _confidence(frequencies: Frequencies, resources: Resources, channels: int, g
         ends = counted
     else:
         return None
-    least, most = max(1.0, channels * ends[0]), max(1.0, channels * ends[1])
+    share = counted[0]
+    least, alone, most = (
+        imbalance_floor(each, 1.0, len(capacities), capacities) or 1.0 for each in (ends[0], share, ends[1])
+    )
+    if floor > alone * (1 + 1e-9) and share > 0:
+        # Several keys together decide: what they add to the mean is as uncertain as the hottest of them, at most.
+        least, most = (max(one, 1 + (floor - 1) * each / share) for one, each in zip((least, most), ends, strict=True))
     level, method = (LEVEL, METHOD) if are_draws else (None, BY_COUNTER)
     return Confidence(*ends, least, most, level, method, (least <= goal.max_imbalance) == (most <= goal.max_imbalance))
 

@@ -54,7 +54,7 @@ class Confidence:
 
     Attributes:
         top_share_low, top_share_high: Both ends.
-        imbalance_floor_low, imbalance_floor_high: max(1, N f) at both ends.
+        imbalance_floor_low, imbalance_floor_high: The floor at both ends.
         level: Confidence level; None where the interval is the counter's error bound, since weighted rows are not
             independent draws.
         certain: Whether the floor is on the same side of the limit at both ends.
@@ -77,7 +77,7 @@ class Verdict(Displayed):
         engine: The scheme that places the keys today.
         max_imbalance: T, the tolerated imbalance.
         imbalance: Load of the busiest worker over the mean, as the engine places the keys.
-        imbalance_floor: Best possible imbalance without splitting keys; max(1, N f_max) if workers are equal.
+        imbalance_floor: Best possible imbalance without splitting keys;
         top_key: The hottest key as displayed; empty if none is listed.
         top_share: f_max, its share of the load.
         busy_keys: Keys with a load; an estimate where some are not listed.

@@ -9,6 +9,7 @@ from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, inlined
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget, Today
+from adapt.core.partitioning.measures.floors import imbalance_floor
 from adapt.core.partitioning.optimum.integer_program import Effort, EndedBy, Program
 
 MOST_PAIRS = 500
@@ -58,9 +59,13 @@ def bound_of_today(today: Today, budget: Budget) -> float:
 
 
 def whole_floor(today: Today) -> float:
-    """Lower bound of the imbalance with whole keys (`Program.least_highest`)."""
+    """Lower bound of the imbalance with whole keys, the others staying where they are."""
     program = _program(today, NO_LIMITS)
-    return program.least_highest / program.average if program.total > 0 else 1.0
+    if program.total <= 0:
+        return 1.0
+    unequal = today.capacities if np.ptp(today.capacities) else None
+    floor = imbalance_floor(np.sort(today.loads)[::-1], program.total, program.channels, unequal) or 1.0
+    return max(floor, program.least_highest / program.average)
 
 
 def exact_bound(today: Today, budget: Budget, first: Channels, nodes: int = NODES) -> tuple[float, Channels, bool]:

@@ -226,7 +226,8 @@ def _point(today: Today, budget: Budget, work: int) -> Point:
     reached = today.imbalance(placed)
     if len(today.loads) * len(today.residual) <= MOST_PAIRS and reached > bound * (1 + _TIE):
         searched, better, _ = exact_bound(today, budget, placed)
-        bound = max(bound, searched)
+        if budget != NO_LIMITS or today.residual.any():  # else it is the floor that every other table shows
+            bound = max(bound, searched)
         if today.imbalance(better) < reached * (1 - _TIE) and today.moved(better) <= today.state_in(budget):
             placed, reached = better, today.imbalance(better)
     is_proved = reached <= bound * (1 + _TIE)

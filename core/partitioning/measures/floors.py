@@ -9,20 +9,51 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adapt.core.arrays import Floats
+from adapt.core.partitioning.measures.whole_keys import pigeonhole_peak, search_placements
+
+MOST_PAIRS = 500
+"""Most pairs of a key and a channel among which the best placement is searched."""
+
+_MOST_STEPS, _MOST_LOOKS = 20_000, 4_000_000
+"""Limits of that search: steps, and pairs of channels compared; a few milliseconds."""
+
+
+def floor_keys(channels: int) -> int:
+    """Number of hottest keys that bound the imbalance closely, where keys are too many to keep."""
+    return max(4096, 64 * channels)
 
 
 def imbalance_floor(heavy: ArrayLike, total: float, channels: int, capacities: Floats | None = None) -> float | None:
-    """The best possible max/mean load: max(1, N f1); None without any load.
+    """The best possible max/mean load with whole keys, or a lower bound of it; None without any load.
+
+    The best of the few hottest keys is searched (`MOST_PAIRS`). If that takes too long, or there are more keys, bounds
+    are the mean, the hottest key, k + 1 of the k N + 1 hottest keys, and the next whole number above the mean if all
+    loads are whole. Load of keys that are not given may be divided.
 
     Args:
-        heavy: Loads of the hottest keys, falling; the hottest one suffices for equal capacities.
+        heavy: Loads of the hottest keys, falling; the more, the better the bound.
         capacities: Of each channel, shape (channels,), if unequal: loads are then utilizations, the mean that of all
             capacity together.
     """
     if total <= 0:
         return None
-    each = np.ones(channels) if capacities is None else capacities
-    return max(1.0, float(each.sum()) * _least_peak(np.atleast_1d(np.asarray(heavy, np.float64)), each) / total)
+    loads = np.atleast_1d(np.asarray(heavy, np.float64))
+    loads = loads[loads > 0]
+    each = np.ones(channels) if capacities is None else capacities / capacities.mean()
+    mean = total / channels
+    peak = max(mean, _least_peak(loads, each))
+    if len(loads):
+        peak = max(peak, pigeonhole_peak(loads, channels) / float(each.max()))
+    is_whole = capacities is None and float(loads.sum()) == total and bool((loads == np.rint(loads)).all())
+    if is_whole:
+        peak = max(peak, float(-(-total // channels)))
+    few = np.ascontiguousarray(loads[: MOST_PAIRS // channels])
+    if len(few) > 1 and channels > 1:
+        most = min(_MOST_STEPS, _MOST_LOOKS // channels**2)
+        placed = np.empty(len(few), np.int32)
+        best, is_known = search_placements(few, each, math.inf, peak * (1 + 1e-12), most, placed)
+        peak = max(peak, best) if is_known else peak
+    return peak / mean
 
 
 def r_floor(heavy: Floats, total: float, channels: int, capacities: Floats | None = None) -> float | None:

@@ -145,7 +145,7 @@ def measure(
         loads,
         resources,
         total=float(population.loads(resources.network).sum()),
-        heavy=population.heaviest(resources.network, channels),
+        heavy=population.heaviest(resources.network),
         pair_floor=pair_floor,
         explicit_keys=0 if explicit is None else len(explicit),
         moved=moved,
@@ -169,7 +169,7 @@ def metrics_of(
     Args:
         loads: The loads of the channels, shape (3, channels).
         total: The network load of all keys.
-        heavy: The network loads of the hottest keys, falling; all of them or one per channel.
+        heavy: The network loads of the hottest keys, falling; all of them, or as many as floors use.
         capacities: Of each channel, shape (channels,), if unequal: the same for all three resources.
     """
     channels, network = loads.shape[1], loads[2]

@@ -155,19 +155,17 @@ class Population:
         listed = listed_loads(self.frequencies, load)
         return np.concatenate((listed, self._rest_loads(load))) if self.unlisted else listed
 
-    def heaviest(self, load: Load, most: int) -> Floats:
-        """The loads of the hottest listed keys, falling.
+    def heaviest(self, load: Load) -> Floats:
+        """The loads of the listed keys, falling, without stand-ins.
 
-        All of them or `most`. Without a listed key, that of a key without load: floors then know of none.
+        Without a listed key, that of a key without load: floors then know of none.
 
         Raises:
             UsageError: it was not measured.
         """
         if not self.listed and self.unlisted:
             return np.zeros(1)
-        if isinstance(load, Measured | Sum):
-            return np.sort(listed_loads(self.frequencies, load))[::-1][:most]
-        return load.costs(self.frequencies.count_low[:most])
+        return np.sort(listed_loads(self.frequencies, load)[: self.frequencies.real])[::-1]
 
     def _over(self, partitioners: tuple[Hasher, ...]) -> "Population":
         """The same keys with cells that cover some partitioners."""

@@ -16,7 +16,7 @@ from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.partitioning.loads.load import Load, Measured, load_of
 from adapt.core.partitioning.loads.spelling import load_text
 from adapt.core.partitioning.measures.exact_sums import ExactSums
-from adapt.core.partitioning.measures.floors import r_floor_pair
+from adapt.core.partitioning.measures.floors import floor_keys, r_floor_pair
 from adapt.core.partitioning.measures.metrics import Metrics, metrics_of
 from adapt.core.partitioning.measures.migration import Migration
 from adapt.core.partitioning.measures.resources import Resources
@@ -34,7 +34,7 @@ class Tally:
     Attributes:
         keys: Number of keys.
         loads: Their loads on each channel, by kind of load.
-        heaviest: The network loads of the hottest keys, falling; all or one per channel. Shape (up to channels,).
+        heaviest: The network loads of the hottest keys, falling; all or `floor_keys`.
         tracked: The pinned ones: the row of each in the explicit map, rising. Shape (tracked,).
         tracked_loads: Their network loads, shape (tracked,).
         moved_keys: Number of keys with another channel than under the partitioner before; None without one.
@@ -60,7 +60,7 @@ class Tally:
         return Tally(
             self.keys + other.keys,
             {load: sums.plus(other.loads[load]) for load, sums in self.loads.items()},
-            _falling(np.concatenate((self.heaviest, other.heaviest)), channels),
+            _falling(np.concatenate((self.heaviest, other.heaviest)), floor_keys(channels)),
             tracked[order],
             np.concatenate((self.tracked_loads, other.tracked_loads))[order],
             None if self.moved_keys is None or other.moved_keys is None else self.moved_keys + other.moved_keys,
@@ -185,7 +185,7 @@ def _tally(
     met = np.flatnonzero(rows >= 0)
     met = met[np.argsort(rows[met])]
     network = weighed[resources.network]
-    heaviest = _falling(network[~free], partitioner.channels)
+    heaviest = _falling(network[~free], floor_keys(partitioner.channels))
     if before is None:
         return Tally(len(keys), loads, heaviest, rows[met], network[met])
     moving = (placed != before) & ~free

@@ -10,6 +10,7 @@ import numpy as np
 from adapt.core.arrays import Floats
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.measures.floors import highest_level
+from adapt.core.partitioning.measures.whole_keys import pigeonhole_peak
 from adapt.core.partitioning.optimum.symmetry import Alike
 
 TOLERANCE = 1e-8
@@ -122,12 +123,10 @@ class Program:
     def least_highest(self) -> float:
         """Lower bound of the load of the busiest channel.
 
-        The mean; its residual; the hottest key; and, as kN + 1 keys put k + 1 of them on some channel, the k + 1
-        smallest of the kN + 1 hottest. With unequal capacities, these may be on the largest.
+        The mean; its residual; and what whole keys need (`pigeonhole_peak`), on the largest channel.
         """
-        falling, n = np.sort(self.loads)[::-1], self.channels
-        together = [float(falling[k * n - k : k * n + 1].sum()) for k in range(math.ceil(len(falling) / n))]
-        some = (max(together, default=0.0) + float(self.residual.min())) / float(self.capacities.max())
+        together = pigeonhole_peak(np.sort(self.loads)[::-1], self.channels)
+        some = (together + float(self.residual.min())) / float(self.capacities.max())
         return max(self.average, float((self.residual / self.capacities).max()), some)
 
     @property

@@ -79,7 +79,7 @@ def measure_split(done: Split, messages: Messages, resources: Resources) -> Metr
         split_loads(done, resources),
         resources,
         total=float(keys.sum()),
-        heavy=keys[: done.channels],
+        heavy=keys,
         pair_floor=None,
         explicit_keys=0,
         moved=None,

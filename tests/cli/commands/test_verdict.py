@@ -67,8 +67,48 @@ def test_a_topic_is_judged_by_the_partitions_of_its_records(adapt, here):
     said = adapt.done(*ask).out
     assert "joins and order by key are broken" in " ".join(said.split())
     assert "Audit of 6 partitions" in adapt.done("report", "topic.recommended.plan").out
-    stated = json.loads(adapt.done(*ask, "--engine", "kafka", "--force", "--format", "json").out)
-    assert (stated["verdict"]["engine"], stated["audit"]) == ("kafka", document["audit"])
+    assert document["audit"]["judged"] == "Judged: the topic's partitions."
+
+
+@pytest.mark.parametrize("given", ["kafka", "librdkafka"])
+def test_a_given_engine_is_judged_instead_of_the_topics_mixture(adapt, here, given):
+    """Of a topic that Java wrote but for an eighth, `--engine kafka` judges what all of Java would do."""
+    chance = np.random.default_rng(4)
+    keys = pa.array([f"k{key}" for key in (60 ** chance.random(4_000)).astype(int)])
+    homes = [definition_of(each).placement(6, None).channels_of(keys) for each in (Engine.KAFKA, Engine.LIBRDKAFKA)]
+    partition = np.where(chance.random(len(keys)) < 0.87, *homes).astype(np.int32)
+    write_trace(here / "topic.trace", {"ts": np.arange(len(keys)) * 1000, "key": keys, "partition": partition})
+    ask = ("verdict", "topic.trace", "--channels", "6")
+    own, stated = (json.loads(adapt.done(*ask, *more, "--format", "json").out) for more in ([], ["--engine", given, "--force"]))
+    model = np.bincount(homes[0 if given == "kafka" else 1], minlength=6)
+    engine = stated["verdict"]["engine"]
+    assert engine.startswith(given)
+    assert stated["verdict"]["imbalance"] == pytest.approx(model.max() / model.mean())
+    assert stated["verdict"]["imbalance"] != pytest.approx(own["verdict"]["imbalance"])
+    assert f"Judged: the placement of {engine}, as given, not the topic's" in stated["audit"]["sentence"]
+    compared = json.loads(
+        adapt.done("partition", "compare", "topic.trace", "--channels", "6", "--engine", engine, "--format", "json").out
+    )
+    assert compared["verdict"]["imbalance"] == pytest.approx(stated["verdict"]["imbalance"])
+
+
+def test_windows_of_a_topic_have_its_true_partitions(adapt, here):
+    """A sticky producer: 40 % null keys, that stay on one partition for a while."""
+    chance = np.random.default_rng(2)
+    keys = np.array([f"k{key}" for key in chance.integers(0, 400, 4_000)], object)
+    partition = definition_of(Engine.KAFKA).placement(6, None).channels_of(pa.array(keys))
+    nulls = chance.random(4_000) < 0.4
+    partition[nulls] = (np.arange(4_000) // 1_300 * 5 % 6)[nulls]
+    keys[nulls] = None
+    columns = {"ts": np.arange(4_000) * 1000, "key": pa.array(keys.tolist()), "partition": partition.astype(np.int32)}
+    write_trace(here / "topic.trace", columns)
+    found = json.loads(adapt.done("verdict", "topic.trace", "--channels", "6", "--format", "json").out)
+    true = [np.bincount(partition[first : first + 500], minlength=6).max() * 6 / 500 for first in range(0, 4_000, 500)]
+    windows = found["verdict"]["over_time"]["windows"]
+    assert [each["imbalance"] for each in windows] == pytest.approx(true)
+    tested = found["verdict"]["out_of_sample"]
+    assert tested["tracks"]["today"]["imbalances"] == pytest.approx(true[tested["past"] :])
+    assert found["verdict"]["class"] != "balanced"
 
 
 @pytest.mark.usefixtures("spark")
@@ -243,3 +283,33 @@ def test_a_note_that_is_gone_or_damaged_holds_nothing(here):
     assert not holds(here / "clicks.trace", fingerprint)
     with pytest.raises(Exception, match=r"clicks\.trace"):
         remember(here / "clicks.trace", fingerprint)
+
+
+def test_every_command_has_the_same_best_possible_imbalance(adapt, here):
+    """Of 7 equal keys on 4 workers two share one: 8 / 7."""
+    keys = pa.array([f"k{at % 7}" for at in range(7_000)])
+    write_trace(here / "even.trace", {"ts": np.arange(7_000) * 1_000_000, "key": keys})
+    best = pytest.approx(8 / 7)
+
+    def said(*words):
+        return json.loads(adapt.done(*words, "--format", "json").out)
+
+    verdict = said("verdict", "even.trace", "--channels", "4", "--all")
+    judged = verdict["verdict"]
+    assert judged["imbalance_floor"] == best
+    assert judged["confidence"]["imbalance_floor_low"] <= 8 / 7 <= judged["confidence"]["imbalance_floor_high"]
+    assert [each["imbalance_floor"] for each in judged["over_time"]["windows"]] == pytest.approx([8 / 7] * 12, abs=0.01)
+    assert judged["out_of_sample"]["floors"] == pytest.approx([8 / 7] * 6, abs=0.01)
+    assert verdict["frontier"]["points"][-1]["bound"] == best
+    compared = said("partition", "compare", "even.trace", "--channels", "4")
+    assert [row["imbalance_floor"] for row in compared["rows"]] == pytest.approx([8 / 7] * len(compared["rows"]))
+    built = said("partition", "build", "even.trace", "--channels", "4", "-o", "even.plan")
+    assert built["metrics"]["imbalance_floor"] == best
+    periods = said("replay", "repartition", "even.trace", "--channels", "4", "--period", "1000rows")
+    assert [row["imbalance_floor"] for row in periods["periods"]] == pytest.approx(
+        [8 / 7] * len(periods["periods"]), abs=0.01
+    )
+    (here / "even.csv").write_text("key,count\n" + "".join(f"k{at},10\n" for at in range(7)))
+    useful = said("advise", "keys", "even.csv", "--parallelism", "4")
+    assert useful["useful"][0]["imbalance_floor"] == best
+    assert adapt("check", "even.trace", "--channels", "4", "--limit", "imbalance_floor <= 1.14").code == 1

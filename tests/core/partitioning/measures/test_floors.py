@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from adapt.core.partitioning.measures.floors import imbalance_floor, r_floor, r_floor_pair
 
+several = st.lists(st.integers(1, 30), min_size=1, max_size=8)
 weights = st.lists(st.integers(1, 30), min_size=1, max_size=5)
 residuals = st.lists(st.integers(0, 12), min_size=1, max_size=4)
 ROUNDING = 1 - 1e-12
@@ -49,6 +50,26 @@ def test_no_placement_has_less_imbalance_than_the_floor(keys, channels):
     assert floor * ROUNDING <= min(max(loads) / mean for loads in all_loads(keys, [0] * channels))
 
 
+@given(several, st.integers(1, 3), st.integers(0, 40))
+def test_the_floor_of_few_keys_is_that_of_the_best_placement(keys, channels, unlisted):
+    """Load that is not listed may be divided, so it only lifts the mean."""
+    total = sum(keys) + unlisted
+    best = min(max(loads) for loads in all_loads(keys, [0] * channels))
+    floor = imbalance_floor(falling(keys), total, channels)
+    assert floor == pytest.approx(max(best * channels / total, 1.0 if unlisted else 0.0), rel=1e-12)
+
+
+@pytest.mark.parametrize(("keys", "channels"), [(7, 4), (9, 4), (3, 8), (2001, 40), (100_001, 64), (12, 12), (1, 1)])
+@pytest.mark.parametrize("load", [1, 0.3])
+def test_equal_keys_share_channels_as_evenly_as_whole_keys_can(keys, channels, load):
+    floor = imbalance_floor(np.full(keys, load), keys * load, channels)
+    assert floor == pytest.approx(-(-keys // channels) * channels / keys, rel=1e-9)
+
+
+def test_whole_loads_have_a_whole_peak():
+    assert imbalance_floor(falling([3] + [1] * 998), 1001, 4) == pytest.approx(251 * 4 / 1001)
+
+
 @given(weights, st.integers(1, 4))
 def test_no_placement_has_a_lower_ratio_than_r_floor(keys, channels):
     floor, least = r_floor(falling(keys), sum(keys), channels), least_ratio(keys, [0] * channels)
@@ -80,8 +101,7 @@ class TestCapacities:
             max(load / own for load, own in zip(loads, capacities, strict=True)) / mean
             for loads in all_loads(keys, [0] * n)
         )
-        assert floor >= 1
-        assert floor * ROUNDING <= least
+        assert floor == pytest.approx(least, rel=1e-9)
 
     @given(weights, unequal())
     def test_no_placement_has_a_lower_ratio_than_r_floor(self, keys, channels):
@@ -112,7 +132,7 @@ class TestCapacities:
                 assert floor == (before if before is None else pytest.approx(before, rel=rounding, abs=0))
 
     def test_the_heaviest_key_is_at_home_on_the_largest_channel(self):
-        assert imbalance_floor(falling([6, 2, 2, 2]), 12, 3, np.array([2.0, 1.0, 1.0])) == 1
+        assert imbalance_floor(falling([6, 3, 3]), 12, 3, np.array([2.0, 1.0, 1.0])) == 1
         assert r_floor(falling([6, 3, 3]), 12, 3, np.array([2.0, 1.0, 1.0])) == 1
         assert r_floor_pair(falling([6, 2]), np.array([0.0, 1.0, 3.0]), np.array([2.0, 1.0, 1.0])) == 1
 
