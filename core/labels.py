@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from adapt.core.table import Cell, Column, Kind, Table
-from adapt.core.values import human, visible
+from adapt.core.values import EMPTY, human, visible
 
 _LONGEST = 32
 _UNITS_IN_VALUES = (Kind.SHARE, Kind.BYTES, Kind.SECONDS, Kind.TIME)
@@ -14,7 +14,7 @@ _HEADINGS = {"explicit_keys": "pinned_keys"}
 
 def label(cell: Cell) -> str:
     """A cell as a label: escapes visible, long texts cut."""
-    text = "(null)" if cell is None else "(empty)" if cell == "" else visible(str(cell)[: 2 * _LONGEST])
+    text = "(null)" if cell is None else EMPTY if cell == "" else visible(str(cell)[: 2 * _LONGEST])
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 

@@ -9,6 +9,9 @@ from adapt.core.table import Cell, Column, Kind
 MISSING = "–"
 """The text of an undefined value."""
 
+EMPTY = "(empty)"
+"""The text of the empty key."""
+
 _THIN = "\u202f"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -24,7 +27,7 @@ def human(cell: Cell, column: Column) -> str:
     if isinstance(cell, bool):
         return "yes" if cell else "no"
     if isinstance(cell, str):
-        return visible(cell)
+        return visible(cell) or (EMPTY if column.name.endswith("key") else "")
     try:
         return _human_number(cell, column.kind)
     except OverflowError:  # an integer too large for a float

@@ -44,6 +44,7 @@ class Audit:
         partitions: Partitions of the topic.
         records: Its records.
         keyed: Share of the records whose key is neither null nor empty.
+        empty: Share of the records whose key is empty, not null.
         producers: The partitioners, largest share first; none if no record has a key, or with one partition.
         keys: Keys of the topic; an estimate if many.
         split_keys: Those with records in several partitions.
@@ -59,6 +60,7 @@ class Audit:
     partitions: int
     records: int
     keyed: float
+    empty: float
     producers: tuple[Producer, ...]
     keys: int
     split_keys: int
@@ -89,7 +91,8 @@ class Audit:
         if self.partitions == 1:
             return "Audit: the topic has one partition, so any partitioner places its records alike."
         if not self.producers:
-            return "Audit: no record has a key, so producers choose the partitions."
+            keyless = "every key is empty or null" if self.empty else "no record has a key"
+            return f"Audit: {keyless}, so producers choose the partitions."
         mixed = len(self.producers) > 1
         broken = ""
         if self.split_keys:
@@ -98,7 +101,10 @@ class Audit:
                 f" are broken{'; set one partitioner in all producers' if mixed else ''}"
             )
         names = ", ".join(each.sentence for each in self.producers)
-        keyless = "" if self.keyed > 1 - 1e-9 else f" {percent(1 - self.keyed)} of the records have no key."
+        null = 1 - self.keyed - self.empty
+        keyless = f" {percent(null)} of the records have no key." if null > 1e-9 else ""
+        if self.empty > 1e-9:
+            keyless += f" {percent(self.empty)} have an empty key; if it means no key, send null."
         return (
             f"Audit of {counted(self.partitions, 'partition')}: {names}{broken}.{keyless} The busiest partition has"
             f" {self.imbalance:.3f} times the mean.{self.judged and f' {self.judged}'}"
@@ -110,6 +116,7 @@ class Audit:
             "partitions": self.partitions,
             "records": self.records,
             "keyed_share": self.keyed,
+            "empty_key_share": self.empty,
             "producers": [
                 {
                     "name": each.name,
@@ -147,6 +154,7 @@ class Audit:
             data["partitions"],
             data["records"],
             data["keyed_share"],
+            data.get("empty_key_share", 0.0),
             producers,
             data["keys"],
             data["split_keys"],

@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from math import sqrt
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from adapt.core.audit.audit import Audit, Producer
+from adapt.core.audit.deviations import deviations
 from adapt.core.audit.mixture import Kind, mixture_of
 from adapt.core.audit.observed import KeyPartitions
 from adapt.core.engines.names import Engine
@@ -19,6 +22,7 @@ from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.problem.at_random import Elsewhere
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.names import Scheme
+from adapt.core.stream import KeyType
 
 _TITLES = {
     **dict.fromkeys((Engine.KAFKA, Engine.LIBRDKAFKA_MURMUR2, Engine.LIBRDKAFKA_MURMUR2_RANDOM), "Java's murmur2"),
@@ -30,6 +34,11 @@ OTHERS = {
     Kind.CUSTOM: ("a custom partitioner", ()),
     Kind.EITHER: ("partitions at random or a custom partitioner", ()),
 }
+
+_UNKNOWN = {name for name, engines in OTHERS.values()}
+
+_FEW_ERRORS = 3.0
+"""Standard errors by which a deviation has to beat chance to be looked at."""
 
 
 def audit_of(seen: KeyPartitions, channels: int, listed: pa.Array) -> Audit:
@@ -43,9 +52,12 @@ def audit_of(seen: KeyPartitions, channels: int, listed: pa.Array) -> Audit:
     plain = seen.of_keys(seen.is_plain)
     counts = dict.fromkeys((len(seen.loads), max(channels, len(seen.loads))))
     found = [(partitions, _producers(seen, plain, partitions)) for partitions in counts]
-    partitions, producers = max(found, key=lambda each: sum(part.share.share for part in each[1] if part.engines))
+    partitions, producers = max(
+        found, key=lambda each: sum(part.share.share for part in each[1] if part.name not in _UNKNOWN)
+    )
     cells = np.bincount(seen.key, minlength=len(seen.keys))
     weights = seen.records * seen.stands_for[seen.key]
+    is_empty = ~seen.is_plain & seen.keys.is_valid().to_numpy(zero_copy_only=False)
     loads = np.append(seen.loads, np.zeros(partitions - len(seen.loads))) / seen.loads.sum()
     engine = producers[0].engines[0] if producers and producers[0].engines else Engine.KAFKA
     placement, elsewhere = _placed(
@@ -55,6 +67,7 @@ def audit_of(seen: KeyPartitions, channels: int, listed: pa.Array) -> Audit:
         partitions,
         int(seen.loads.sum()),
         float(weights[seen.is_plain[seen.key]].sum() / weights.sum()),
+        float(weights[is_empty[seen.key]].sum() / weights.sum()),
         producers,
         round(float(plain.stands_for.sum())),
         round(float(seen.stands_for[seen.is_plain & (cells > 1)].sum())),
@@ -74,19 +87,38 @@ def _producers(seen: KeyPartitions, plain: KeyPartitions, partitions: int) -> tu
             with suppress(UsageError):  # it has fewer partitions at most
                 placed = definition_of(engine).placement(partitions, None).channels_of(plain.keys)
                 alike.setdefault(placed.astype(np.int64).tobytes(), []).append(engine)
-    mixture = mixture_of(plain, [np.frombuffer(placed, np.int64) for placed in alike], partitions)
-    engines = list(alike.values())
+    placed = [np.frombuffer(each, np.int64) for each in alike]
+    names = [_title(engines, plain.keys) for engines in alike.values()]
+    mixture = mixture_of(plain, placed, partitions)
+    if mixture.others:
+        others = _promising(plain, set(alike), partitions)
+        placed, names = placed + [each for _, each in others], names + [name for name, _ in others]
+        mixture = mixture_of(plain, placed, partitions, len(alike)) if others else mixture
+    engines = [_as_seen(each, seen, partitions) for each in alike.values()]
     hashed = [
-        Producer(_title(engines[at]), _as_seen(engines[at], seen, partitions), share)
-        for at, share in mixture.hashed.items()
+        Producer(names[at], engines[at] if at < len(engines) else (), share) for at, share in mixture.hashed.items()
     ]
-    others = [Producer(*OTHERS[kind], share) for kind, share in mixture.others.items()]
-    return tuple(sorted((*hashed, *others), key=lambda each: -each.share.share))
+    unknown = [Producer(*OTHERS[kind], share) for kind, share in mixture.others.items()]
+    return tuple(sorted((*hashed, *unknown), key=lambda each: -each.share.share))
 
 
-def _title(alike: Sequence[Engine]) -> str:
-    """What partitioners that place keys alike are called."""
-    return " or ".join(dict.fromkeys(_TITLES.get(engine, engine.value) for engine in alike))
+def _promising(plain: KeyPartitions, known: set[bytes], partitions: int) -> list[tuple[str, NDArray[np.int64]]]:
+    """Deviations that place far more keys right than chance would, and unlike any known partitioner."""
+    found: dict[bytes, tuple[str, NDArray[np.int64]]] = {}
+    first = plain.partition[plain.starts]
+    chance, keys = 1 / partitions, len(first)
+    for name, placed in deviations(plain.keys, partitions):
+        excess = float((placed == first).mean()) - chance
+        if excess * keys > _FEW_ERRORS * sqrt(keys * chance * (1 - chance)) and placed.tobytes() not in known:
+            found.setdefault(placed.tobytes(), (name, placed))
+    return list(found.values())
+
+
+def _title(alike: Sequence[Engine], keys: pa.Array) -> str:
+    """What partitioners that place keys alike are called, with the encoding of integers."""
+    sent = " of 8-byte integers" if key_type_of(keys.type) is KeyType.INT64 else ""
+    titles = (_TITLES[engine] + sent if engine in _TITLES else engine.value for engine in alike)
+    return " or ".join(dict.fromkeys(titles))
 
 
 def _as_seen(alike: Sequence[Engine], seen: KeyPartitions, partitions: int) -> tuple[Engine, ...]:

@@ -22,8 +22,9 @@ from adapt.core.audit.observed import KeyPartitions
 
 Places = NDArray[np.int64]
 
-RARE = 1e-6
-"""A partitioner is in the mixture if its keys lie so by coincidence with a smaller probability."""
+RARE, RARER = 1e-6, 1e-9
+"""A partitioner is in the mixture if its keys lie so by coincidence with a smaller probability: a known
+client's, and one of many deviations."""
 
 _LIKELIER = 7.0
 """Log likelihood that a second kind of unexplained records has to gain."""
@@ -81,18 +82,20 @@ class Mixture:
     others: dict[Kind, Share]
 
 
-def mixture_of(seen: KeyPartitions, placed: Sequence[Places], partitions: int) -> Mixture:
+def mixture_of(seen: KeyPartitions, placed: Sequence[Places], partitions: int, clients: int | None = None) -> Mixture:
     """The mixture of partitioners that explains where records lie.
 
     Args:
         seen: Keys that are neither null nor empty.
         placed: The partition of each key by each partitioner, no two alike; shapes (keys,).
         partitions: Number of partitions, of which some may have no records.
+        clients: The first partitioners are those of known clients, so many; the others need more evidence.
     """
+    clients = len(placed) if clients is None else clients
     seen = replace(seen, loads=np.append(seen.loads, np.zeros(partitions - len(seen.loads), np.int64)))
-    chosen = _present(seen, placed)
+    chosen = _present(seen, placed, clients)
     fit, kinds = _explained(seen, placed, chosen)
-    for at in range(len(placed) if kinds else 0):
+    for at in range(clients if kinds else 0):
         everything = np.ones(len(seen.key), np.bool_)
         if at in chosen or _log_coincidence(
             seen, everything, placed[at][seen.key] == seen.partition, placed[at], []
@@ -123,7 +126,7 @@ def _none(seen: KeyPartitions) -> NDArray[np.bool_]:
     return np.zeros((len(seen.key), 0), np.bool_)
 
 
-def _present(seen: KeyPartitions, placed: Sequence[Places]) -> list[int]:
+def _present(seen: KeyPartitions, placed: Sequence[Places], clients: int) -> list[int]:
     """Partitioners that explain more than coincidence would, given those before them; the clearest first."""
     hits = [where[seen.key] == seen.partition for where in placed]
     left, chosen = np.ones(len(seen.key), np.bool_), list[int]()
@@ -133,7 +136,7 @@ def _present(seen: KeyPartitions, placed: Sequence[Places]) -> list[int]:
             at: _log_coincidence(seen, left, hits[at], placed[at], [placed[each] for each in chosen]) for at in others
         }
         at = min(others, key=lambda each: odds[each])
-        if odds[at] >= log(RARE):
+        if odds[at] >= log(RARE if at < clients else RARER):
             break
         chosen.append(at)
         left &= ~hits[at]

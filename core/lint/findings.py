@@ -12,6 +12,7 @@ RULES: Mapping[str, Callable[[Evidence], Finding | None]] = {
     "few-keys": key_rules.few_keys,
     "default-key": key_rules.default_key,
     "null-text": key_rules.null_text,
+    "schema-ids": key_rules.schema_ids,
     "key-sample": key_rules.key_sample,
     "record-sample": key_rules.record_sample,
     "outlier-dates": time_rules.outlier_dates,

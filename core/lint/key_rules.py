@@ -22,6 +22,7 @@ _NONE = frozenset(
 """Placeholders for a missing key, in lower case."""
 
 _ZERO = re.compile(r"[+-]?0+(\.0+)?|-1(\.0+)?")
+_HEX = re.compile(r"00[0-9a-f]{10,}")
 _PARTS = re.compile(r"([:|/,;_ ])")
 """Separators in a composite key."""
 
@@ -116,7 +117,10 @@ def default_key(seen: Evidence) -> Finding | None:
             f"{shown[0].upper()}{shown[1:]}, which looks like a missing key, has {count(rows)} rows,"
             f" {share(weight)} of all{', more than any other key' if is_heaviest else ''}.",
             engines + (" The best possible imbalance and the useful workers follow from it." if is_heaviest else ""),
-            "Drop these rows, or give each its own key, such as --key \"coalesce(nullif(KEY, '-'), uuid())\".",
+            "Let producers send null instead of an empty key, or give each row its own key, such as --key"
+            " \"coalesce(nullif(KEY, ''), uuid())\"."
+            if key == ""
+            else "Drop these rows, or give each its own key, such as --key \"coalesce(nullif(KEY, '-'), uuid())\".",
             {"key": key, "rows": rows, "share": weight},
         )
     return None
@@ -136,6 +140,41 @@ def null_text(seen: Evidence) -> Finding | None:
         "If there are such keys, print null in another way, such as --property null.literal=NULL-KEY.",
         {"text": text, "rows": rows},
     )
+
+
+def schema_ids(seen: Evidence) -> Finding | None:
+    """The same key under several ids of a schema registry."""
+    ids: dict[str, set[int]] = {}
+    rows: dict[str, int] = {}
+    for key, of_key in seen.top_keys:
+        packed = None if key is None else _registered(key, is_hex=seen.lint.get("key_type") == "binary")
+        if packed is not None and 0 < packed[0] < 1 << 24:
+            number, rest = packed
+            ids.setdefault(rest, set()).add(number)
+            rows[rest] = rows.get(rest, 0) + of_key
+    several = {rest: numbers for rest, numbers in ids.items() if len(numbers) > 1}
+    if not several:
+        return None
+    worst = max(several, key=lambda rest: rows[rest])
+    numbers = sorted(several[worst])
+    return Finding(
+        "schema-ids",
+        Severity.WARNING,
+        f"Of {count(len(ids))} hot keys, {count(len(several))} came with several schema ids before the same value; the"
+        f" hottest of them with ids {', '.join(map(str, numbers))}, in {count(rows[worst])} rows.",
+        "Producers hash the id too, so one entity is two keys, in two partitions; shares of such keys are too low.",
+        'Use one schema id for keys in all producers, or strip the first 5 bytes: --key "substring(KEY, 6)".',
+        {"keys": len(several), "ids": numbers, "rows": rows[worst]},
+    )
+
+
+def _registered(key: str, *, is_hex: bool) -> tuple[int, str] | None:
+    """The schema id and the rest of a key in a registry's wire format: a zero byte, 4 bytes of id, the value."""
+    if key.startswith("\0") and len(key) > 5:
+        return int.from_bytes(key[1:5].encode("latin-1", "replace")), key[5:]
+    if is_hex and _HEX.fullmatch(key):
+        return int(key[2:10], 16), key[10:]
+    return None
 
 
 def _means_none(key: str | None, others: set[str | None]) -> bool:

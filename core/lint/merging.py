@@ -12,8 +12,10 @@ from adapt.core.counting.heavy_sums import HeavySums
 from adapt.core.counting.key_order import key_order
 from adapt.core.counting.key_sample import KeySample
 from adapt.core.counting.sketches import HeavyKeys
+from adapt.core.keys.columns import key_type_of
 from adapt.core.keys.key_json import packed_keys, unpacked_keys
 from adapt.core.keys.key_text import key_to_text
+from adapt.core.labels import label
 from adapt.core.lint.clocks import ClockGrid, agreed
 from adapt.core.lint.observing import HEAVY_A_BLOCK, packed_sample, unpacked_sample
 from adapt.core.lint.thresholds import CLOCKS, OUTLIERS
@@ -137,6 +139,7 @@ class EvidenceMerger:
             "instants": self._instants.as_data(),
             "minutes": self._minutes.as_data(),
             "same_as_before": self._same,
+            "key_type": key_type_of(self.key_type).value,
             "clocks": self._clocks(),
         }
 
@@ -170,7 +173,7 @@ class EvidenceMerger:
             return None
         packed = sorted(activity, key=lambda name: (-int(activity[name].sum()), str(name)))[:CLOCKS]
         kind = pa.string() if self.of_streams else self.key_type
-        names = [shown_key(unpacked_keys([name], kind)[0]) or "(null)" for name in packed]
+        names = [label(shown_key(unpacked_keys([name], kind)[0])) for name in packed]
         clocks = agreed(names, [activity[name] for name in packed], self.grid)
         return {"of": "stream" if self.of_streams else "key", **clocks}
 

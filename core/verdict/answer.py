@@ -45,6 +45,7 @@ class Answer(Displayed):
         frontier: Other plans to choose from; None if not asked for.
         recommended: The plan that the verdict speaks of; None after reading an artefact.
         at_random: The load that today's placement spreads at random; None without any.
+        assumed: How integer keys are taken to be sent, as a sentence; empty if that does not matter.
         audit: Whose partitioners explain today's partitions; None where these are not known.
     """
 
@@ -55,6 +56,7 @@ class Answer(Displayed):
     frontier: Frontier | None = None
     at_random: AtRandomLoad | None = None
     audit: Audit | None = None
+    assumed: str = ""
 
     @property
     def lead(self) -> list[str]:
@@ -65,8 +67,9 @@ class Answer(Displayed):
 
     @property
     def caveats(self) -> list[str]:
-        """Sentences of the audit, and on load placed at random."""
-        return [each.sentence for each in (self.audit, self.at_random) if each is not None]
+        """Sentences of the audit, on load placed at random, and on what is assumed."""
+        told = [each.sentence for each in (self.audit, self.at_random) if each is not None]
+        return [*told, *([self.assumed] if self.assumed else [])]
 
     def tables(self) -> list[Table]:
         """Tables: channels before and after, hot keys, verdict over time."""
@@ -104,6 +107,7 @@ class Answer(Displayed):
             "frontier": None if self.frontier is None else self.frontier.as_data(),
             "placed_at_random": None if self.at_random is None else asdict(self.at_random),
             "audit": None if self.audit is None else self.audit.as_data(),
+            "assumed": self.assumed,
         }
 
     @classmethod
@@ -121,4 +125,5 @@ class Answer(Displayed):
             frontier=None if frontier is None else Frontier.from_data(frontier),
             at_random=None if data.get("placed_at_random") is None else AtRandomLoad(**data["placed_at_random"]),
             audit=None if data.get("audit") is None else Audit.from_data(data["audit"]),
+            assumed=data.get("assumed", ""),
         )

@@ -8,7 +8,8 @@ import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.audit.audit import Audit
-from adapt.core.engines.names import AnyScheme
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.engines.names import AnyScheme, Engine, Target
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.out_of_sample.counted_panes import CountedPane, CountedPanes
 from adapt.core.partitioning.build import Recipe, check_key_types
@@ -17,6 +18,7 @@ from adapt.core.partitioning.measures.per_channel import BeforeAfter
 from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.problem.at_random import Elsewhere, share_at_random, spread_at_random, spread_elsewhere
+from adapt.core.stream import KeyType
 from adapt.core.verdict.answer import Answer, AtRandomLoad
 from adapt.core.verdict.goal import Goal
 from adapt.core.verdict.hot_keys import HotKeys
@@ -78,12 +80,27 @@ def answer_on(
         goal=goal,
     )
     hot = HotKeys.from_counts(frequencies_in(counted), () if panes is None else panes.panes)
+    assumed = "" if today.elsewhere is not None else _assumed(today.plan.hashing, frequencies_in(counted))
     if verdict is None:
-        return Answer(verdict, hot, at_random=at_random)
+        return Answer(verdict, hot, at_random=at_random, assumed=assumed)
     parent = current.content_hash() if isinstance(current, Plan) else None
     plan = recommended_plan(verdict, spread, recipe, today.plan, parent, trace)
     channels_loads = None if verdict.pins_nothing else _before_after(spread, recipe, today, plan, "recommended")
-    return Answer(verdict, hot, channels_loads, plan, verdict.frontier, at_random)
+    return Answer(verdict, hot, channels_loads, plan, verdict.frontier, at_random, assumed=assumed)
+
+
+def _assumed(hashing: AnyScheme, frequencies: Frequencies) -> str:
+    """How integer keys are taken to be sent to Kafka, where nothing tells."""
+    if (
+        not isinstance(hashing, Engine)
+        or hashing.target is not Target.KAFKA
+        or frequencies.key_type is not KeyType.INT64
+    ):
+        return ""
+    return (
+        "Integer keys count as 8 bytes (LongSerializer); if producers send 4 bytes or text, ingest --key"
+        ' "binary(int(KEY))" or "string(KEY)".'
+    )
 
 
 def judged_placement(audit: Audit, engine: AnyScheme, channels: int, current: Plan | None, *, is_given: bool) -> str:

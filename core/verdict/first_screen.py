@@ -18,7 +18,17 @@ from adapt.core.verdict.verdict import Verdict
 from adapt.core.verdict.verdict_class import VerdictClass
 
 TOUCHING = frozenset(
-    {"drift", "turnover", "source-order", "granularity", "clocks", "few-rows", "short-span", "record-sample"}
+    {
+        "drift",
+        "turnover",
+        "source-order",
+        "granularity",
+        "clocks",
+        "few-rows",
+        "short-span",
+        "record-sample",
+        "schema-ids",
+    }
 )
 """Lint rules whose findings make a verdict less certain."""
 

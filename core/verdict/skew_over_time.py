@@ -95,9 +95,18 @@ class OverTime:
         )
 
 
+NONE_LISTED = "(none)"
+"""The hottest key of a window without a listed key."""
+
 _NOTE = "Windows are judged separately; with few rows, some of the variation is noise."
 
 
 def _row(window: JudgedWindow) -> Sequence[Any]:
     judged = window.top_share, window.imbalance, window.imbalance_floor
-    return (window.start_us, window.rows, *judged, window.verdict_class.value, window.top_key)
+    return (
+        window.start_us,
+        window.rows,
+        *judged,
+        window.verdict_class.value,
+        window.top_key if window.top_share else NONE_LISTED,
+    )

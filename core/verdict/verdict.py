@@ -15,7 +15,7 @@ from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.phrases import counted, listed, percent
 from adapt.core.table import Displayed
-from adapt.core.values import duration
+from adapt.core.values import EMPTY, duration
 from adapt.core.verdict.skew_over_time import OverTime
 from adapt.core.verdict.verdict_class import MOST_SPLIT, VerdictClass
 
@@ -78,7 +78,7 @@ class Verdict(Displayed):
         max_imbalance: T, the tolerated imbalance.
         imbalance: Load of the busiest worker over the mean, as the engine places the keys.
         imbalance_floor: Best possible imbalance without splitting keys;
-        top_key: The hottest key as displayed; empty if none is listed.
+        top_key: The hottest key as displayed; empty for the empty key, or if none is listed (`top_share` is then 0).
         top_share: f_max, its share of the load.
         busy_keys: Keys with a load; an estimate where some are not listed.
         keys_to_pin: How many keys the recommended plan pins; None where nothing is to be pinned, or if too few are
@@ -233,7 +233,7 @@ def _action(verdict: Verdict) -> str:
         case VerdictClass.REFRESHING:
             return f"Pin {counted(verdict.keys_to_pin or 0, 'key')}, and choose them again every {_refresh(verdict)}"
         case VerdictClass.SPLITTING if verdict.number_to_split == 1:
-            return f"Split key {verdict.keys_to_split[0]} over at least {_workers_of_split(verdict)} workers"
+            return f"Split key {verdict.keys_to_split[0] or EMPTY} over at least {_workers_of_split(verdict)} workers"
         case VerdictClass.SPLITTING:
             return f"Split {verdict.number_to_split:,} keys"
         case VerdictClass.ANOTHER_KEY:
@@ -323,7 +323,7 @@ def _evidence(verdict: Verdict) -> str:
     imbalance, floor = f"{verdict.imbalance:.3f}", _floor(verdict)
     best = f", {_BEST}" if floor == imbalance else "" if floor == _after(verdict) else f"; {_BEST} is {floor}"
     placed = f"As {verdict.engine} places the keys, the busiest worker has {imbalance} times the mean load{best}."
-    if not verdict.top_key:
+    if not verdict.top_share:
         return placed
     useful = ceil(verdict.useful_workers - _ROUNDING)
     return (
@@ -342,7 +342,7 @@ def _after(verdict: Verdict) -> str:
 
 def _unless_named(verdict: Verdict) -> str:
     is_named = verdict.verdict_class is VerdictClass.SPLITTING and verdict.number_to_split == 1
-    return "" if is_named else f", {verdict.top_key},"
+    return "" if is_named else f", {verdict.top_key or EMPTY},"
 
 
 def _no_assignment(verdict: Verdict) -> str:
@@ -359,14 +359,16 @@ def _together(verdict: Verdict) -> str:
 
 
 def _null(verdict: Verdict) -> str:
-    """Advice on null keys, where they are among the keys to split."""
-    has_null = NULL_KEY in verdict.keys_to_split
-    return " If rows with a null key share no state, spread or drop them." if has_null else ""
+    """Advice on null and empty keys, where they are among the keys to split."""
+    null, empty = (each in verdict.keys_to_split for each in (NULL_KEY, ""))
+    spread = " If rows with a null key share no state, spread or drop them." if null else ""
+    return spread + (" If the empty key means no key, send null instead." if empty else "")
 
 
 def _keys(verdict: Verdict) -> str:
     """The names of the keys to split: `a`, `a and b`, `a, b and 3 more`."""
-    names, more = verdict.keys_to_split[:_MOST_SPELT], verdict.number_to_split - _MOST_SPELT
+    names = [name or EMPTY for name in verdict.keys_to_split[:_MOST_SPELT]]
+    more = verdict.number_to_split - _MOST_SPELT
     return listed([*names, *([f"{more:,} more"] if more > 0 else [])])
 
 

@@ -35,7 +35,11 @@ def kafka_hash(keys: pa.Array | pa.ChunkedArray) -> Hashes:
 
 def murmur2(keys: KeyBytes, key_type: KeyType) -> NDArray[np.int32]:
     """Kafka's hash of keys as bytes; shape (rows,), each >= 0."""
-    sent = serialized(keys, key_type)
+    return murmur2_of_bytes(serialized(keys, key_type)) & np.int32(0x7FFFFFFF)
+
+
+def murmur2_of_bytes(sent: KeyBytes) -> NDArray[np.int32]:
+    """Murmur2 of each key as sent, with its sign; shape (rows,)."""
     hashes = np.empty(len(sent), np.int32)
     _murmur2(sent.data, sent.offsets, hashes)
     return hashes
@@ -55,4 +59,4 @@ def _murmur2(data: NDArray[np.uint8], offsets: NDArray[np.int64], out: NDArray[n
             state = np.uint32((state ^ part_at(data, start, end)) * _M)
         state = np.uint32((state ^ (state >> np.uint32(13))) * _M)
         state = state ^ (state >> np.uint32(15))
-        out[row] = np.int32(state & np.uint32(0x7FFFFFFF))
+        out[row] = np.int32(state)

@@ -265,3 +265,14 @@ def test_blocks_do_not_matter():
         else:
             assert one[part] == many[part], part
     assert one["minutes"]["rows"] == many["minutes"]["rows"]
+
+
+def test_a_key_under_two_schema_ids_is_two_keys():
+    """Confluent's wire format: a zero byte, 4 bytes of schema id, the value."""
+    trace = clean(23)
+    values = np.array([key.encode() for key in trace["key"]], object)
+    assert "schema-ids" not in findings(trace | {"key": np.array([b"\0\0\0\0\7" + each for each in values], object)})
+    ids = np.where(np.random.default_rng(1).random(len(values)) < 0.3, b"\0\0\0\0\x12", b"\0\0\0\0\7").astype(object)
+    found = findings(trace | {"key": ids + values})["schema-ids"]
+    assert found.figures["ids"] == [7, 18]
+    assert found.figures["rows"] == int((trace["key"] == "k1").sum())

@@ -8,9 +8,14 @@ import pytest
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import Frequencies
+from adapt.core.engines.names import Engine
 from adapt.core.engines.spark.scheme import SparkPartitioner
 from adapt.core.out_of_sample.counted_panes import CountedPane, rows_a_pane
+from adapt.core.partitioning.build import Recipe
 from adapt.core.stream import Weight
+from adapt.core.table import Column
+from adapt.core.values import human
+from adapt.core.verdict.answering import answer_on
 from adapt.core.verdict.goal import Goal
 from adapt.core.verdict.stream_verdict import judge
 from adapt.core.verdict.verdict import Verdict
@@ -155,3 +160,20 @@ def test_a_few_rows_are_not_judged(weight, channels):
 def test_shares_in_a_file_of_counts_are_not_a_few_rows():
     shares = frequencies_of(KeyCounts(pa.array(["a", "b", "c"]), np.array([0.5, 0.3, 0.2]), 1))
     assert judge(shares, SparkPartitioner(2), "spark").few_rows is None
+
+
+def test_the_empty_key_has_a_name_in_text_and_stays_empty_in_data():
+    counted = frequencies_of(KeyCounts(pa.array(["", *(f"u{at}" for at in range(20))]), np.array([20] + [1] * 20), 40))
+    answer = answer_on(counted, Engine.KAFKA, 3, Recipe())
+    assert answer.verdict.headline.startswith("Split key (empty) over at least 2 workers")
+    assert "send null instead" in " ".join(answer.verdict.sentences)
+    assert answer.verdict.as_data()["top_key"] == answer.as_data()["hot_keys"]["keys"][0]["key"] == ""
+    keys = answer.hot_keys.table()
+    assert human("", next(column for column in keys.columns if column.name == "key")) == "(empty)"
+    assert human("", Column("plan")) == ""
+
+
+def test_integer_keys_for_kafka_say_which_bytes_they_are_taken_to_be():
+    counted = frequencies_of(KeyCounts(pa.array(range(30)), np.full(30, 100), 3_000))
+    assert "8 bytes (LongSerializer)" in answer_on(counted, Engine.KAFKA, 3, Recipe()).caveats[0]
+    assert answer_on(counted, Engine.SPARK, 3, Recipe()).caveats == []
