@@ -163,7 +163,7 @@ class Population:
         Raises:
             UsageError: it was not measured.
         """
-        if not self.listed and self.unlisted:
+        if not self.frequencies.real and (self.unlisted or self.listed):
             return np.zeros(1)
         return np.sort(listed_loads(self.frequencies, load)[: self.frequencies.real])[::-1]
 

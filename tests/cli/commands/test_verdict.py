@@ -312,4 +312,4 @@ def test_every_command_has_the_same_best_possible_imbalance(adapt, here):
     (here / "even.csv").write_text("key,count\n" + "".join(f"k{at},10\n" for at in range(7)))
     useful = said("advise", "keys", "even.csv", "--parallelism", "4")
     assert useful["useful"][0]["imbalance_floor"] == best
-    assert adapt("check", "even.trace", "--channels", "4", "--limit", "imbalance_floor <= 1.14").code == 1
+    assert adapt("check", "even.plan", "--limit", "imbalance_floor <= 1.14").code == 1

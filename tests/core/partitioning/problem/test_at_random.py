@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from adapt.core.counting.exact import count_keys, frequencies_of
+from adapt.core.counting.exact import KeyCounts, count_keys, frequencies_of
 from adapt.core.engines.names import Engine
 from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.compare import compare_schemes
@@ -93,3 +93,9 @@ def test_a_pinned_null_key_is_at_its_channel():
     answer = answer_on(COUNTED, Engine.KAFKA, CHANNELS, Recipe(), current=pinned)
     assert answer.at_random is None
     assert answer.verdict.imbalance > 3
+
+
+def test_a_stream_without_keys_has_a_floor_of_1():
+    only_null = frequencies_of(KeyCounts(pa.nulls(1, pa.string()), np.array([5_000]), 5_000))
+    answer = answer_on(only_null, Engine.KAFKA, CHANNELS, Recipe())
+    assert (answer.verdict.imbalance_floor, answer.recommended.metrics["imbalance_floor"]) == (1, 1)
