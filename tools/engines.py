@@ -27,8 +27,8 @@ node-rdkafka and kcat: with the same keys it agrees with `kafka` by accident alo
 consumer, topics read live, or `--partition`), `adapt verdict` says which partitioners explain them, with the share of
 the records of each and a 95 % interval (`audit` in JSON), and judges the true loads of the partitions. Partitioners
 that place keyed records alike are one; records at random and an unknown custom partitioner are found too, and
-so are common deviations: integers sent as 4 bytes, 8 bytes or text, text in JSON quotes, a sign of the hash that is kept
-or removed otherwise, other hashes (`core/audit/deviations.py`). Where several
+so are common deviations: integers sent as 4 bytes, 8 bytes or text, text in JSON quotes, a sign of the hash that is
+kept or removed otherwise, other hashes (`core/audit/deviations.py`). Where several
 producers differ, the records of a key lie in several partitions: joins and order by key are broken until all use one
 partitioner. Shares are those of maximum likelihood (`core/audit/mixture.py`); their intervals allow for producers that
 have keys of their own. `--engine` judges another placement than the topic's. A trace with hashed keys has no audit.

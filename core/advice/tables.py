@@ -96,7 +96,7 @@ def keys_table(
 
 
 def useful_table(keys: Sequence[HotKey], total: int, parallelism: int) -> Table:
-    """Workers that can be busy while the hottest key, the first one, stays whole."""
+    """Workers that can be busy while the hottest key stays whole."""
     hottest = keys[0]
     most = total / hottest.low if hottest.low else None
     columns = (

@@ -1,4 +1,4 @@
-"""Common deviations of clients: other encodings of keys, other hashes, other treatment of their sign."""
+"""Common deviations of clients: encodings of keys, hashes, and their sign."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -40,7 +40,9 @@ _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 
 
 def deviations(keys: pa.Array, partitions: int) -> Iterator[tuple[str, Places]]:
-    """What clients also do, each with the partition of every key; shapes (keys,).
+    """Names of common deviations, each with the partition of every key.
+
+    Shapes (keys,).
 
     Args:
         keys: Neither null nor empty.

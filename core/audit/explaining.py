@@ -85,8 +85,8 @@ def _producers(seen: KeyPartitions, plain: KeyPartitions, partitions: int) -> tu
     for engine in Engine:
         if definition_of(engine).at_random is not AtRandom.ALL:
             with suppress(UsageError):  # it has fewer partitions at most
-                placed = definition_of(engine).placement(partitions, None).channels_of(plain.keys)
-                alike.setdefault(placed.astype(np.int64).tobytes(), []).append(engine)
+                homes = definition_of(engine).placement(partitions, None).channels_of(plain.keys)
+                alike.setdefault(homes.astype(np.int64).tobytes(), []).append(engine)
     placed = [np.frombuffer(each, np.int64) for each in alike]
     names = [_title(engines, plain.keys) for engines in alike.values()]
     mixture = mixture_of(plain, placed, partitions)

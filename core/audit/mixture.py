@@ -89,7 +89,7 @@ def mixture_of(seen: KeyPartitions, placed: Sequence[Places], partitions: int, c
         seen: Keys that are neither null nor empty.
         placed: The partition of each key by each partitioner, no two alike; shapes (keys,).
         partitions: Number of partitions, of which some may have no records.
-        clients: The first partitioners are those of known clients, so many; the others need more evidence.
+        clients: Number of partitioners of known clients, which come first; the others need more evidence.
     """
     clients = len(placed) if clients is None else clients
     seen = replace(seen, loads=np.append(seen.loads, np.zeros(partitions - len(seen.loads), np.int64)))

@@ -67,7 +67,7 @@ class Answer(Displayed):
 
     @property
     def caveats(self) -> list[str]:
-        """Sentences of the audit, on load placed at random, and on what is assumed."""
+        """Sentences on the audit, load at random, and assumptions."""
         told = [each.sentence for each in (self.audit, self.at_random) if each is not None]
         return [*told, *([self.assumed] if self.assumed else [])]
 

@@ -90,7 +90,7 @@ def answer_on(
 
 
 def _assumed(hashing: AnyScheme, frequencies: Frequencies) -> str:
-    """How integer keys are taken to be sent to Kafka, where nothing tells."""
+    """How integer keys are taken to be sent to Kafka."""
     if (
         not isinstance(hashing, Engine)
         or hashing.target is not Target.KAFKA

@@ -59,7 +59,7 @@ def bound_of_today(today: Today, budget: Budget) -> float:
 
 
 def whole_floor(today: Today) -> float:
-    """Lower bound of the imbalance with whole keys, the others staying where they are."""
+    """Lower bound of the imbalance with whole keys."""
     program = _program(today, NO_LIMITS)
     if program.total <= 0:
         return 1.0

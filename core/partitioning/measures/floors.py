@@ -19,14 +19,14 @@ _MOST_STEPS, _MOST_LOOKS = 20_000, 4_000_000
 
 
 def floor_keys(channels: int) -> int:
-    """Number of hottest keys that bound the imbalance closely, where keys are too many to keep."""
+    """Number of hottest keys that bound the imbalance closely."""
     return max(4096, 64 * channels)
 
 
 def imbalance_floor(heavy: ArrayLike, total: float, channels: int, capacities: Floats | None = None) -> float | None:
-    """The best possible max/mean load with whole keys, or a lower bound of it; None without any load.
+    """Lower bound of the max/mean load with whole keys.
 
-    The best of the few hottest keys is searched (`MOST_PAIRS`). If that takes too long, or there are more keys, bounds
+    None without any load. The best of the few hottest keys is searched (`MOST_PAIRS`). If that takes too long, or there are more keys, bounds
     are the mean, the hottest key, k + 1 of the k N + 1 hottest keys, and the next whole number above the mean if all
     loads are whole. Load of keys that are not given may be divided.
 

@@ -79,7 +79,9 @@ def test_a_given_engine_is_judged_instead_of_the_topics_mixture(adapt, here, giv
     partition = np.where(chance.random(len(keys)) < 0.87, *homes).astype(np.int32)
     write_trace(here / "topic.trace", {"ts": np.arange(len(keys)) * 1000, "key": keys, "partition": partition})
     ask = ("verdict", "topic.trace", "--channels", "6")
-    own, stated = (json.loads(adapt.done(*ask, *more, "--format", "json").out) for more in ([], ["--engine", given, "--force"]))
+    own, stated = (
+        json.loads(adapt.done(*ask, *more, "--format", "json").out) for more in ([], ["--engine", given, "--force"])
+    )
     model = np.bincount(homes[0 if given == "kafka" else 1], minlength=6)
     engine = stated["verdict"]["engine"]
     assert engine.startswith(given)
