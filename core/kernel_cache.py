@@ -12,12 +12,14 @@ from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from secrets import randbits
 from shutil import rmtree
 from time import time_ns
 from typing import Any
 
 import llvmlite
 import numba
+from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import IndexDataCacheFile
 from numba.core.compiler import CompileResult
 from numba.core.runtime.nrt import rtsys
@@ -30,6 +32,11 @@ _runtime: Any = rtsys
 _entry_files: Any = IndexDataCacheFile
 _user_folders: Any = AppDirs
 _rebuilt: Any = CompileResult._rebuild
+_identity: Any = FunctionIdentity
+
+# Numba numbers the functions of a process from 1, and LLVM links the first of two symbols of one name: of a cached and a
+# new function of one name and number, one would run in place of the other.
+_identity._unique_ids = iter(lambda: randbits(64), None)
 
 _KEPT_STAMPS = 4
 """Versions kept per kernel: the last used ones."""

@@ -51,6 +51,8 @@ def word_of(value: Any, kind: WordType) -> int:
     Raises:
         TypeError: it has another type.
     """
+    if isinstance(value, np.generic):
+        value = value.item()
     if kind is WordType.FLOAT and isinstance(value, (int, float)):
         return int.from_bytes(struct.pack("<d", float(value)), "little")
     if kind is not WordType.FLOAT and isinstance(value, int):

@@ -170,7 +170,7 @@ def compiled_kernels(own: OwnFunction, layout: Layout) -> Kernels:
 def _at_address(own: OwnFunction, function: Any, source: str, name: str) -> AtAddress:
     kind = state_kind(own) if own.keeps_state else None
     given = "" if own.output is None else str(signature(own.output))
-    decisive = repr((source, kind, given, own.outputs, _code(function, {})))
+    decisive = repr((source, kind, given, own.outputs, _code(function, set())))
     names = {**_TOOLS, "user": _translated(function, _constructors(own), {}), "room_for": _room, "row_of": _row_of(own)}
     if kind is not None:
         names["state_from"] = state_from(kind)
@@ -181,42 +181,54 @@ def _at_address(own: OwnFunction, function: Any, source: str, name: str) -> AtAd
     return AtAddress(SIGNATURE, called, KernelCache(called, lambda: digest(stamp_of(__name__, __file__), decisive)))
 
 
-def _code(function: Any, seen: dict[int, str]) -> object:
+def _code(function: Any, seen: set[object]) -> object:
     """All that decides what a function compiles to: its code, helpers and constants."""
-    if id(function) in seen:
-        return seen[id(function)]
-    seen[id(function)] = function.__qualname__
-    return (
-        _code_of(function.__code__),
-        repr(function.__defaults__),
-        [
-            (name, _code(value, seen) if isinstance(value, FunctionType) else _constant(value))
-            for name, value in sorted(_globals_of(function).items())
-        ],
-    )
+    if function in seen:
+        return function.__qualname__
+    seen.add(function)
+    attributes = frozenset(_names_in(function.__code__))
+    closed = [cell.cell_contents for cell in function.__closure__ or ()]
+    held = [function.__defaults__, *closed, *sorted(_globals_of(function).items())]
+    return _code_of(function.__code__), [_constant(value, attributes, seen) for value in held]
 
 
 def _code_of(code: CodeType) -> object:
     constants = [_code_of(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts]
-    return code.co_code.hex(), code.co_names, code.co_varnames, constants
+    names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
+    return code.co_code.hex(), code.co_exceptiontable.hex(), code.co_argcount, code.co_flags, names, constants
 
 
-def _constant(value: Any) -> str:
+def _constant(value: Any, attributes: frozenset[str], seen: set[object]) -> object:
+    """What a value is to a function that names these attributes."""
+    value = _plain_function(value)
+    if isinstance(value, FunctionType):
+        return _code(value, seen)
     if isinstance(value, np.ndarray):
         return f"{value.dtype} {value.shape} {sha256(value.tobytes()).hexdigest()}"
-    if isinstance(value, (ModuleType, type)):
-        return value.__name__
-    return repr(value)
+    if isinstance(value, tuple):
+        return type(value).__name__, [_constant(each, attributes, seen) for each in value]
+    if isinstance(value, (ModuleType, type)) and (id(value), attributes) not in seen:
+        seen.add((id(value), attributes))
+        held = [(name, getattr(value, name)) for name in sorted(attributes) if hasattr(value, name)]
+        return value.__name__, [
+            (name, _constant(each, attributes, seen)) for name, each in held if not isinstance(each, FunctionType)
+        ]
+    return repr(value) if not callable(value) else getattr(value, "__name__", repr(value))
+
+
+def _plain_function(value: Any) -> Any:
+    """The Python function of one that the user compiled by Numba."""
+    return getattr(value, "py_func", value)
+
+
+def _names_in(code: CodeType) -> set[str]:
+    """Globals and attributes that code names, with the functions within."""
+    return set(code.co_names).union(*(_names_in(each) for each in code.co_consts if isinstance(each, CodeType)))
 
 
 def _globals_of(function: Any) -> dict[str, Any]:
     """Globals that a function names."""
-    named, pending = set[str](), [function.__code__]
-    while pending:
-        code = pending.pop()
-        named.update(code.co_names)
-        pending += [each for each in code.co_consts if isinstance(each, CodeType)]
-    return {name: function.__globals__[name] for name in named if name in function.__globals__}
+    return {name: function.__globals__[name] for name in _names_in(function.__code__) & function.__globals__.keys()}
 
 
 def _translated(function: Any, constructors: Mapping[Any, Any], made: dict[Any, Any]) -> Any:
@@ -226,6 +238,7 @@ def _translated(function: Any, constructors: Mapping[Any, Any], made: dict[Any, 
     made[function] = function  # a function that calls itself stays as it is, which Numba refuses
     names = dict(function.__globals__)
     for name, value in _globals_of(function).items():
+        value = _plain_function(value)
         if isinstance(value, type) and value in constructors:
             names[name] = constructors[value]
         elif isinstance(value, FunctionType):

@@ -3,8 +3,11 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any, NamedTuple
 
+import numba
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -409,3 +412,28 @@ def test_code_that_differs_has_machine_code_of_its_own() -> None:
 
 def is_even(ts) -> bool:
     return ts % 2 == 0
+
+
+EDITS = {
+    "a closure": ("def made(n):\n    def own(ts: int) -> Wide:\n        return Wide(ts + n)\n    return own\nown = made(1)", "made(1)", "made(2)"),
+    "a constant of another module": ("def own(ts: int) -> Wide:\n    return Wide(ts + other.LIMIT)", "LIMIT = 1", "LIMIT = 2"),
+    "a member of an enumeration": ("def own(ts: int) -> Wide:\n    return Wide(5 if ts + 1 == other.Limit.LOW else 6)", "LOW = 1", "LOW = 2"),
+    "a compiled helper": ("@numba.njit\ndef plus(ts):\n    return ts + 1\ndef own(ts: int) -> Wide:\n    return Wide(plus(ts))", "+ 1", "+ 2"),
+    "a value of a long array": ("VALUES = (np.arange(3_000), 0)\nVALUES[0][1_500] = 1\ndef own(ts: int) -> Wide:\n    return Wide(VALUES[0][1_500 + ts])", "= 1", "= 2"),
+    "swapped lambdas": ("one, two = (lambda ts: ts + 1), (lambda ts: ts + 2)\ndef own(ts: int) -> Wide:\n    return Wide(3 * one(ts) + two(ts))", "+ 1), (lambda ts: ts + 2", "+ 2), (lambda ts: ts + 1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("edited", EDITS)
+def test_an_edit_is_compiled_anew(edited: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    text, before, after = EDITS[edited]
+    other = "from enum import IntEnum\nLIMIT = 1\nclass Limit(IntEnum):\n    LOW = 1\n"
+    for change in (before, after):
+        module = ModuleType("other")
+        exec(other.replace(before, change), module.__dict__)
+        names = {"Wide": Wide, "other": module, "numba": numba, "np": np, "__name__": "mine"}
+        exec(text.replace(before, change), names)
+        chain = bind(Chain((operator("own", names["own"]),)), {"ts": pa.array([0])})
+        assert obstacles(chain.operators) == []
+        assert reference_egress(chain) == run_serially(chain).egress
