@@ -47,9 +47,9 @@ def load(function: Callable[..., Any], *arguments: Any) -> None:
     function.__dict__["kernel"].compile(tuple(map(numba.typeof, arguments)))
 
 
-def inlined(function: Function) -> Function:
-    """A part of kernels, compiled into them."""
-    return cast(Function, numba.njit(**_WITHIN)(function))
+def inlined(function: Function, *, checked: bool = False) -> Function:
+    """A part of kernels, compiled into them; `checked` raises IndexError outside of an array."""
+    return cast(Function, numba.njit(**_WITHIN, boundscheck=checked)(function))
 
 
 def flattened(function: Function) -> Function:

@@ -34,8 +34,8 @@ _user_folders: Any = AppDirs
 _rebuilt: Any = CompileResult._rebuild
 _identity: Any = FunctionIdentity
 
-# Numba numbers the functions of a process from 1, and LLVM links the first of two symbols of one name: of a cached and a
-# new function of one name and number, one would run in place of the other.
+# Numba numbers the functions of a process from 1, and LLVM links the first of two symbols of one name: of a cached and
+# a new function of one name and number, one would run in place of the other.
 _identity._unique_ids = iter(lambda: randbits(64), None)
 
 _KEPT_STAMPS = 4

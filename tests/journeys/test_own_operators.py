@@ -43,7 +43,7 @@ def ran(adapt, trace, chain, *more):
     """The output of an example's chain by two workers, and the rows that it should equal."""
     done = adapt.done(
         *("replay", "ordered", trace, "--chain", f"{chain}.toml", "--workers", "1,2", "--backend", "threads"),
-        *("--output", "out.parquet", "--force", "--format", "json", *more),
+        *("--check", "2000", "--output", "out.parquet", "--force", "--format", "json", *more),
     )
     assert all(row["ordered"] is True for row in json.loads(done.out)["workers"])
     return duckdb.sql("from 'out.parquet'").fetchall()

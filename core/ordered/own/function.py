@@ -2,8 +2,9 @@
 
 import struct
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from operator import eq
 from typing import Any
 
 import numpy as np
@@ -219,7 +220,7 @@ class _Plain(Windowed):
     def __init__(self, function: Own, bound: BoundOperator) -> None:
         self._function, self._own, self._bound = function, function.own, bound
         self._states: list[dict[int, Any]] = [{} for _ in range(bound.partitions)]
-        self._first = _words_in(self._own, self._own.fresh_state()) if self._own.keeps_state else []
+        self._first = list(_bits_in(self._own, self._own.fresh_state())) if self._own.keeps_state else []
 
     def __call__(self, row: Row) -> Sequence[Row]:
         own, arguments = self._own, self._function.arguments(row)
@@ -235,13 +236,16 @@ class _Plain(Windowed):
         """Outputs of the partition's keys, in the order of their arrival."""
         own, rows, kept = self._own, list[Row](), dict[int, Any]()
         for key, state in self._states[partition].items():
-            if own.close is None or _words_in(own, state) == self._first:
+            if own.close is None or self._is_first(state):
                 continue
             rows += self._rows(own.close, (state, time) if own.takes_time else (state,), own.at_close, None)
-            if _words_in(own, state) != self._first:
+            if not self._is_first(state):
                 kept[key] = state
         self._states[partition] = kept
         return rows
+
+    def _is_first(self, state: Any) -> bool:
+        return all(map(eq, _bits_in(self._own, state), self._first))
 
     def _rows(self, call: Callable[..., Any], arguments: tuple[Any, ...], gives: Gives, row: Row | None) -> list[Row]:
         """Outputs of a call for a row, or at a punctuation."""
@@ -272,13 +276,28 @@ class _Plain(Windowed):
         return tuple(word_of(value, kind) for value, (_, kind) in zip(made, self._own.outputs, strict=True))
 
 
-def _words_in(own: OwnFunction, state: Any) -> list[Any]:
+def _bits_in(own: OwnFunction, state: Any) -> Iterator[Any]:
     """The values of a state, comparable bit by bit."""
-    values = [(getattr(state, field.name), field) for field in own.fields]
-    return [
-        value if field.type is None else [word_of(each, field.type) for each in (value if field.length else [value])]
-        for value, field in values
-    ]
+    for field in own.fields:
+        value = getattr(state, field.name)
+        kind = np.float64 if field.type is WordType.FLOAT else np.int64
+        yield value if field.type is None else np.array(value, kind).tobytes()
+
+
+class _Array(list[Any]):
+    """An array of a state, whose values are converted when they are written."""
+
+    def __init__(self, values: Iterable[Any], kind: WordType) -> None:
+        super().__init__(_kept(value, kind) for value in values)
+        self._kind = kind
+
+    def __setitem__(self, at: Any, value: Any) -> None:
+        kept = [_kept(each, self._kind) for each in value] if isinstance(at, slice) else _kept(value, self._kind)
+        super().__setitem__(at, kept)
+
+
+def _kept(value: Any, kind: WordType) -> Any:
+    return value_of(word_of(value, kind), kind)
 
 
 def _check_state(own: OwnFunction, state: Any) -> None:
@@ -291,11 +310,13 @@ def _check_state(own: OwnFunction, state: Any) -> None:
         if field.type is None:
             continue
         value = getattr(state, field.name)
-        words = [word_of(each, field.type) for each in (value if field.length else [value])]
-        values = [value_of(word, field.type) for word in words]
-        if field.length and len(values) != field.length:
-            raise TypeError(f"self.{field.name} has {len(values)} values instead of {field.length}")
-        setattr(state, field.name, values if field.length else values[0])
+        if not field.length:
+            setattr(state, field.name, _kept(value, field.type))
+            continue
+        if not isinstance(value, _Array):
+            setattr(state, field.name, value := _Array(value, field.type))
+        if len(value) != field.length:
+            raise TypeError(f"self.{field.name} has {len(value)} values instead of {field.length}")
 
 
 def function_of(bound: BoundOperator) -> Function:

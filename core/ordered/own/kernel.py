@@ -244,7 +244,7 @@ def _translated(function: Any, constructors: Mapping[Any, Any], made: dict[Any, 
         elif isinstance(value, FunctionType):
             names[name] = _translated(value, constructors, made)
     own = FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
-    made[function] = inlined(own)
+    made[function] = inlined(own, checked=True)
     return made[function]
 
 

@@ -46,9 +46,6 @@ from adapt.core.ordered.replay.tables import (
 from adapt.core.run import run_as_data, verdict_under
 from adapt.core.table import Displayed, Table
 
-SAMPLE = 5_000
-"""Rows on which own functions are compared with plain Python."""
-
 TIMED = 10_000
 """Default number of timed tuples in a run."""
 
@@ -76,8 +73,7 @@ class Ordered:
             fast as they can.
         target: Highest latency at a sustainable rate, if arrivals are a share of it.
         min_time_s: Least CPU time of each run that measures the costs of operators.
-        check: Rows on which compiled functions are compared with plain Python, and 0 to compare nothing; None for all
-            rows of built-in functions and `SAMPLE` rows of own ones.
+        check: Rows on which compiled functions are compared with plain Python, and 0 to compare nothing; None for all.
         finds_workers: Whether the model searches the number of workers beyond which more are not worth having; it then
             runs with all numbers that the search tries, instead of `workers`.
 
@@ -406,14 +402,13 @@ def _by_model(
 
 def _checked(chain: BoundChain, ordered: Ordered, tell: Told) -> Egress | None:
     """Compare compiled functions with plain Python; returns the egress of a serial run, None if nothing is checked."""
-    default = SAMPLE if has_own(chain) else chain.rows
-    rows = default if ordered.check is None else ordered.check
+    rows = chain.rows if ordered.check is None else ordered.check
     if not rows:
         return None
     if rows >= chain.rows and not has_own(chain):
         return run_serially(chain, told=lambda done: tell("serial run", done, chain.rows)).egress
-    tell("checking against plain Python", 0, 0)
-    check_sample(chain, rows)
+    total = len(chain.tuples) if rows >= chain.rows else rows
+    check_sample(chain, total, lambda done: tell("checking against plain Python", done, total))
     return reference_egress(chain)
 
 

@@ -70,7 +70,12 @@ if sys.argv[1:]:
 
 def test_a_chain_of_which_one_operator_is_edited_gives_what_plain_python_gives(tmp_path):
     random, numbers = Random(1), [2, 3, 5, 4]
-    places = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    places = {
+        **os.environ,
+        "PYTHONPATH": str(tmp_path),
+        "NUMBA_CACHE_DIR": str(tmp_path),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     for edit in range(101 if SOAK else 6):
         (tmp_path / "mine.py").write_text(OPERATORS.format(*numbers))
         subprocess.run([sys.executable, "-c", SCRIPT, *["threads"] * SOAK], env=places, check=True)

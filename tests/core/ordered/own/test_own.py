@@ -25,7 +25,9 @@ from adapt.core.ordered.engine.serial import run_serially
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.threads import KEPT, run_by_workers
 from adapt.core.ordered.model.model import run_model
-from adapt.core.ordered.own.function import obstacles
+from adapt.core.ordered.own import function
+from adapt.core.ordered.own.function import obstacles, value_of
+from adapt.core.ordered.replay.replay import Ordered, replay_ordered
 from adapt.core.ordered.replay.sample import check_sample
 
 STATELESS, PARTITIONED, STATEFUL = OperatorKind.STATELESS, OperatorKind.PARTITIONED, OperatorKind.STATEFUL
@@ -401,6 +403,12 @@ def test_a_difference_from_plain_python_is_told_with_the_row() -> None:
         check_sample(grown, 10)
 
 
+def test_all_rows_are_checked_by_default() -> None:
+    grown = bind(Chain((operator("own", squared),)), {"ts": pa.array([*range(6_000), 2**40])})
+    with pytest.raises(BadInput, match=r"in plain Python but .* compiled, at ts=1099"):
+        replay_ordered(grown, Ordered((1,)), clock=lambda: 0, cpu_clock=lambda: 0)
+
+
 def squared(ts) -> Wide:
     return Wide(ts * ts // 1_000)
 
@@ -414,26 +422,149 @@ def is_even(ts) -> bool:
     return ts % 2 == 0
 
 
+SLOTS = (5, 6, 7)
+
+
+def put(values: list[int], at: int, value: int) -> None:
+    values[at] = value
+
+
+class Slots:
+    """Writes from the end on and, from row 6,000 on, outside of its array."""
+
+    last: Annotated[list[int], 4]
+    other: Annotated[list[float], 4]
+
+    def step(self, ts: int) -> Wide:
+        put(self.last, -1 - ts % 4 if ts < 6_000 else ts - 10_100, ts)
+        self.other[ts % 4] += 0.5
+        return Wide(self.last[0] + self.last[-4] + int(self.other[-1]))
+
+
+class Read:
+    seen: Annotated[list[int], 4]
+
+    def step(self, ts: int) -> Wide:
+        return Wide(self.seen[ts % 4 if ts < 6_000 else 4])
+
+
+class Ends:
+    seen: Annotated[list[int], 4]
+
+    def step(self, ts: int) -> Wide | None:
+        self.seen[ts % 4] = ts + 1
+        return None
+
+    def close(self, time: int) -> Wide:
+        return Wide(self.seen[time if time < 6_000 else -5])
+
+
+def constant(ts: int) -> Wide:
+    return Wide(SLOTS[-3] + TABLE[-3 if ts < 6_000 else -4])
+
+
+TABLE = np.array([5, 6, 7])
+
+
+@pytest.mark.parametrize(
+    ("of", "where"), [(Slots, "ts=6000"), (Read, "ts=6000"), (Ends, "punctuation"), (constant, "ts=6000")]
+)
+def test_an_index_outside_of_an_array_fails_with_its_line(of: Callable[..., Any], where: str) -> None:
+    kind = STATEFUL if isinstance(of, type) else STATELESS
+    fine, wrong = (
+        bind(
+            Chain((operator("own", of, kind),), Punctuations("ts", None)),
+            {"ts": pa.array(np.arange(first, 6_000 + past))},
+        )
+        for first, past in ((0 if of is not Ends else 6_000, 0), (0, 100))
+    )
+    assert reference_egress(fine) == run_serially(fine).egress
+    for run in (
+        lambda: run_by_workers(wrong, RunSettings(2), pace=1),
+        lambda: reference_egress(wrong),
+        lambda: check_sample(wrong, len(wrong.tuples)),
+        lambda: run_serially(wrong),
+    ):
+        with pytest.raises(BadInput, match=rf"mine:own, line \d+ failed (on|at) .*{where}.*: IndexError: ") as told:
+            run()
+        assert "\n" not in str(told.value)
+
+
+class Kept:
+    values: Annotated[list[float], 10_000]
+
+    def step(self, ts: int) -> Wide:
+        self.values[ts] = ts
+        return Wide(int(self.values[ts // 2]))
+
+
+def test_a_large_state_is_converted_where_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    converted: list[Any] = []
+    monkeypatch.setattr(function, "value_of", lambda *given: converted.append(given) or value_of(*given))
+    chain = bind(Chain((operator("own", Kept, STATEFUL),)), {"ts": pa.array(np.arange(1_000))})
+    check_sample(chain, 1_000)
+    assert len(converted) < 10_000 + 10 * 1_000
+
+
+def test_progress_of_a_check_is_told() -> None:
+    told: list[int] = []
+    check_sample(sessions(), 2_500, told.append)
+    assert told == [0, 1_000, 2_000, 2_500]
+
+
+OTHER = """
+from enum import IntEnum
+LIMIT = 1
+class Limit(IntEnum):
+    LOW = 1
+"""
+MINE = """
+def made(n):
+    def add(ts: int) -> Wide:
+        return Wide(ts + n)
+    return add
+closure = made(1)
+
+def constant(ts: int) -> Wide:
+    return Wide(ts + other.LIMIT)
+
+def member(ts: int) -> Wide:
+    return Wide(5 if ts + 1 == other.Limit.LOW else 6)
+
+@numba.njit
+def plus(ts):
+    return ts + 1
+def helper(ts: int) -> Wide:
+    return Wide(plus(ts))
+
+VALUES = (np.arange(3_000), 0)
+VALUES[0][1_500] = 1
+def array(ts: int) -> Wide:
+    return Wide(VALUES[0][1_500 + ts])
+
+one, two = (lambda ts: ts + 1), (lambda ts: ts + 2)
+def lambdas(ts: int) -> Wide:
+    return Wide(3 * one(ts) + two(ts))
+"""
 EDITS = {
-    "a closure": ("def made(n):\n    def own(ts: int) -> Wide:\n        return Wide(ts + n)\n    return own\nown = made(1)", "made(1)", "made(2)"),
-    "a constant of another module": ("def own(ts: int) -> Wide:\n    return Wide(ts + other.LIMIT)", "LIMIT = 1", "LIMIT = 2"),
-    "a member of an enumeration": ("def own(ts: int) -> Wide:\n    return Wide(5 if ts + 1 == other.Limit.LOW else 6)", "LOW = 1", "LOW = 2"),
-    "a compiled helper": ("@numba.njit\ndef plus(ts):\n    return ts + 1\ndef own(ts: int) -> Wide:\n    return Wide(plus(ts))", "+ 1", "+ 2"),
-    "a value of a long array": ("VALUES = (np.arange(3_000), 0)\nVALUES[0][1_500] = 1\ndef own(ts: int) -> Wide:\n    return Wide(VALUES[0][1_500 + ts])", "= 1", "= 2"),
-    "swapped lambdas": ("one, two = (lambda ts: ts + 1), (lambda ts: ts + 2)\ndef own(ts: int) -> Wide:\n    return Wide(3 * one(ts) + two(ts))", "+ 1), (lambda ts: ts + 2", "+ 2), (lambda ts: ts + 1"),
-}  # fmt: skip
+    "closure": ("made(1)", "made(2)"),
+    "constant": ("LIMIT = 1", "LIMIT = 2"),
+    "member": ("LOW = 1", "LOW = 2"),
+    "helper": ("return ts + 1", "return ts + 2"),
+    "array": ("[1_500] = 1", "[1_500] = 2"),
+    "lambdas": ("ts + 1), (lambda ts: ts + 2)", "ts + 2), (lambda ts: ts + 1)"),
+}
 
 
 @pytest.mark.parametrize("edited", EDITS)
 def test_an_edit_is_compiled_anew(edited: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    text, before, after = EDITS[edited]
-    other = "from enum import IntEnum\nLIMIT = 1\nclass Limit(IntEnum):\n    LOW = 1\n"
+    before, after = EDITS[edited]
     for change in (before, after):
-        module = ModuleType("other")
-        exec(other.replace(before, change), module.__dict__)
-        names = {"Wide": Wide, "other": module, "numba": numba, "np": np, "__name__": "mine"}
-        exec(text.replace(before, change), names)
-        chain = bind(Chain((operator("own", names["own"]),)), {"ts": pa.array([0])})
+        other = ModuleType("other")
+        exec(OTHER.replace(before, change), other.__dict__)
+        names: dict[str, Any] = {"Wide": Wide, "other": other, "numba": numba, "np": np, "__name__": "mine"}
+        exec(MINE.replace(before, change), names)
+        chain = bind(Chain((operator("own", names[edited]),)), {"ts": pa.array([0])})
         assert obstacles(chain.operators) == []
         assert reference_egress(chain) == run_serially(chain).egress
