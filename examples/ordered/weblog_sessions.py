@@ -1,6 +1,6 @@
 """Sessions of a web log: the requests of a host without a pause of more than 30 minutes.
 
-Trace: adapt ingest access.log --key host -o web.trace
+Trace: adapt ingest access.log --key host --bytes "coalesce(bytes, 0)" -o web.trace
 """
 
 from collections.abc import Iterator

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import resource
+import shlex
 import shutil
 import signal
 import sys
@@ -27,7 +28,7 @@ from tests.traces.small_traces import write_trace
 EXAMPLES = Path(__file__).parents[2] / "examples" / "ordered"
 SOAK = bool(os.environ.get("ADAPT_SOAK"))
 soak = pytest.mark.skipif(not SOAK, reason="long; set ADAPT_SOAK=1")
-LINE = re.compile(r'(\S+) \S+ \S+ \[([^]]+)\] "[^"]*" \d+ (\d+|-) ')
+LINE = re.compile(r'(\S+) \S+ \S+ \[([^]]+)\] "[^"]*" \d+ (\d+|-) "[^"]*" ".*"')
 ALL_FX = {"fxcm:nzdusd": 5, "oanda:nzdusd": 0, "fxcm:eurusd": 5, "oanda:eurusd": 0, "oanda:xauusd": 0}
 """Streams, and the hours that their clocks are behind UTC."""
 
@@ -49,25 +50,32 @@ def ran(adapt, trace, chain, *more):
     return duckdb.sql("from 'out.parquet'").fetchall()
 
 
-def test_sessions_of_the_web_log(adapt, real_traces, here):
-    found = [LINE.match(line) for line in real_traces("weblog-2015/apache_logs").read_text().splitlines()]
-    rows = [
-        (m[1], datetime.strptime(m[2], "%d/%b/%Y:%H:%M:%S %z"), 0 if m[3] == "-" else int(m[3])) for m in found if m
-    ]
-    rows.sort(key=lambda row: row[1])
-    hosts, times, sizes = zip(*rows, strict=True)
-    micros = [int(time.timestamp()) * 1_000_000 for time in times]
-    write_trace(here / "web.trace", {"key": pa.array(hosts), "ts": micros, "bytes": pa.array(sizes)}, row_group=100_000)
-    sessions = ran(adapt, "web.trace", "weblog_sessions")
+def test_sessions_of_the_web_log_by_the_commands_of_its_text(adapt, real_traces, here):
+    log = shutil.copy(real_traces("weblog-2015/apache_logs"), "access.log")
+    ingest = re.search("adapt (ingest .*)", Path("weblog_sessions.py").read_text())[1]
+    replay = re.search("adapt (replay .*)", Path("weblog_sessions.toml").read_text())[1]
+    adapt.done(*shlex.split(ingest))
+    adapt.done(*shlex.split(replay))
+    sessions = duckdb.sql("from 'sessions.parquet'").fetchall()
+    found = [m for m in map(LINE.fullmatch, Path(log).read_text().splitlines()) if m]
+    times = [datetime.strptime(m[2], "%d/%b/%Y:%H:%M:%S %z") for m in found]
+    requests = pa.table(
+        {
+            "key": [m[1] for m in found],
+            "moment": [int(time.timestamp()) * 1_000_000 for time in times],
+            "bytes": [0 if m[3] == "-" else int(m[3]) for m in found],
+        }
+    )
     expected = duckdb.sql(
         """
-        with marked as (select key, epoch_us(ts) as moment, bytes,
-            coalesce(epoch_us(ts) - lag(epoch_us(ts)) over w > 1800000000, true) as begins
-          from 'web.trace/*.parquet' window w as (partition by key order by ts)),
+        with marked as (select *,
+            coalesce(moment - lag(moment) over w > 1800000000, true) as begins
+          from requests window w as (partition by key order by moment)),
         numbered as (select *, sum(begins::int) over (partition by key order by moment) as number from marked)
         select key, min(moment), max(moment), count(*), sum(bytes)::bigint from numbered group by key, number
         """
     ).fetchall()
+    assert len(requests) == 9_999
     assert len(expected) > 2_000
     assert sorted(sessions) == sorted(expected)
 

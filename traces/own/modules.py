@@ -23,13 +23,16 @@ GROUPS = {"policy": "adapt.policies", "scheme": "adapt.schemes"}
 _imported = set[str]()
 """Modules that were imported here; the next call imports them as they then are."""
 
+_searched = set[str]()
+"""Folders that were added to Python's path here."""
+
 _INSTALLED = "site-packages"
 
 
 def own_codes(kind: str, names: Sequence[str], options: Mapping[str, str]) -> dict[str, OwnCode]:
     """Users' classes or functions by the names that were typed.
 
-    Modules are found as `python -m` finds them: in the current folder, then on Python's path.
+    A module is looked up on Python's path, then in the current folder.
 
     Args:
         kind: policy or scheme.
@@ -38,7 +41,9 @@ def own_codes(kind: str, names: Sequence[str], options: Mapping[str, str]) -> di
     Raises:
         UsageError: One is not found, fails when imported, or an option does not fit.
     """
-    _look_here()
+    _forget()
+    if any(":" in name for name in names):
+        _look_here()
     found = {name: _found(kind, name, f"--{kind} {name}") for name in names}
     check_known(options, {name: each.call for name, each in found.items()})
     return {typed: replace(one, options=typed_options(one.name, one.call, options)) for typed, one in found.items()}
@@ -92,8 +97,9 @@ def _found(kind: str, typed: str, where: str) -> OwnCode:
         call = getattr(call, part, None)
     if not callable(call):
         known = [each for each, value in vars(module).items() if _is_of(module, each, value)]
+        hidden = "" if _is_local(module) else "; it is an installed module: give yours another name"
         raise UsageError(
-            f"{where}: {module_name} has no class or function {attribute!r}{did_you_mean(attribute, known)}"
+            f"{where}: {module_name} has no class or function {attribute!r}{did_you_mean(attribute, known)}{hidden}"
         )
     return OwnCode(kind, name, str(getattr(module, "__file__", "")), _source(module, call), call)
 
@@ -103,13 +109,21 @@ def _is_of(module: ModuleType, name: str, value: Callable[..., Any]) -> bool:
     return not name.startswith("_") and callable(value) and getattr(value, "__module__", None) == module.__name__
 
 
-def _look_here() -> None:
-    """Look in the current folder first; forget modules of earlier calls."""
+def _forget() -> None:
+    """Forget the modules and folders of earlier calls."""
     for name in _imported:
         sys.modules.pop(name, None)
+    sys.path[:] = [each for each in sys.path if each not in _searched]
     _imported.clear()
+    _searched.clear()
+
+
+def _look_here() -> None:
+    """Look in the current folder last, so that no file there hides another module."""
     here = str(Path.cwd())
-    sys.path[:] = [here, *(each for each in sys.path if each != here)]
+    if here not in sys.path:
+        sys.path.append(here)
+        _searched.add(here)
     invalidate_caches()
 
 
@@ -120,8 +134,8 @@ def _module(where: str, name: str) -> ModuleType:
     except Exception as error:
         said = " ".join(f"{type(error).__name__}: {error}".split())
         raise UsageError(
-            f"{where}: the module {name!r} cannot be imported ({said}); modules are looked up in the current folder"
-            " and on PYTHONPATH"
+            f"{where}: the module {name!r} cannot be imported ({said}); modules are looked up on Python's path"
+            " and in the current folder"
         ) from error
     finally:
         _imported.update(each for each in set(sys.modules) - before if _is_local(sys.modules[each]))

@@ -190,7 +190,7 @@ def executors(spark: "SparkSession", *, all: bool = False) -> list[Installed]:
     searched = f'PYTHONPATH={shlex.quote(given)}"${{PYTHONPATH:+:$PYTHONPATH}}" ' if given else ""
     host = "${SPARK_LOCAL_HOSTNAME:-${SPARK_LOCAL_IP:-$(hostname)}}"
     ask = (
-        f"cat > /dev/null; {searched}{program} -c 'exec(bytes.fromhex(\"{script}\"))'"
+        f"cat > /dev/null; PYTHONSAFEPATH=1 {searched}{program} -c 'exec(bytes.fromhex(\"{script}\"))'"
         f' {" ".join(NAMES)} 2> /dev/null || echo "{host} $PWD"'
     )
     literal = ask.replace("\\", "\\\\").replace("'", "\\'")

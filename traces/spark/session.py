@@ -298,6 +298,7 @@ def _started(options: SparkOptions) -> "SparkSession":
     java_home = find_java_home()
     os.environ["JAVA_HOME"] = str(java_home)
     settings = {**SETTINGS, "spark.sql.warehouse.dir": os.path.join(tempfile.gettempdir(), "adapt-warehouse")}
+    settings["spark.executorEnv.PYTHONSAFEPATH"] = "1"  # tasks import nothing from the folder where they run
     if options.url.startswith("local"):
         os.environ["PYSPARK_PYTHON"] = sys.executable
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

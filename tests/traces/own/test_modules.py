@@ -47,6 +47,12 @@ def test_the_hash_is_that_of_the_source_and_of_what_it_imports_beside_it(here):
     assert found().source not in (first, changed.source)
 
 
+def test_an_installed_module_goes_before_one_of_the_current_folder(here):
+    (here / "rich.py").write_text("class Mine:\n    pass\n")
+    with pytest.raises(UsageError, match="rich has no class or function 'Mine'.*; it is an installed module"):
+        found("rich:Mine")
+
+
 def test_another_folder_has_a_module_of_its_own(here, tmp_path_factory, monkeypatch):
     first = found().file
     other = tmp_path_factory.mktemp("other")
@@ -56,7 +62,7 @@ def test_another_folder_has_a_module_of_its_own(here, tmp_path_factory, monkeypa
 
 
 WRONG = {
-    "nowhere:Mine": "cannot be imported (ModuleNotFoundError: No module named 'nowhere'); modules are looked up in",
+    "nowhere:Mine": "cannot be imported (ModuleNotFoundError: No module named 'nowhere'); modules are looked up on",
     "mine:Min": "mine has no class or function 'Min'; did you mean 'Mine'?",
     "mine:helping": "mine has no class or function 'helping'",
     "broken:Mine": "the module 'broken' cannot be imported (SyntaxError: ",
@@ -87,4 +93,5 @@ def test_installed_packages_offer_policies_by_name(here, monkeypatch):
         return [SimpleNamespace(name="calm", value="mine:Mine [extra]")]
 
     monkeypatch.setattr(modules, "entry_points", entry_points)
+    monkeypatch.syspath_prepend(here)
     assert found("calm").name == "mine:Mine"

@@ -23,6 +23,8 @@ from adapt.traces.spark.spark_tasks import in_tasks
 Work: TypeAlias = Callable[[Any], str]
 """Work on one scenario, called in any process; its result is a text."""
 
+_SAFE_PATH = "PYTHONSAFEPATH"
+
 RunAll: TypeAlias = Callable[[Work, Sequence[Any]], Iterator[str]]
 """Runs work on several scenarios and yields results as they come, until the first failure."""
 
@@ -73,9 +75,24 @@ def _in_processes(work: Work, each: Sequence[Any], processes: int, pools: list[P
         yield from _in_this_process(work, each)
     elif each:
         log_ran(RunnerName.IN_PROCESS)
-        if not pools:
-            pools.append(ProcessPoolExecutor(processes, get_context("spawn"), _die_with_command))
-        yield from _as_done([pools[0].submit(work, one) for one in each])
+        with _safe_path():
+            if not pools:
+                pools.append(ProcessPoolExecutor(processes, get_context("spawn"), _die_with_command))
+            futures = [pools[0].submit(work, one) for one in each]
+        yield from _as_done(futures)
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Start processes that import nothing from the current folder."""
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[_SAFE_PATH]
+        if before is not None:
+            os.environ[_SAFE_PATH] = before
 
 
 def _die_with_command() -> None:
