@@ -22,7 +22,7 @@ COMPARE = "replay compare x.trace --channels 2 --scenario rebuild --scenario flu
 
 @pytest.fixture
 def trapped(tmp_path, monkeypatch):
-    """A folder with a module of the name of each of Python's and each installed one, which leaves a file when it runs."""
+    """A folder with modules of the names of Python's and installed ones, which leave a file when they run."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ran").mkdir()
     for name in {*sys.stdlib_module_names, *packages_distributions()}:

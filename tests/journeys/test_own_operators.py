@@ -28,7 +28,6 @@ from tests.traces.small_traces import write_trace
 EXAMPLES = Path(__file__).parents[2] / "examples" / "ordered"
 SOAK = bool(os.environ.get("ADAPT_SOAK"))
 soak = pytest.mark.skipif(not SOAK, reason="long; set ADAPT_SOAK=1")
-LINE = re.compile(r'(\S+) \S+ \S+ \[([^]]+)\] "[^"]*" \d+ (\d+|-) "[^"]*" ".*"')
 ALL_FX = {"fxcm:nzdusd": 5, "oanda:nzdusd": 0, "fxcm:eurusd": 5, "oanda:eurusd": 0, "oanda:xauusd": 0}
 """Streams, and the hours that their clocks are behind UTC."""
 
@@ -50,22 +49,26 @@ def ran(adapt, trace, chain, *more):
     return duckdb.sql("from 'out.parquet'").fetchall()
 
 
-def test_sessions_of_the_web_log_by_the_commands_of_its_text(adapt, real_traces, here):
-    log = shutil.copy(real_traces("weblog-2015/apache_logs"), "access.log")
-    ingest = re.search("adapt (ingest .*)", Path("weblog_sessions.py").read_text())[1]
-    replay = re.search("adapt (replay .*)", Path("weblog_sessions.toml").read_text())[1]
-    adapt.done(*shlex.split(ingest))
-    adapt.done(*shlex.split(replay))
-    sessions = duckdb.sql("from 'sessions.parquet'").fetchall()
-    found = [m for m in map(LINE.fullmatch, Path(log).read_text().splitlines()) if m]
-    times = [datetime.strptime(m[2], "%d/%b/%Y:%H:%M:%S %z") for m in found]
-    requests = pa.table(
-        {
-            "key": [m[1] for m in found],
-            "moment": [int(time.timestamp()) * 1_000_000 for time in times],
-            "bytes": [0 if m[3] == "-" else int(m[3]) for m in found],
-        }
+def test_sessions_of_a_web_log_by_the_commands_of_the_example(adapt, spark, here):
+    random = np.random.default_rng(1)
+    moments = 1_700_000_000 + np.cumsum(random.integers(0, 120, 1_000))
+    hosts, sizes = random.integers(0, 40, 1_000), random.integers(-200, 900, 1_000)  # "-" where no body was sent
+    Path("access.log").write_text(
+        "".join(
+            f"10.0.0.{host} - - [{datetime.fromtimestamp(moment, UTC):%d/%b/%Y:%H:%M:%S %z}] "
+            f'"GET / HTTP/1.1" 200 {max(size, 0) or "-"} "-" "-"\n'
+            for moment, host, size in zip(moments, hosts, sizes, strict=True)
+        )
     )
+    for file in ("weblog_sessions.py", "weblog_sessions.toml"):
+        adapt.done(*shlex.split(re.search("adapt (.*)", Path(file).read_text())[1]))
+    sessions = duckdb.sql("from 'sessions.parquet'").fetchall()
+    columns = {
+        "key": [f"10.0.0.{host}" for host in hosts],
+        "moment": moments * 1_000_000,
+        "bytes": np.maximum(sizes, 0),
+    }
+    requests = pa.table(columns)
     expected = duckdb.sql(
         """
         with marked as (select *,
@@ -75,8 +78,7 @@ def test_sessions_of_the_web_log_by_the_commands_of_its_text(adapt, real_traces,
         select key, min(moment), max(moment), count(*), sum(bytes)::bigint from numbered group by key, number
         """
     ).fetchall()
-    assert len(requests) == 9_999
-    assert len(expected) > 2_000
+    assert len(requests) > len(expected) > 100
     assert sorted(sessions) == sorted(expected)
 
 

@@ -1,5 +1,6 @@
 """Comparison of compiled functions with their plain Python form."""
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 
@@ -35,7 +36,7 @@ def check_sample(chain: BoundChain, rows: int, tell: Callable[[int], None] = lam
     ends = [end] if len(chain.punctuations) and rows < len(chain.tuples) else []
     done = 0
     try:
-        for tuples in (*marked_chunks(chain, rows), *ends):
+        for tuples in itertools.chain(marked_chunks(chain, rows), ends):
             for first in range(0, len(tuples), _AT_ONCE):
                 tell(done)
                 given = tuples[first : first + _AT_ONCE]

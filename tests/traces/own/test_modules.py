@@ -49,7 +49,7 @@ def test_the_hash_is_that_of_the_source_and_of_what_it_imports_beside_it(here):
 
 def test_an_installed_module_goes_before_one_of_the_current_folder(here):
     (here / "rich.py").write_text("class Mine:\n    pass\n")
-    with pytest.raises(UsageError, match="rich has no class or function 'Mine'.*; it is an installed module"):
+    with pytest.raises(UsageError, match=r"rich has no class or function 'Mine'.*; it is an installed module"):
         found("rich:Mine")
 
 

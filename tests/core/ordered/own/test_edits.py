@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 from random import Random
 
 from tests.tiers import SOAK
@@ -68,7 +69,7 @@ if sys.argv[1:]:
 """
 
 
-def test_a_chain_of_which_one_operator_is_edited_gives_what_plain_python_gives(tmp_path):
+def test_a_chain_of_which_one_operator_is_edited_gives_what_plain_python_gives(tmp_path: Path) -> None:
     random, numbers = Random(1), [2, 3, 5, 4]
     places = {
         **os.environ,
