@@ -48,7 +48,7 @@ def load(function: Callable[..., Any], *arguments: Any) -> None:
 
 
 def inlined(function: Function, *, checked: bool = False) -> Function:
-    """A part of kernels, compiled into them; `checked` raises IndexError outside of an array."""
+    """A part of kernels, compiled into them; `checked` checks bounds of arrays."""
     return cast(Function, numba.njit(**_WITHIN, boundscheck=checked)(function))
 
 
