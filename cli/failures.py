@@ -10,6 +10,7 @@ from typing import Any
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import Verbosity, narrate
 from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, Interrupted, did_you_mean
+from adapt.core.redaction import redacted
 
 USAGE = 2
 BUG = 5
@@ -33,7 +34,7 @@ def explain(error: Exception, *, debug: bool) -> int:
     An unexpected error is a bug: its traceback goes to a file that the line names.
     """
     if debug:
-        traceback.print_exception(error)
+        print(_traceback(error), end="", file=sys.stderr)
     if isinstance(error, AdaptError):
         _say(f"adapt: {error}")
         return error.exit_code
@@ -90,13 +91,17 @@ def _say(line: str) -> None:
     narrate(" ".join(line.split("\n")), Verbosity.QUIET)
 
 
+def _traceback(error: Exception) -> str:
+    return redacted("".join(traceback.format_exception(error)))
+
+
 def _kept_traceback(error: Exception) -> str:
     """Write the traceback to a file, and say where it is."""
     try:
         handle, path = tempfile.mkstemp(prefix="adapt-bug-", suffix=".txt")
         with os.fdopen(handle, "w", errors="backslashreplace") as file:
             file.write(f"{command_line()}\n\n")
-            traceback.print_exception(error, file=file)
+            file.write(_traceback(error))
     except OSError as failure:
         return f"cannot write the traceback: {failure.strerror}; use --debug to see it"
     return f"traceback in {path}"

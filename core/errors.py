@@ -8,11 +8,17 @@ from difflib import SequenceMatcher, get_close_matches
 from heapq import nlargest
 from typing import ClassVar
 
+from adapt.core.redaction import redacted
+
 
 class AdaptError(Exception):
     """An error that the user can fix."""
 
     exit_code: ClassVar[int] = 3
+
+    def __str__(self) -> str:
+        """The message, without secrets."""
+        return redacted(super().__str__())
 
 
 class UsageError(AdaptError):

@@ -1,15 +1,14 @@
 """The command line, for manifests and tracebacks, and its exit code."""
 
-import re
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from adapt.core.redaction import redacted_word
+
 _typed: ContextVar[tuple[str, ...]] = ContextVar("typed", default=())
-_SECRET = "secret|password|token|access[.]?key"
-"""Settings with these parts in their names are redacted, as in Spark."""
 
 
 @contextmanager
@@ -24,8 +23,7 @@ def typed(arguments: Sequence[str]) -> Iterator[None]:
 
 def command_line() -> str:
     """The command line as typed, secrets redacted."""
-    words = [re.sub(rf"(?i)^((?:--spark-conf=)?[^=]*({_SECRET})[^=]*=).*", r"\1...", word) for word in _typed.get()]
-    return shlex.join(["adapt", *words])
+    return shlex.join(["adapt", *map(redacted_word, _typed.get())])
 
 
 def exit_code_of(result: Any) -> int:

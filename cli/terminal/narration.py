@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from adapt.core.redaction import redacted
 from adapt.core.values import visible
 from adapt.traces.spark.names import RUNNER_LOG
 from adapt.traces.spark.progress import Progress, silent
@@ -79,7 +80,7 @@ def is_muted() -> bool:
 def narrate(message: str, level: Verbosity = Verbosity.NORMAL) -> None:
     """Print an escaped line on stderr if the verbosity is high enough."""
     if _verbosity >= level and not is_muted():
-        line = "\n".join(visible(part) for part in message.split("\n"))
+        line = "\n".join(visible(part) for part in redacted(message).split("\n"))
         encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
         with suppress(OSError):  # keep working if stderr is closed
             sys.stdout.flush()  # keep the order where both go to one file
@@ -115,5 +116,5 @@ def progress() -> Iterator[Progress]:
     with bars.Progress(*columns, bars.TimeElapsedColumn(), console=console, transient=True) as display:
         task = display.add_task("starting", total=None)
         yield lambda what, done, total: display.update(
-            task, description=escape(visible(what)), completed=done, total=total or None
+            task, description=escape(visible(redacted(what))), completed=done, total=total or None
         )

@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote
 
 from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, UsageError
+from adapt.core.redaction import redacted_word
 from adapt.traces.locations.task_environment import environment_of_stores, take_environment
 from adapt.traces.spark.class_archive import java_options
 from adapt.traces.spark.connect import cloned, connected, is_remote
@@ -262,8 +263,9 @@ def _changes(running: "SparkSession", wanted: Mapping[str, str], stated: Mapping
     fixed = [name for name in differing if not running.conf.isModifiable(name)]
     for name in fixed:
         if name in stated:
+            now = redacted_word(f"{name}={held.get(name, 'the default')}").partition("=")[2]
             raise UsageError(
-                f"{name} cannot change while Spark runs (now {held.get(name, 'the default')}); stop Spark first"
+                f"{name} cannot change while Spark runs (now {now}); stop Spark first"
                 " (spark.stop()), or omit the setting"
             )
         del differing[name]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from adapt.core.errors import BadInput
+from adapt.core.redaction import redacted
 from adapt.traces.locations.location import is_stored
 from adapt.traces.locations.run_folders import MANIFEST, RUN
 from adapt.traces.locations.series_path import SeriesPath
@@ -45,6 +46,19 @@ class Provenance:
     seed: int | None = None
     runner: str | None = None
     versions: Mapping[str, str] = field(default_factory=lambda: program_versions())
+
+    def __post_init__(self) -> None:
+        for name in ("command", "parameters", "inputs"):
+            object.__setattr__(self, name, _without_secrets(getattr(self, name)))
+
+
+def _without_secrets(value: Any) -> Any:
+    """Plain data whose URLs have no secret; expressions, which decide a result, stay as they are."""
+    if isinstance(value, Mapping):
+        return {name: _without_secrets(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_secrets(each) for each in value]
+    return redacted(value) if isinstance(value, str) and ("://" in value or "jdbc:" in value) else value
 
 
 @dataclass(frozen=True, slots=True)
