@@ -161,8 +161,9 @@ def recognize(files: Sequence[SourceFile], options: ReadOptions) -> Recognized:
 
 
 def _table(form: TableFormat, files: Sequence[SourceFile]) -> TableFormat | StoredTables:
-    """A table format, read by Spark itself where it reaches all files."""
-    return stored_tables(form, files) if any(is_stored(file.path) for file in files) else form
+    """A table format, read by Spark itself where it reaches and reads all files."""
+    apart = any(is_stored(file.path) or form.is_beyond_spark(file) for file in files)
+    return stored_tables(form, files) if apart else form
 
 
 def _with_other_headers(

@@ -189,7 +189,10 @@ class Source:
                 return read_table(self._table, self._spark, self.files, wanted).limit(rows)
             if self._ddl:
                 return self._objects(wanted).where("_reason is null").limit(rows)
-            return self._spark.createDataFrame(self.first_rows(rows, wanted))
+            from pyspark.sql.pandas.types import from_arrow_schema
+
+            first = self.first_rows(rows, wanted)
+            return self._spark.createDataFrame(first, from_arrow_schema(first.schema, prefer_timestamp_ntz=True))
 
     def texts(self, lines: Mapping[int, Sequence[int]] | None) -> DataFrame:
         """Text of rows: `_file`, `_line`, `_text`.
@@ -343,7 +346,7 @@ class Source:
         with spark_failures("reading the source"), watched(self._spark, "reading", self._progress):
             from pyspark.sql.pandas.types import from_arrow_schema
 
-            kinds = from_arrow_schema(numbered, prefer_timestamp_ntz=isinstance(form, StoredTables))
+            kinds = from_arrow_schema(numbered, prefer_timestamp_ntz=True)
             held = self._held(wanted)
             if held is not None:
                 self.rows = self.left = len(held)

@@ -429,7 +429,10 @@ def translated(error: Exception, doing: str) -> AdaptError:
     damaged = _DAMAGED.search(text)
     if damaged and "FileNotFoundException" not in text:
         path = unquote(re.sub("^file:/+", "/", damaged[1]))
-        return BadInput(f"{path} is damaged: {first_sentence(_root_cause(text))}; get the file again")
+        cause = _innermost(text)
+        if why := _why_damaged(path) or (cause if _BROKEN.search(cause) else ""):
+            return BadInput(f"{path} is damaged: {why}; get the file again")
+        return BadInput(f"{path} cannot be read by Spark ({cause}); write it again with other settings, or as CSV")
     if "spark.driver.maxResultSize" in text:
         return EnvironmentFailure(
             f"{doing}: the results are larger than spark.driver.maxResultSize; raise it with --spark-conf"
@@ -494,6 +497,42 @@ _UNSERVED = re.compile(r"no executor for .* with \S+=\d+min")
 
 _DAMAGED = re.compile(r"\[FAILED_READ_FILE\.\w+\] Encountered error while reading file (\S+?)\.(?:\s|$)")
 """Spark's message about a file that it cannot decode."""
+
+
+_BROKEN = re.compile("UNCOMPRESS|decompress|corrupt|checksum|CRC|EOF|magic number|PageHeader", re.IGNORECASE)
+"""What decoders say of bytes that no writer wrote."""
+
+
+def _innermost(text: str) -> str:
+    """The innermost cause of a failure, with its class where that is all that is known."""
+    causes = re.findall(r"^Caused by: (?:[\w$]+\.)*([\w$]+)(?:: ([^\n]*\S))?", text, re.MULTILINE)
+    return ": ".join(filter(None, causes[-1])) if causes else first_sentence(_root_cause(text))
+
+
+def _why_damaged(path: str) -> str:
+    """What is wrong with a Parquet or ORC file that no other reader can read either; empty for others."""
+    import pyarrow as pa
+    import pyarrow.orc as orc
+    import pyarrow.parquet as pq
+
+    try:
+        with open(path, "rb") as file:
+            start = file.read(4)
+        if start == b"PAR1":
+            with pq.ParquetFile(path) as table:
+                for _ in table.iter_batches():
+                    pass
+        elif start[:3] == b"ORC":
+            stripes = orc.ORCFile(path)
+            for at in range(stripes.nstripes):
+                stripes.read_stripe(at)
+        else:
+            return f"it begins with {start!r}, which is neither Parquet nor ORC"
+    except (FileNotFoundError, pa.ArrowNotImplementedError):
+        return ""
+    except (OSError, pa.ArrowException) as error:
+        return str(error).splitlines()[0].rstrip(".")
+    return ""
 
 
 def _is_bug(text: str) -> bool:

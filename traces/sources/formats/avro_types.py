@@ -29,6 +29,10 @@ _LOGICAL: Mapping[tuple[str, str], pa.DataType] = {
     ("long", "local-timestamp-millis"): pa.timestamp("ms"),
     ("long", "local-timestamp-micros"): pa.timestamp("us"),
 }
+_NANOS = {
+    ("long", "timestamp-nanos"): pa.timestamp("us", "UTC"),
+    ("long", "local-timestamp-nanos"): pa.timestamp("us"),
+}
 _NUMBERS = (pa.int32(), pa.int64(), pa.float32(), pa.float64())
 """From narrow to wide."""
 
@@ -90,6 +94,8 @@ def kind_of(schema: Any, named: Mapping[str, Any], within: tuple[str, ...] = ())
     if name not in _PLAIN:
         return kind_of(name, named, within)
     logical = schema.get("logicalType")
+    if (name, logical) in _NANOS:
+        return Kind(pa.int64(), _NANOS[name, logical], lambda nanos: nanos // 1000)
     return Kind(_PLAIN[name], _LOGICAL.get((name, logical), _PLAIN[name]))
 
 

@@ -10,8 +10,11 @@ import pyarrow.orc
 
 from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.sources.reading.files import SourceFile
+from adapt.traces.sources.reading.table_files import marked
 from adapt.traces.spark.lazy import DataFrame, F, Window
 from adapt.traces.spark.session import spark_failures
+
+_LOCAL, _MOMENT = pa.timestamp("ns"), pa.timestamp("ns", "UTC")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +24,25 @@ class OrcFiles:
     name: ClassVar[str] = "ORC"
 
     def schema_of(self, file: SourceFile) -> pa.Schema:
-        """Columns of a file."""
-        return _opened(file).schema
+        """Columns of a file.
+
+        Times that Spark wrote are moments; others without a zone are local.
+        """
+        moments = (field.with_type(_MOMENT) if _is_moment(field) else field for field in _opened(file).schema)
+        return pa.schema([marked(field, "union" if _has_union(field.type) else "") for field in moments])
+
+    def is_beyond_spark(self, file: SourceFile) -> bool:
+        """Whether Spark fails on a file or misreads it.
+
+        It fails at unions, and takes local times for those of its own zone.
+        """
+        try:
+            return any(
+                _has_union(field.type) or (field.type == _LOCAL and not _is_moment(field))
+                for field in _opened(file).schema
+            )
+        except (OSError, pa.ArrowException):
+            return False
 
     def rows_of(self, file: SourceFile) -> int:
         """Number of rows of a file."""
@@ -61,6 +81,16 @@ class OrcFiles:
         return risen.join(F.broadcast(starts), ["_where", "_piece"]).withColumn(
             "_row", F.col("_risen") + F.col("_offset")
         )
+
+
+def _is_moment(field: pa.Field) -> bool:
+    """Whether Spark wrote the column from times with a zone."""
+    return field.type == _LOCAL and (field.metadata or {}).get(b"spark.sql.catalyst.type") == b"timestamp"
+
+
+def _has_union(kind: pa.DataType) -> bool:
+    nested = [kind.field(at).type for at in range(kind.num_fields)]
+    return pa.types.is_union(kind) or any(map(_has_union, nested))
 
 
 def _opened(file: SourceFile) -> pa.orc.ORCFile:

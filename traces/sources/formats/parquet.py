@@ -19,6 +19,9 @@ _KNOWN = frozenset(
 )
 """Logical types of Parquet that Spark reads; without TIME, FLOAT16 and UUID."""
 
+_CODECS = frozenset(("UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD", "LZ4"))
+"""Codecs of Spark as shipped; `LZ4` is LZ4_RAW, while the older framing is `UNKNOWN`."""
+
 _INSTANT = pa.timestamp("us", "UTC")
 """What Spark makes of INT96."""
 
@@ -41,6 +44,24 @@ class ParquetFiles:
         fields = metadata.schema.to_arrow_schema().remove_metadata()
         kept = (field.with_type(_INSTANT) if field.name in instants else field for field in fields)
         return pa.schema([marked(field, odd.get(field.name, "")) for field in kept])
+
+    def is_beyond_spark(self, file: SourceFile) -> bool:
+        """Whether Spark fails on a codec, decimal or logical type."""
+        try:
+            metadata = _metadata(file)
+        except (OSError, pa.ArrowException):
+            return False
+        columns = [metadata.schema.column(at) for at in range(metadata.num_columns)]
+        if any(
+            column.logical_type.type == "UNDEFINED"
+            or (column.physical_type == "BYTE_ARRAY" and column.logical_type.type == "DECIMAL")
+            for column in columns
+        ):
+            return True
+        first = metadata.row_group(0) if metadata.num_row_groups else None
+        return first is not None and any(
+            first.column(at).compression not in _CODECS for at in range(metadata.num_columns)
+        )
 
     def rows_of(self, file: SourceFile) -> int:
         """Number of rows of a file."""

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from adapt.core.errors import BadInput
 from adapt.traces.sources.reading.blocks import BLOCK_BYTES, PATH, ROWS_A_BATCH, Block, reader_schema
@@ -107,6 +108,8 @@ def stored_tables(form: TableFormat, files: Sequence[SourceFile]) -> StoredTable
 def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """A column as Spark would read it."""
     try:
+        if pa.types.is_timestamp(column.type):
+            column = pc.floor_temporal(column, unit="microsecond")
         return column.cast(kind)
     except pa.ArrowInvalid as error:
         raise BadInput(f"a value does not fit {kind} ({error})") from error

@@ -35,6 +35,12 @@ class TableFormat(Protocol):
         Raises the errors of its library.
         """
 
+    def is_beyond_spark(self, file: SourceFile) -> bool:
+        """Whether Spark fails to read a file that Arrow reads.
+
+        False for a file of another format.
+        """
+
     def rows_of(self, file: SourceFile) -> int:
         """Number of rows, from the footer of a file."""
 
@@ -104,7 +110,10 @@ def read_table(
     folders, odd = folder_columns(files), unreadable(form, files)
     check_readable(files[0], wanted, {name: kind for name, kind in odd.items() if name not in folders})
     rows = _read(form, spark, files)
-    own = [quoted(name) for name in wanted if name != PATH and name not in folders]
+    fields = {field.name: field.type for file in files for field in form.schema_of(file)}
+    own = [name for name in wanted if name != PATH and name not in folders]
+    typed = [_in_micros(quoted(name), fields[name], form).alias(name) for name in own]
+    own_columns = [quoted(name) for name in own]
     # aliased, since a column of the files may have the same name
     named = {name: f"_folder{at}" for at, name in enumerate(folders) if name in wanted}
     names = spark.createDataFrame(
@@ -120,7 +129,7 @@ def read_table(
     text = F.to_json(F.struct("*")) if with_text else F.lit(None).cast("string")
     numbered = form.numbered(rows.select("*", where.alias("_where"), "_metadata", text.alias("_written")))
     return (
-        numbered.select("_where", F.col("_row").alias("_line"), F.col("_written").alias("_text"), *own)
+        numbered.select("_where", F.col("_row").alias("_line"), F.col("_written").alias("_text"), *typed)
         .join(F.broadcast(names), "_where", "left")
         .select(
             # no row may be lost because its file is not found by name
@@ -130,7 +139,7 @@ def read_table(
             (F.col("_line") + F.col("_before")).alias("_line"),
             F.lit(None).cast("string").alias("_reason"),
             "_text",
-            *own,
+            *own_columns,
             *(F.col(alias).alias(name) for name, alias in named.items()),
             PATH,
         )
@@ -169,7 +178,8 @@ def _type_in(field: pa.Field) -> str:
 def folder_columns(files: Sequence[SourceFile]) -> Mapping[str, list[object]]:
     """Columns named by Hive partition folders (`day=2024-01-01/`), by file.
 
-    Values are whole numbers or dates if all are, else text; a file outside such folders has null.
+    Values are whole numbers or dates if all print back as they are written, else text; a file outside such folders has
+    null.
     """
     found = [_named_by(file.label) for file in files]
     names = dict.fromkeys(name for of_file in found for name in of_file)
@@ -183,15 +193,24 @@ def quoted(name: str) -> Column:
 
 def _named_by(label: str) -> dict[str, str | None]:
     parts = [part.split("=", 1) for part in label.split("/")[:-1] if re.match(r"[^=]+=", part)]
-    return {unquote(name): None if value == NO_PARTITION else unquote(value) for name, value in parts}
+    return {_unescaped(name): None if value == NO_PARTITION else _unescaped(value) for name, value in parts}
+
+
+def _unescaped(text: str) -> str:
+    """A folder's name with %XX decoded: bytes of UTF-8, or characters as in Spark, so that no two names become one."""
+    try:
+        return unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        return re.sub("%([0-9A-Fa-f]{2})", lambda code: chr(int(code[1], 16)), text)
 
 
 def _typed(values: Sequence[str | None]) -> list[object]:
     known = [value for value in values if value is not None]
-    if known and all(re.fullmatch(r"-?\d{1,18}", value) for value in known):
+    # 007 is not 7
+    if known and all(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", value) for value in known):
         return [None if value is None else int(value) for value in values]
     try:
-        if known and all(re.fullmatch(r"\d{4}-\d\d-\d\d", value) for value in known):
+        if known and all(re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value) for value in known):
             return [None if value is None else datetime.date.fromisoformat(value) for value in values]
     except ValueError:  # February 30 is text
         pass
@@ -217,10 +236,44 @@ def _read(form: TableFormat, spark: SparkSession, files: Sequence[SourceFile]) -
     return reader.load([literal_path(file.path) for file in files])
 
 
+def _in_micros(value: Column, kind: pa.DataType, form: TableFormat) -> Column:
+    """A column of Parquet with its nanosecond times, which Spark reads as numbers, as times."""
+    if form.name != "Parquet":
+        return value
+    if pa.types.is_struct(kind):
+        parts = {field.name: _in_micros(value[field.name], field.type, form) for field in kind.fields}
+        changed = _has_nanos(kind)
+        return (
+            F.when(value.isNotNull(), F.struct(*(part.alias(name) for name, part in parts.items())))
+            if changed
+            else value
+        )
+    if not _has_nanos(kind):
+        return value
+    micros = nanos_to_micros(value)
+    if kind.tz:
+        return F.timestamp_micros(micros)
+    zero, none = F.lit("1970-01-01").cast("timestamp_ntz"), F.lit(0)
+    return zero + F.make_dt_interval(none, none, none, (micros.cast("decimal(19,0)") / 1_000_000).cast("decimal(18,6)"))
+
+
+def _has_nanos(kind: pa.DataType) -> bool:
+    if pa.types.is_struct(kind):
+        return any(_has_nanos(field.type) for field in kind.fields)
+    return bool(pa.types.is_timestamp(kind) and kind.unit == "ns")
+
+
+def nanos_to_micros(whole: Column) -> Column:
+    """Whole nanoseconds as microseconds, rounded down."""
+    return F.call_function("div", whole - F.pmod(whole, F.lit(1000)), F.lit(1000)).cast("bigint")
+
+
 def arrow_type_in_spark(kind: pa.DataType) -> pa.DataType:
-    """The Arrow type of a column of Parquet as Spark reads it."""
+    """The Arrow type of a column of Parquet as `read_table` gives it."""
     from pyspark.sql.pandas.types import to_arrow_type
 
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", kind.tz and "UTC")
     return to_arrow_type(_spark_type(kind), timezone="UTC")
 
 

@@ -37,3 +37,14 @@ def test_a_truncated_file_is_refused_by_name(opened, tmp_path):
     (tmp_path / "a.orc").write_bytes(data[:-10])
     with pytest.raises(BadInput, match=r"a\.orc is truncated or not valid ORC"):
         opened(tmp_path / "a.orc")
+
+
+def test_a_union_refuses_a_file_only_if_it_is_used(opened, tmp_path):
+    union = pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), [pa.array([1, 2]), pa.array(["x", "y"])])
+    nested = pa.StructArray.from_arrays([union], ["u"])
+    orc.write_table(pa.table({"k": ["a", "b"], "u": union, "n": nested}), tmp_path / "a.orc")
+    source = opened(tmp_path / "a.orc")
+    assert source.readable == ("k",)
+    with pytest.raises(BadInput, match=r"a\.orc: Spark cannot read column 'n' of type union"):
+        source.first_rows(1, ["n"])
+    assert [(row["_line"], row["k"]) for row in source.frame(["k"]).orderBy("_line").collect()] == [(1, "a"), (2, "b")]

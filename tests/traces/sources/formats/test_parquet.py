@@ -1,6 +1,6 @@
 """Parquet sources: values and types as they are, rows numbered in their file, whatever the file is called."""
 
-import decimal
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,6 +9,7 @@ import pytest
 from adapt.core.errors import BadInput
 from adapt.traces.sources.formats.parquet import ParquetFiles
 from adapt.traces.sources.reading.table_files import read_table
+from adapt.traces.spark.session import spark_failures
 
 ODD_NAMES = ["a b", "a%20b", "a+b", "ä ö", "日本", "a#b", "a[1]", "a{b,c}", "a?b*", "a\\b", "a&b=c"]
 
@@ -40,7 +41,7 @@ def test_rows_are_numbered_in_their_file(opened, tmp_path):
         (pa.array([b"", None, b"\xff\x00", b"x" * 65_536], pa.binary()), "binary"),
         (pa.array(["", None, "é", "x" * 65_536]), "string"),
         (pa.array(["a", "b", "a"]).dictionary_encode(), "string"),
-        (pa.array([decimal.Decimal("1.50")]), "decimal(3,2)"),
+        (pa.array([Decimal("1.50")]), "decimal(3,2)"),
     ],
 )
 def test_keys_of_any_type_come_as_they_are(opened, tmp_path, keys, kind):
@@ -84,9 +85,18 @@ def test_columns_named_like_the_readers_own_are_hidden(opened, tmp_path):
     assert [(row["_line"], row["_path"], row["k"]) for row in rows_of(source, "k")] == [(1, "a.parquet", 1)]
 
 
-def test_times_in_nanoseconds_are_whole_numbers(opened, tmp_path):
-    times = pa.array([1_700_000_000_123_456_789], pa.timestamp("ns"))
-    assert rows_of(opened(write(tmp_path / "a.parquet", {"t": times})), "t")[0]["t"] == 1_700_000_000_123_456_789
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_times_in_nanoseconds_are_times_cut_to_the_microsecond(opened, tmp_path, zone):
+    times = pa.array([1_700_000_000_123_456_789, -1, None], pa.timestamp("ns", zone))
+    nested = pa.StructArray.from_arrays([times], ["t"], mask=pa.array([False, False, True]))
+    source = opened(write(tmp_path / "a.parquet", {"t": times, "n": nested}))
+    frame = source.frame(["t", "n"])
+    kind = "timestamp" if zone else "timestamp_ntz"
+    assert dict(frame.dtypes) | {"t": kind, "n": f"struct<t:{kind}>"} == dict(frame.dtypes)
+    texts = [row[0] for row in frame.selectExpr("string(t)").collect()]
+    assert texts == ["2023-11-14 22:13:20.123456", "1969-12-31 23:59:59.999999", None]
+    assert [row[0] for row in frame.selectExpr("string(n.t)").collect()] == texts
+    assert rows_of(source, "n")[2]["n"] is None
 
 
 def test_the_text_of_a_row_is_its_json(opened, tmp_path):
@@ -124,13 +134,35 @@ def test_folders_of_a_hive_table_are_columns_with_types(opened, tmp_path):
     source = opened(tmp_path)
     assert source.columns == ("k", "day", "hour", "at")
     wanted = ["k", "day", "hour", "at"]
-    assert dict(source.frame(wanted).dtypes) | {"day": "date", "hour": "bigint", "at": "string"} == dict(
+    assert dict(source.frame(wanted).dtypes) | {"day": "date", "hour": "string", "at": "string"} == dict(
         source.frame(wanted).dtypes
     )
     assert [(row["k"], str(row["day"]), row["hour"], row["at"]) for row in rows_of(source, *wanted)] == [
-        (0, "2024-01-01", 3, "a/b c"),
-        (1, "2024-01-02", 7, None),
+        (0, "2024-01-01", "3", "a/b c"),
+        (1, "2024-01-02", "07", None),
     ]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["7", "42", "-1", "0"], "bigint"),
+        (["007", "7", "042"], "string"),
+        (["-0", "0"], "string"),
+        (["٧", "7"], "string"),
+        (["1.50", "1.5"], "string"),
+        (["2024-02-30", "2024-03-01"], "string"),
+        (["2024-3-1", "2024-03-01"], "string"),
+        (["a%2Fb", "a b", "%C3%A9", "%FF", "%FE", "50%"], "string"),
+    ],
+)
+def test_values_of_folders_are_never_merged(opened, tmp_path, values, kind):
+    for value in values:
+        write(tmp_path / f"k={value}" / "p.parquet", {"x": [value]})
+    source = opened(tmp_path)
+    shown = {"a%2Fb": "a/b", "%C3%A9": "é", "%FF": "ÿ", "%FE": "þ"}
+    assert dict(source.frame(["k"]).dtypes)["k"] == kind
+    assert {row["x"]: str(row["k"]) for row in rows_of(source, "x", "k")} == {v: shown.get(v, v) for v in values}
 
 
 def test_a_folder_that_only_looks_like_a_date_is_text(opened, tmp_path):
@@ -157,7 +189,7 @@ ODD = {
     "half": pa.array([1, 2, 3], pa.float16()),
     "id": pa.array([bytes(16)] * 3, pa.uuid()),
     "nested": pa.StructArray.from_arrays([pa.array([1, 2, 3], pa.time32("s"))], ["at"]),
-    "wide": pa.array([decimal.Decimal(1)] * 3, pa.decimal256(50, 2)),
+    "wide": pa.array([Decimal(1)] * 3, pa.decimal256(50, 2)),
 }
 
 
@@ -181,3 +213,48 @@ def test_columns_that_spark_cannot_read_are_refused_only_if_they_are_used(opened
     for name in ODD:
         with pytest.raises(BadInput, match=f"Spark cannot read column '{name}' of type"):
             source.frame(["k", name])
+
+
+def patched(path, old, new):
+    """A file with bytes of its footer replaced, where they occur last."""
+    content = path.read_bytes()
+    body, length = content[:-8], int.from_bytes(content[-8:-4], "little")
+    before, found, after = body.rpartition(old)
+    assert found
+    length += len(new) - len(old)
+    path.write_bytes(before + new + after + length.to_bytes(4, "little") + b"PAR1")
+    return path
+
+
+@pytest.mark.parametrize("why", ["codec", "decimal", "logical type"])
+def test_valid_files_that_spark_fails_on_are_read(spark, opened, tmp_path, why):
+    table, path, read = pa.table({"k": ["d", "e", None]}), tmp_path / "a.parquet", ["d", "e", None]
+    if why == "codec":
+        pq.write_table(table, path, compression="brotli")
+    elif why == "decimal":  # the String of the footer, as Decimal(4, 2): one byte is 100 or 101 hundredths
+        pq.write_table(table, path, store_schema=False, write_statistics=False, use_dictionary=False)
+        decimal = b"\x25\x0a\x15\x04\x15\x08\x2c\x5c\x15\x04\x15\x08\x00\x00"
+        patched(path, b"\x25\x00\x4c\x1c\x00\x00", decimal)
+        read = [Decimal("1.00"), Decimal("1.01"), None]
+    else:  # UUID, as a logical type of number 40
+        pq.write_table(table.append_column("u", pa.array([bytes(16)] * 3, pa.uuid())), path, store_schema=False)
+        patched(path, b"\xec\x00\x00", b"\x0c\x50\x00\x00")
+    with pytest.raises(BadInput, match=r"a\.parquet cannot be read by Spark \("), spark_failures("reading"):
+        spark.read.parquet(str(path)).collect()
+    assert [row["k"] for row in rows_of(opened(path), "k")] == read
+
+
+def test_only_a_file_that_no_reader_reads_is_called_damaged(spark, tmp_path):
+    path = write(tmp_path / "a.parquet", {"k": [str(at) for at in range(5000)]})
+    content = bytearray(path.read_bytes())
+    content[200:260] = bytes(byte ^ 0xA5 for byte in content[200:260])
+    (tmp_path / "broken.parquet").write_bytes(content)
+    pq.write_table(pa.table({"k": ["a"]}), tmp_path / "brotli.parquet", compression="brotli")
+    refused = {
+        "broken": r"broken\.parquet is damaged: [^;]+; get the file again",
+        "brotli": r"brotli\.parquet cannot be read by Spark \(ClassNotFoundException: .*BrotliCodec\); write it again",
+    }
+    for name, message in refused.items():
+        frame = spark.read.parquet(str(tmp_path / f"{name}.parquet"))
+        with pytest.raises(BadInput, match=message), spark_failures("reading"):
+            frame.collect()
