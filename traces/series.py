@@ -177,6 +177,8 @@ def _rejects(parts: Sequence[Any]) -> dict[str, Any]:
 def _of_source(parts: Sequence[Any]) -> dict[str, Any]:
     """What is known of the sources of all traces: samples, and how they print null."""
     found: dict[str, Any] = {name: parts[0][name] for name in ("null_text",) if name in parts[0]}
+    if local := [each for part in parts for each in part.get("local_times", ())]:
+        found["local_times"] = local
     if all("sample" in part for part in parts):
         found["sample"] = {**parts[0]["sample"], "left_out": sum(part["sample"]["left_out"] for part in parts)}
     if all("record_sample" in part for part in parts):

@@ -18,7 +18,8 @@ class Evidence:
     Attributes:
         profile: See `adapt.traces.ingest.profile`.
         lint: See `merging.EvidenceMerger`. Of the source, where known: `source` as in `source_order`, `sample` with the
-            `share` of its keys and the rows `left_out`, and `null_text`, which it prints for a null key.
+            `share` of its keys and the rows `left_out`, `null_text`, which it prints for a null key, and
+            `local_times`: by stream, its `zone` and the rows `doubled`, `second`, `undecided` and `skipped`.
     """
 
     profile: Mapping[str, Any]

@@ -11,10 +11,12 @@ from adapt.core.lint.finding import Finding, worst_first
 RULES: Mapping[str, Callable[[Evidence], Finding | None]] = {
     "few-keys": key_rules.few_keys,
     "default-key": key_rules.default_key,
+    "float-keys": key_rules.float_keys,
     "null-text": key_rules.null_text,
     "schema-ids": key_rules.schema_ids,
     "key-sample": key_rules.key_sample,
     "record-sample": key_rules.record_sample,
+    "local-times": time_rules.local_times,
     "outlier-dates": time_rules.outlier_dates,
     "minute-of-hour": time_rules.minute_of_hour,
     "clocks": time_rules.clocks,

@@ -23,6 +23,7 @@ _NONE = frozenset(
 
 _ZERO = re.compile(r"[+-]?0+(\.0+)?|-1(\.0+)?")
 _HEX = re.compile(r"00[0-9a-f]{10,}")
+_FLOAT = re.compile(r"[+-]?\d+\.0+")
 _PARTS = re.compile(r"([:|/,;_ ])")
 """Separators in a composite key."""
 
@@ -175,6 +176,21 @@ def _registered(key: str, *, is_hex: bool) -> tuple[int, str] | None:
     if is_hex and _HEX.fullmatch(key):
         return int(key[2:10], 16), key[10:]
     return None
+
+
+def float_keys(seen: Evidence) -> Finding | None:
+    """Keys that are whole numbers written with `.0`."""
+    named = [key for key, _ in seen.top_keys if key is not None and key.strip().lower() not in _NONE]
+    if not named or not all(_FLOAT.fullmatch(key) for key in named):
+        return None
+    return Finding(
+        "float-keys",
+        Severity.WARNING,
+        f"Keys look like {named[0]}: whole numbers written as floats, as pandas does if some ids are missing.",
+        f"They are placed by this text; a job whose key is {named[0].partition('.')[0]} places it elsewhere.",
+        'Ingest again with --key "bigint(KEY)".',
+        {"key": named[0]},
+    )
 
 
 def _means_none(key: str | None, others: set[str | None]) -> bool:

@@ -9,6 +9,39 @@ from adapt.core.phrases import counted
 from adapt.core.values import duration, instant, share
 
 
+def local_times(seen: Evidence) -> Finding | None:
+    """Local times that occur twice or not at all when clocks change."""
+    found = seen.lint.get("local_times")
+    if not found:
+        return None
+    zones = ", ".join(dict.fromkeys(each["zone"] for each in found))
+    doubled, second, undecided, skipped = (
+        sum(each[name] for each in found) for name in ("doubled", "second", "undecided", "skipped")
+    )
+    told = []
+    if doubled:
+        told.append(f"{counted(doubled, 'row')} of the source {_lie(doubled)} in an hour that occurs twice in {zones}")
+    if second:
+        told.append(f"the order of the file puts {count(second)} of them into its second pass")
+    if undecided:
+        told.append(f"of {count(undecided)} the pass is unknown, and they are read as the first")
+    if skipped:
+        told.append(f"{counted(skipped, 'row')} {_lie(skipped)} in an hour that {zones} skips, and moved past it")
+    unknown = "Rows of an unknown pass may be early by the length of the change, and the second pass seems empty."
+    return Finding(
+        "local-times",
+        Severity.WARNING if undecided or skipped else Severity.NOTE,
+        f"{'; '.join(told)}.",
+        unknown if undecided else "Rates in that night depend on it; other times have one meaning.",
+        "Write times with their offset, such as 2018-10-28T02:30:00+01:00, or in UTC.",
+        {"doubled": doubled, "second": second, "undecided": undecided, "skipped": skipped},
+    )
+
+
+def _lie(rows: int) -> str:
+    return "lies" if rows == 1 else "lie"
+
+
 def granularity(seen: Evidence) -> Finding | None:
     """Timestamps on whole minutes, hours or days."""
     grain = seen.grain

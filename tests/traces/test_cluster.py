@@ -177,7 +177,7 @@ def test_the_archive_is_atomic_and_says_how_to_use_it(adapt, tmp_path, monkeypat
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can unmount a folder for others")
 def test_a_disk_that_executors_do_not_mount_is_one_sentence(tmp_path):
     (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "a.csv").write_text("ts,key\n1,a\n2,b\n")
+    (tmp_path / "data" / "a.csv").write_text("ts,key\n1700000000,a\n1700000001,b\n")
     line = ["ingest", tmp_path / "data" / "a.csv", "--key", "key", "--time", "ts", "-o", tmp_path / "a.trace"]
     with standalone(tmp_path, unmounted=tmp_path / "data") as master:
         run = started([*line, "--master", master])

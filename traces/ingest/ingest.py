@@ -176,7 +176,7 @@ def ingest(
         spark = session_in_zone(spark_session(running.for_work(small=small)), options.time_zone)
         here, large = small and not running.on_spark(small=small), not small and not stated and not is_stored(folder)
         plain = staging if large and not cleaning.as_data() else None
-        source = Several(spark, groups, staging, progress, plain, SMALL_BYTES if here else 0)
+        source = Several(spark, groups, staging, progress, plain, SMALL_BYTES if here else 0, ordered=not unordered)
         rows = cleaned(source.mapped(), cleaning, salt, progress)
         parts = stated or min(MOST_PARTS, max(1, -(-source.rows // ROWS_A_PART)))
         if large:  # for the windows of cleaning rules
@@ -224,6 +224,8 @@ def ingest(
             evidence["sample"] = {"share": float(cleaning.sample), "left_out": left_out}
         if source.null_text:
             evidence["null_text"] = source.null_text
+        if source.local_times:
+            evidence["local_times"] = source.local_times
         if topic is not None and topic.sample_effect is not None:
             evidence["record_sample"] = {
                 "share": float(options.topic.share),

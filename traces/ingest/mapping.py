@@ -8,6 +8,7 @@ from fractions import Fraction
 from adapt.core.errors import UsageError, did_you_mean, listed
 from adapt.core.units.amounts import unit_us
 from adapt.traces.ingest.cleaning import UNIQUE
+from adapt.traces.ingest.local_times import LocalTimes
 from adapt.traces.ingest.times import (
     USUAL_NAMES,
     WHOLE,
@@ -18,6 +19,7 @@ from adapt.traces.ingest.times import (
     stated_format,
     time_column,
 )
+from adapt.traces.ingest.whole_casts import with_whole_casts
 from adapt.traces.sources.reading.blocks import PATH, PLACE
 from adapt.traces.sources.reading.table_files import quoted
 from adapt.traces.spark.lazy import Column, DataFrame, F
@@ -28,6 +30,9 @@ AMOUNTS = {"cost": ("cost_us", "double"), "bytes": ("bytes", "bigint"), "partiti
 
 _BEYOND = {"bigint": 1 << 63, "int": 1 << 31}
 """The first number beyond a type."""
+
+_WHOLE_ONLY = ("key", "partition", "dedup")
+"""Options that reject fractions where a column is cast."""
 
 RESERVED = ("ts", "key", "stream", "cost_us", "bytes", "partition")
 """The trace's own columns."""
@@ -149,14 +154,21 @@ def settled_format(
 ) -> TimeFormat:
     """Time format of the mapping: stated, or the best on a sample."""
     if mapping.time_format:
-        return stated_format(sample.sparkSession, mapping.time_format)
+        return stated_format(sample.sparkSession, mapping.time_format, mapping.time)
     times = selected(sample, mapping.time, "time", columns, paths)
     with spark_failures(f"--time {mapping.time!r}"):
-        return guess_format(times, mapping.time, times.schema["time"].dataType.simpleString())
+        quotes = mapping.time in columns and not _PATH.fullmatch(mapping.time)
+        given = f"`{mapping.time}`" if quotes else mapping.time
+        return guess_format(times, given, times.schema["time"].dataType.simpleString())
 
 
 def mapped(
-    source: DataFrame, mapping: Mapping, form: TimeFormat, columns: Sequence[str], paths: Sequence[str] = ()
+    source: DataFrame,
+    mapping: Mapping,
+    form: TimeFormat,
+    columns: Sequence[str],
+    paths: Sequence[str] = (),
+    local: LocalTimes | None = None,
 ) -> DataFrame:
     """Rows with the columns of the trace.
 
@@ -165,16 +177,23 @@ def mapped(
     Args:
         columns: Columns of the source.
         paths: Fields within them, for messages.
+        local: Which local times are of a second pass.
 
     Raises:
         UsageError: an expression names an unknown column, does not parse, or has an unsuitable type.
     """
     values: dict[str, Column] = {}
     kinds: dict[str, str] = {}
+    odd: dict[str, Column] = {}
     for name, text in mapping.expressions().items():
         # analyzed separately, so that an error names the option
         kinds[name] = selected(source, text, name, columns, paths).schema[name].dataType.simpleString()
         values[name] = as_column(text, columns)
+        if text not in columns:
+            whole = with_whole_casts(source, text)
+            values[name] = F.expr(whole.text)
+            if whole.refused and name in _WHOLE_ONLY:
+                odd[f"_odd_{name}"] = F.expr(" or ".join(whole.refused))
     kept = tuple(dict.fromkeys(mapping.keep))
     check_kept(kept, columns)
     for name in kept:
@@ -186,10 +205,16 @@ def mapped(
             raise UsageError(f"--keep {name!r} has type {kind}; a kept column must be text, a number, a time or binary")
     with spark_failures("the expressions"):
         raw = source.select(
-            *PLACE, *(value.alias(f"_raw_{name}") for name, value in values.items()), *(quoted(name) for name in kept)
+            *PLACE,
+            *(value.alias(f"_raw_{name}") for name, value in values.items()),
+            *(value.alias(name) for name, value in odd.items()),
+            *(quoted(name) for name in kept),
         )
         # each value is computed once, here
-        read = raw.withColumn("_time", as_timestamp(F.col("_raw_time"), kinds["time"], form))
+        time = as_timestamp(F.col("_raw_time"), kinds["time"], form)
+        if local is not None:
+            time = local.applied(time, F.col("_raw_time"), kinds["time"], form)
+        read = raw.withColumn("_time", time)
         for name in AMOUNTS:
             if name in values:
                 number = F.col(f"_raw_{name}").cast("double")
@@ -198,6 +223,7 @@ def mapped(
         unreadable = F.when(_missing("_raw_time"), "time is missing").otherwise("time cannot be read")
         known = is_in_range(F.col("_time"))
         checks = [F.when(~known, unreadable)]
+        checks += [F.when(F.col(each), f"{each.removeprefix('_odd_')} is not a whole number") for each in odd]
         result = {"ts": F.when(known, F.col("_time")), "key": _key(F.col("_raw_key"), kinds["key"])}
         if "stream" in values:
             result["stream"] = F.col("_raw_stream").cast("string")
@@ -243,7 +269,9 @@ def _text_of(name: str, kind: str) -> Column:
 
 
 def selected(source: DataFrame, text: str, option: str, columns: Sequence[str], paths: Sequence[str] = ()) -> DataFrame:
-    """An expression as a column named after its option; a bare word is a column of the source.
+    """An expression as a column named after its option.
+
+    A bare word is a column of the source.
 
     Raises:
         UsageError: it names an unknown column, does not parse, or is a key that does not depend on the row alone.
@@ -300,7 +328,8 @@ def _key(value: Column, kind: str) -> Column:
         return value
     if kind in ("double", "float"):
         raise UsageError(
-            f"--key has type {kind}, in which equal numbers may be written differently: use bigint(...) or string(...)"
+            f"--key has type {kind}, in which equal numbers may be written differently: use bigint(...), which makes"
+            " NaN null and rejects fractions, or string(...)"
         )
     if kind.startswith(NESTED):
         raise UsageError(

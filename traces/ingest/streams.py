@@ -10,6 +10,7 @@ from typing import Any
 
 from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
 from adapt.traces.ingest.cleaning import UNIQUE
+from adapt.traces.ingest.local_times import local_times
 from adapt.traces.ingest.mapping import (
     ALL_COLUMNS,
     RESERVED,
@@ -126,6 +127,7 @@ class Several:
         guesses: Guessed settings, in words.
         rows: Number of rows, rejected ones included; known after `mapped`.
         null_text: Text of null keys; empty if keys have their own null.
+        local_times: What local times occur twice or not at all, by stream; see `LocalTimes.as_data`.
         left: Number of those in the table that `mapped` returned.
     """
 
@@ -137,6 +139,8 @@ class Several:
         progress: Progress,
         runs: Path | None = None,
         most_held: int = 0,
+        *,
+        ordered: bool = True,
     ) -> None:
         """Survey the files.
 
@@ -144,6 +148,7 @@ class Several:
             staging: An empty folder.
             runs: Where plain rows are put as sorted runs, rather than into the table; None for the table.
             most_held: As in `Source`, for each group.
+            ordered: Whether lines are in order of arrival.
 
         Raises:
             BadInput: a file is truncated, damaged or unreadable.
@@ -153,6 +158,8 @@ class Several:
         self.settled: tuple[Settled, ...] = ()
         self.rows = self.left = 0
         self.null_text = ""
+        self.local_times: list[dict[str, Any]] = []
+        self._ordered = ordered
         self._runs = runs
         self._spark = spark
         self._parts: list[tuple[Source, tuple[int, ...], tuple[Stream, ...]]] = []
@@ -284,7 +291,19 @@ class Several:
             dedup = "" if mapping.dedup == ALL_COLUMNS else mapping.dedup
             mapping = replace(mapping, stream=_literal(stream.name), keep=kept, dedup=dedup)
         with self._in_zone(stream.time_zone):
-            return mapped(rows, mapping, form, source.columns, source.paths)
+            times = selected(rows, mapping.time, "time", source.columns, source.paths)
+            kind = times.schema["time"].dataType.simpleString()
+            with spark_failures("reading the source"):
+                local = local_times(
+                    rows,
+                    as_column(mapping.time, source.columns),
+                    kind,
+                    form,
+                    stream.time_zone,
+                    ordered=self._ordered,
+                )
+            self.local_times += [] if local is None else [local.as_data()]
+            return mapped(rows, mapping, form, source.columns, source.paths, local)
 
     @contextmanager
     def _in_zone(self, zone: str) -> Iterator[None]:

@@ -1,13 +1,16 @@
 """Event times, by column type, stated format or guess."""
 
 import operator
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import reduce
-from math import inf, isnan
+from math import isnan
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.traces.sources.reading.table_files import quoted
+from adapt.traces.sources.reading.table_files import nanos_to_micros, quoted
 from adapt.traces.spark.lazy import Column, DataFrame, F, SparkSession
 
 EPOCH_UNITS = {"epoch_s": 1_000_000.0, "epoch_ms": 1_000.0, "epoch_us": 1.0, "epoch_ns": 0.001}
@@ -45,8 +48,49 @@ USUAL_NAMES = ("ts", "time", "timestamp", "datetime", "date", "event_time", "eve
 MOST_LOOKED_AT = 40
 """Columns examined for times."""
 
-_RECENT_S = (631_152_000, 4_102_444_800)
-"""1990 and 2100 in seconds since 1970, between which numbers are guessed to be times."""
+_PLAUSIBLE_S = (852_076_800, 2_524_608_000)
+"""1997 and 2050 in seconds since 1970: numbers outside are not guessed to be times.
+
+Seconds since 1900, 1904 or 2001, and .NET ticks read as nanoseconds, would fall outside."""
+
+_PLAUSIBLE = "1997 to 2050"
+
+_WHOLE_PATTERNS = {
+    "yyyy": "%Y",
+    "yyyyMM": "%Y%m",
+    "yyMMdd": "%y%m%d",
+    "yyyyMMdd": "%Y%m%d",
+    "yyyyMMddHH": "%Y%m%d%H",
+    "yyyyMMddHHmm": "%Y%m%d%H%M",
+    "yyMMddHHmmss": "%y%m%d%H%M%S",
+    "yyyyMMddHHmmss": "%Y%m%d%H%M%S",
+    "yyyyMMddHHmmssSSS": "%Y%m%d%H%M%S%f",  # which Spark reads with a point before the fraction
+    "yyyyMMddHHmmssSSSSSS": "%Y%m%d%H%M%S%f",
+}
+"""Patterns that a whole number may have; but for `DIGITS`, they are advised, not guessed."""
+
+_OTHER_CLOCKS = (
+    (".NET ticks", 62_135_596_800, 1e7, "timestamp_micros(bigint({0}) div 10 - 62135596800000000)"),
+    ("Windows FILETIME", 11_644_473_600, 1e7, "timestamp_micros(bigint({0}) div 10 - 11644473600000000)"),
+    ("microseconds since 1601", 11_644_473_600, 1e6, "timestamp_micros(bigint({0}) - 11644473600000000)"),
+    ("seconds since 1900", 2_208_988_800, 1, "timestamp_seconds(bigint({0}) - 2208988800)"),
+    ("Julian days", 210_866_760_000, 1 / 86400, "timestamp_millis(bigint(round(({0} - 2440587.5) * 86400000)))"),
+    (
+        "Excel days",
+        2_209_161_600,
+        1 / 86400,
+        "timestamp_ntz'1899-12-30' + make_dt_interval(0, 0, 0, round({0} * 86400, 3))",
+    ),
+)
+"""Clocks that are advised, but not guessed: name, seconds from their start to 1970, units per second, expression."""
+
+_SIZES = {"epoch_s": 1e11, "epoch_ms": 1e14, "epoch_us": 1e17}
+"""Below which numbers are closest to each unit."""
+
+_NUMBER = r"^\s*[-+]?\d+(\.\d+)?\s*$"
+
+_WITHOUT_YEAR = r"^\s*[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d"
+"""Times as syslog writes them."""
 
 EARLIEST_US = -62_135_596_800_000_000  # year 1
 LATEST_US = 253_402_300_799_999_999  # year 9999
@@ -95,8 +139,7 @@ def _micros(value: Column, kind: str, factor: float) -> Column:
     if kind in WHOLE or kind == "string":
         whole = value.cast("bigint")
         # whole numbers throughout: a double cannot hold today's nanoseconds
-        rounded_down = F.call_function("div", whole - F.pmod(whole, F.lit(1000)), F.lit(1000))
-        exact = whole * F.lit(int(factor)) if factor >= 1.0 else rounded_down
+        exact = whole * F.lit(int(factor)) if factor >= 1.0 else nanos_to_micros(whole)
         # a product beyond int64 is not a time; text with a fraction is read as a decimal
         fits = F.abs(whole.cast("double") * F.lit(factor)) < F.lit(9.2e18)
         plain = value.rlike(r"^\s*[-+]?\d+\s*$") if kind == "string" else F.lit(True)
@@ -110,8 +153,11 @@ def _decimal_micros(value: Column, factor: float) -> Column:
     return F.when(scaled.between(EARLIEST_US, LATEST_US), F.round(scaled).cast("bigint"))
 
 
-def stated_format(spark: SparkSession, name: str) -> TimeFormat:
+def stated_format(spark: SparkSession, name: str, given: str) -> TimeFormat:
     """The stated time format.
+
+    Args:
+        given: The column or expression of the times, as given.
 
     Raises:
         UsageError: the name is neither a known format nor a pattern that Spark accepts.
@@ -126,7 +172,16 @@ def stated_format(spark: SparkSession, name: str) -> TimeFormat:
             raise UsageError(
                 f"--time-format must be one of {', '.join(KNOWN)}, or {A_PATTERN} (got {name!r})"
             ) from error
+        fixed = re.sub(r"'[^']*'|\[[^]]*\]", "", name)
+        if not re.search("[yuY]", fixed):
+            raise UsageError(
+                f"--time-format {name!r} has no year, so all times would be of 1970; {_year_in_front(given, name)}"
+            )
     return TimeFormat(name)
+
+
+def _year_in_front(given: str, pattern: str) -> str:
+    return f"put it in front: --time \"concat('2024 ', {given})\" --time-format 'yyyy {pattern}'"
 
 
 def guess_format(sample: DataFrame, given: str, kind: str) -> TimeFormat:
@@ -151,26 +206,73 @@ def guess_format(sample: DataFrame, given: str, kind: str) -> TimeFormat:
     tried = _texts() if kind == "string" else DIGITS if kind in WHOLE else ()
     # counted here: a sample that is no table of files then needs no job
     rows = sample.select(
-        F.abs(value.cast("double")),
+        value.cast("double"),
         value.isNotNull(),
-        F.coalesce(value.cast("string").rlike(r"^\s*[-+]?\d+(\.\d+)?\s*$"), F.lit(False)),
+        F.coalesce(value.rlike(_NUMBER), F.lit(False)) if kind == "string" else value.isNotNull(),
+        value.cast("string"),
         *(is_in_range(as_timestamp(value, kind, TimeFormat(name))) for name in tried),
     ).collect()
     if not rows:  # no values to judge by
         return TimeFormat(ISO, guessed=True)
-    sizes = sorted(inf if isnan(row[0]) else row[0] for row in rows if row[0] is not None)
-    values, numbers, *read = (sum(row[at] for row in rows) for at in range(1, 3 + len(tried)))
+    sizes = sorted((row[0], row[3]) for row in rows if row[2] and not isnan(row[0]))
+    numbers, read = sum(row[2] for row in rows), [sum(row[at] for row in rows) for at in range(4, 4 + len(tried))]
     reads = dict(zip(tried, read, strict=True))
-    # eight digits that read as a date are a date, not a second of 1970
-    if sizes and not any(reads.get(name, 0) == numbers for name in DIGITS):
-        reads[_epoch_unit(sizes[(len(sizes) - 1) // 2])] = numbers if kind == "string" else values
     best = max(reads, key=lambda name: reads[name], default=ISO)
+    # eight digits that read as a date are a date, not a second of 1970
+    if sizes and numbers > reads.get(best, 0) and not any(reads.get(name) == numbers for name in DIGITS):
+        typical, text = sizes[(len(sizes) - 1) // 2]
+        unit = next((unit for unit in EPOCH_UNITS if _is_plausible(typical * EPOCH_UNITS[unit] / 1e6)), None)
+        hours = "yyyyMMddHH"  # which reads as a second of 2033 to 2036, too
+        if unit is None or all(_is_written(size, hours) for size, _ in sizes):
+            raise BadInput(_implausible(given, typical, text, kind))
+        return TimeFormat(unit, guessed=True)
     if not reads.get(best):
+        without_year = sample.where(value.cast("string").rlike(_WITHOUT_YEAR)).limit(1).count()
         raise BadInput(
             f"--time {given!r}: no value of the first rows reads as a time (first values: {_shown(sample, column)});"
-            f" give --time-format: {', '.join(KNOWN)}, or {A_PATTERN}"
+            + (f" these have no year: {_year_in_front(given, 'MMM [ ]d HH:mm:ss')}" if without_year else "")
+            + (f" give --time-format: {', '.join(KNOWN)}, or {A_PATTERN}" if not without_year else "")
         )
     return TimeFormat(best, guessed=True)
+
+
+def _is_plausible(seconds: float) -> bool:
+    return _PLAUSIBLE_S[0] <= seconds < _PLAUSIBLE_S[1]
+
+
+def _is_written(number: float, pattern: str) -> bool:
+    """Whether the digits of a number are a date from 1900 on."""
+    first = 1900 if pattern.startswith("yyyy") else 2000
+    with suppress(ValueError, OverflowError):
+        digits = str(int(number))
+        return len(digits) == len(pattern) and first <= datetime.strptime(digits, _WHOLE_PATTERNS[pattern]).year < 2100
+    return False
+
+
+def _implausible(given: str, number: float, text: str, kind: str) -> str:
+    """Why a number is not guessed to be a time, and what to write instead."""
+    unit = next((unit for unit, most in _SIZES.items() if abs(number) < most), "epoch_ns")
+    read = "no date"
+    with suppress(OverflowError):
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=number * EPOCH_UNITS[unit] / 1e6)
+        read = f"{moment:%Y-%m-%d %H:%M:%S}"
+    named = given if re.fullmatch(r"[\w.`]+", given) else f"({given})"
+    patterns = [pattern for pattern in _WHOLE_PATTERNS if _is_written(number, pattern)]
+    cut = kind not in ("string", *WHOLE) or {*patterns} & {*DIGITS}  # else these were guessed
+    digits = f"string(bigint({given}))" if cut else given
+    advice = [
+        f"--time \"concat(left({digits}, 14), '.', substr({digits}, 15))\" --time-format {pattern.replace('sS', 's.S')}"
+        if pattern.endswith("S")
+        else f'--time "{digits}" --time-format {pattern}' * bool(cut) or f"--time-format {pattern}"
+        for pattern in patterns
+    ]
+    for clock, start_s, per_s, expression in () if advice else _OTHER_CLOCKS:
+        if _is_plausible(number / per_s - start_s):
+            advice.append(f'--time "{expression.format(named)}" for {clock}')
+    advice.append(f"--time-format {unit}, another unit or {A_PATTERN}" if not advice else f"--time-format {unit}")
+    odd = f"are not in {_PLAUSIBLE} in any unit ({unit} makes {read})"
+    odd = f"are in {read[:4]} as {unit}, and read as a date, too" if _is_plausible(number) else odd
+    return f"--time {given!r}: numbers such as {text.strip()} {odd}; state the format: {', or '.join(advice)}"
 
 
 def time_column(sample: DataFrame, columns: Sequence[str]) -> str | None:
@@ -190,7 +292,7 @@ def time_column(sample: DataFrame, columns: Sequence[str]) -> str | None:
         texts = (F.count_if(is_in_range(as_timestamp(value, kinds[name], form))) for form in forms)
         most = F.greatest(*texts) if kinds[name] == "string" else F.lit(0)
         number = F.abs(value.cast("double"))
-        recent = (number.between(*(bound * scale for bound in _RECENT_S)) for scale in (1, 1e3, 1e6, 1e9))
+        recent = (number.between(*(bound * scale for bound in _PLAUSIBLE_S)) for scale in (1, 1e3, 1e6, 1e9))
         told += [
             F.count(value).alias(f"values{at}"),
             most.alias(f"texts{at}"),
@@ -206,15 +308,6 @@ def time_column(sample: DataFrame, columns: Sequence[str]) -> str | None:
 
 def _texts() -> Sequence[str]:
     return (ISO, *PATTERNS)
-
-
-def _epoch_unit(typical: float) -> str:
-    """The epoch unit in which a number of this size is a plausible time."""
-    if typical < 1e11:
-        return "epoch_s"
-    if typical < 1e14:
-        return "epoch_ms"
-    return "epoch_us" if typical < 1e17 else "epoch_ns"
 
 
 def _shown(sample: DataFrame, column: str) -> str:

@@ -54,6 +54,16 @@ def test_a_far_row_is_an_outlier_and_two_days_apart_are_none():
     assert "outlier-dates" not in findings(trace)
 
 
+@pytest.mark.parametrize(
+    ("keys", "found"),
+    [(["2.0", "3.0", "nan"], True), (["2.0", None, "-1.00"], True), (["2.0", "2.5"], False), (["nan"], False)],
+)
+def test_keys_that_are_whole_numbers_written_as_floats_are_found(keys, found):
+    trace = profile(clean(0))
+    shown = judged({**trace, "top_keys": [[key, 10] for key in keys]})
+    assert ("float-keys" in {finding.id for finding in shown}) == found
+
+
 def test_outliers_at_the_beginning_of_the_source_make_all_rows_late():
     trace = clean(3)
     trace["ts"][:3] += np.array([10, 20, 30]) * DAY_US

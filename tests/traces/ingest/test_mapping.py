@@ -60,7 +60,9 @@ def test_keys_are_whole_numbers_text_or_binary(result, key, kind):
 
 @pytest.mark.parametrize("key", ["double(n)", "float(n)"])
 def test_a_key_is_no_fraction(result, key):
-    with pytest.raises(UsageError, match=r"--key has type (double|float), .*use bigint\(\.\.\.\) or string\(\.\.\.\)"):
+    with pytest.raises(
+        UsageError, match=r"--key has type (double|float), .*use bigint\(\.\.\.\), .*or string\(\.\.\.\)"
+    ):
         result(Mapping(key, "when"), ("1", "1"))
 
 

@@ -125,7 +125,7 @@ def test_files_with_headers_of_their_own_are_one_table_by_name(adapt, spark, tmp
     for name, text in contents.items():
         (tmp_path / f"{name}.csv").write_text(text)
     line = ("ingest", *(tmp_path / f"{name}.csv" for name in contents), "--key", "user", "--time", "ts")
-    adapt.done(*line, "--keep", "x", "--keep", "y", "-o", tmp_path / "t.trace")
+    adapt.done(*line, "--time-format", "epoch_s", "--keep", "x", "--keep", "y", "-o", tmp_path / "t.trace")
     assert rows_of(open_trace(tmp_path / "t.trace"), "key", "x", "y") == [
         (1000, "ann", "1", None),
         (1001, "bob", None, "2"),
@@ -175,7 +175,7 @@ ODD_FILES = {
 def test_a_mapping_that_cannot_be_meant_is_refused_in_a_sentence(adapt, tmp_path, name):
     text, code, says = ODD_FILES[name]
     (tmp_path / "m.toml").write_text(text)
-    (tmp_path / "rows.csv").write_text("ts,user\n1000,ann\n")
+    (tmp_path / "rows.csv").write_text("ts,user\n1700000000,ann\n")
     line = ("ingest", tmp_path / "rows.csv", "--mapping", tmp_path / "m.toml", "-o", tmp_path / "t.trace")
     assert says in adapt.refused(code, *line)
     assert not (tmp_path / "t.trace").exists()
@@ -195,6 +195,6 @@ def test_a_stream_that_does_not_fit_its_rows_is_named(adapt, spark, tmp_path, se
     fields.pop(second.split(" =")[0], None)
     more = "\n".join(starmap("{} = {}".format, fields.items()))
     (tmp_path / "m.toml").write_text(f'{STREAM}where = "user = \'ann\'"\n[[stream]]\nname = "b"\n{more}\n{second}\n')
-    (tmp_path / "rows.csv").write_text("ts,user\n1000,ann\n1000,bob\n")
+    (tmp_path / "rows.csv").write_text("ts,user\n1700000000,ann\n1700000000,bob\n")
     line = ("ingest", tmp_path / "rows.csv", "--mapping", tmp_path / "m.toml", "-o", tmp_path / "t.trace")
     assert says in adapt.refused(2, *line)

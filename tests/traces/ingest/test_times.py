@@ -1,5 +1,6 @@
 """How a column becomes a time: each format, epoch units, zones, the ends of the calendar, and what is no time."""
 
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -164,7 +165,51 @@ def test_the_format_that_reads_the_most_wins(guess):
 def test_eight_digits_that_read_as_dates_are_dates(guess):
     assert guess("20150517", "20150518") == "yyyyMMdd"
     assert guess(20150517, 20150518, kind="bigint") == "yyyyMMdd"
-    assert guess(20150517, 20159918, kind="int") == "epoch_s"
+    with pytest.raises(BadInput, match="numbers such as 20150517 are not in 1997 to 2050"):
+        guess(20150517, 20159918, kind="int")
+
+
+CLOCKS = {
+    638_448_840_000_000_000: "bigint",  # DateTime(2024, 3, 1, 10, 0, 0).Ticks
+    133_537_608_000_000_000: "bigint",  # w32tm /ntte
+    13_353_760_800_000_000: "bigint",  # Chrome's last_visit_time
+    3_918_276_000: "bigint",  # NTP's seconds
+    45352.416666666664: "double",  # Excel's cell
+    "45352.416666666664": "string",
+    2460370.9166666665: "double",
+    2024030110: "int",
+    202403011000: "bigint",
+    240301100000: "bigint",
+    20240301100000000: "bigint",
+    20240301100000.0: "double",
+    "20240301100000000000": "string",
+}
+"""2024-03-01 10:00 UTC on clocks that are not guessed."""
+
+DAYS = {"2024": (2024, 1, 1), "202403": (2024, 3, 1), "240301": (2024, 3, 1), "20240301.0": (2024, 3, 1)}
+
+
+@pytest.mark.parametrize("value", [*CLOCKS, *DAYS])
+def test_numbers_of_other_clocks_are_refused_with_what_reads_them(spark, guess, read, value):
+    kind = CLOCKS.get(value, "string")
+    with pytest.raises(BadInput, match=r"are not in 1997 to 2050 in any unit|read as a date, too") as refused:
+        guess(value, value, kind=kind)
+    text = str(refused.value).partition("state the format: ")[2]
+    expression = re.search('--time "(.+?)"', text)
+    form = re.search("--time-format (?!epoch)([a-zA-Z.]+)", text)
+    frame = session_in_zone(spark, "UTC").createDataFrame([(value,)], f"v {kind}")
+    taken = frame.select(F.expr(expression[1] if expression else "v").alias("t"))
+    time = as_timestamp(F.col("t"), taken.schema["t"].dataType.simpleString(), TimeFormat(form[1] if form else "iso"))
+    expected = micros(*DAYS[value]) if value in DAYS else micros(2024, 3, 1, 10)
+    assert taken.select(F.unix_micros(time)).first()[0] == expected
+
+
+def test_small_numbers_are_no_times_unless_their_unit_is_stated(guess):
+    for value in (0, 5400, -1_500_000_000):
+        with pytest.raises(BadInput, match=rf"numbers such as {value} are not .*epoch_s makes .*--time-format epoch_s"):
+            guess(value, kind="bigint")
+    assert guess(0, 0, 1_710_000_000, 1_710_000_001, 1_710_000_002, kind="bigint") == "epoch_s"
+    assert guess(1646861401.5, 1646861402.25, kind="double") == "epoch_s"
 
 
 def test_values_that_are_no_times_are_refused_with_examples(guess):
@@ -172,6 +217,20 @@ def test_values_that_are_no_times_are_refused_with_examples(guess):
         guess("x", "y")
     with pytest.raises(BadInput, match=r"first values: all null"):
         guess(None)
+
+
+@pytest.mark.parametrize("pattern", ["MMM d HH:mm:ss", "MM-dd HH:mm:ss.SSS", "HH:mm:ss", "MMM d['y'] HH:mm[, yyyy]"])
+def test_a_pattern_without_a_year_is_refused(spark, pattern):
+    with pytest.raises(UsageError, match=r"has no year.* --time \"concat\('2024 ', at\)\" --time-format 'yyyy M?"):
+        stated_format(spark, pattern, "at")
+
+
+def test_times_of_syslog_are_refused_with_what_reads_them(guess, read):
+    with pytest.raises(BadInput, match="these have no year: put it in front") as refused:
+        guess("Dec 31 23:59:58", "Jan  1 00:00:01")
+    pattern = str(refused.value).partition("--time-format '")[2].rstrip("'")
+    expected = [micros(2024, 1, 1, 0, 0, 1), micros(2024, 2, 29, 10)]
+    assert read(["2024 Jan  1 00:00:01", "2024 Feb 29 10:00:00"], pattern) == expected
 
 
 def test_nothing_to_read_needs_no_format(guess):
@@ -185,7 +244,7 @@ def test_a_type_that_can_be_no_time_is_refused(guess):
 
 def test_a_stated_format_is_taken_as_it_is(spark):
     for name in ("iso", "epoch_ms", "dd.MM.yyyy HH:mm:ss", "yyyy-MM-dd'T'HH"):
-        assert stated_format(spark, name) == TimeFormat(name)
+        assert stated_format(spark, name, "at") == TimeFormat(name)
 
 
 @pytest.mark.parametrize("name", ["epoch", "epoch-ms", "YYYY-MM-dd", "yyyy-MM-dd'T", "foo"])
@@ -193,4 +252,4 @@ def test_a_stated_format_that_is_none_is_refused(spark, name):
     with pytest.raises(
         UsageError, match=r"must be one of iso, epoch_s, epoch_ms, epoch_us, epoch_ns, or a pattern such as"
     ):
-        stated_format(spark, name)
+        stated_format(spark, name, "at")

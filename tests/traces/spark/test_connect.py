@@ -148,8 +148,12 @@ def test_the_process_that_may_not_start_java_ends():
 def test_a_server_gives_the_content_of_a_local_run_without_java_here(tmp_path, bare):
     """Bare: its two executors have a Python with PySpark alone."""
     python = bare_python(tmp_path / "bare") if bare else sys.executable
-    (tmp_path / "a.csv").write_text("ts,key\n" + "".join(f"{at},k{at % 7}\n" for at in range(1000)) + "x,k\n")
-    (tmp_path / "a.jsonl").write_text("".join(f'{{"ts": {at}, "key": "k{at % 7}"}}\n' for at in range(1000)))
+    (tmp_path / "a.csv").write_text(
+        "ts,key\n" + "".join(f"{1_700_000_000 + at},k{at % 7}\n" for at in range(1000)) + "x,k\n"
+    )
+    (tmp_path / "a.jsonl").write_text(
+        "".join(f'{{"ts": {1_700_000_000 + at}, "key": "k{at % 7}"}}\n' for at in range(1000))
+    )
     lines = [
         [*"ingest a.csv --key key --time ts -o".split(), "csv.trace"],
         [*"ingest a.jsonl --key key --time ts -o".split(), "json.trace"],
