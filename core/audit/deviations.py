@@ -36,6 +36,13 @@ _SIGNS: dict[str, Callable[[Places], Places]] = {
     " as an unsigned number": lambda hashes: hashes & 0xFFFFFFFF,
 }
 
+_CLIENTS = {
+    ("murmur2", " without its sign bit"): "Java's murmur2",
+    ("CRC32", " as an unsigned number"): "librdkafka's CRC32",
+    ("FNV-1a", " made positive by abs()"): "Sarama's FNV-1a",
+}
+"""What known clients do, of keys in any encoding."""
+
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 
 
@@ -51,7 +58,7 @@ def deviations(keys: pa.Array, partitions: int) -> Iterator[tuple[str, Places]]:
         for name, hash_of in _HASHES.items():
             hashes = hash_of(sent).view(np.int32).astype(np.int64)
             for sign, positive in _SIGNS.items():
-                yield f"{name}{sign}{encoding}", positive(hashes) % partitions
+                yield f"{_CLIENTS.get((name, sign), name + sign)}{encoding}", positive(hashes) % partitions
         high, low = md5(sent)
         wide = np.uint64(partitions)
         yield f"MD5{encoding}", ((high % wide * np.uint64(2**64 % partitions) + low % wide) % wide).astype(np.int64)
