@@ -26,9 +26,9 @@ def floor_keys(channels: int) -> int:
 def imbalance_floor(heavy: ArrayLike, total: float, channels: int, capacities: Floats | None = None) -> float | None:
     """Lower bound of the max/mean load with whole keys.
 
-    None without any load. The best of the few hottest keys is searched (`MOST_PAIRS`). If that takes too long, or there are more keys, bounds
-    are the mean, the hottest key, k + 1 of the k N + 1 hottest keys, and the next whole number above the mean if all
-    loads are whole. Load of keys that are not given may be divided.
+    None without any load. The best placement of the few hottest keys is searched (`MOST_PAIRS`). If that takes too
+    long, or there are more keys, bounds are the mean, the hottest key, k + 1 of the k N + 1 hottest keys, and the next
+    whole number above the mean if all loads are whole. Load of keys that are not given may be divided.
 
     Args:
         heavy: Loads of the hottest keys, falling; the more, the better the bound.
