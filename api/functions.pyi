@@ -157,10 +157,11 @@ def verdict(
     from_: File | Plan | None = None,
     out: File | None = None,
     force: bool = False,
+    replicas: int | None = None,
     source_format: Literal[
         "auto", "csv", "tsv", "jsonl", "parquet", "orc", "avro", "clf", "kcat", "console", "text"
     ] = "auto",
-    replicas: int | None = None,
+    max_rejects: str = "1%",
     cost: str = "",
     cost_unit: str = "",
     bytes: str = "",

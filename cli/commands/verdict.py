@@ -1,13 +1,13 @@
 """`adapt verdict`: from a raw file to what to do about skew."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adapt.cli.options.artefacts import stream_typed
+from adapt.cli.options.artefacts import note_reading, stream_typed
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.groups import Several, option, setting, short_help
 from adapt.cli.options.loads import GoalOptions
@@ -17,6 +17,7 @@ from adapt.cli.options.result import Output
 from adapt.cli.options.source import CleaningOptions, FormatOptions, MappingOptions
 from adapt.cli.options.spark import RunnerOptions
 from adapt.cli.terminal.command_line import command_line
+from adapt.cli.terminal.narration import narrate_guesses
 from adapt.cli.terminal.output import narrate, narrate_written, show, verdict_of
 from adapt.cli.terminal.stages import stages
 from adapt.cli.terminal.terminal import NEXT
@@ -32,6 +33,14 @@ if TYPE_CHECKING:
     from adapt.traces.spark.progress import Progress
 
 SCHEMA = "adapt.verdict/1"
+
+
+@dataclass(frozen=True, slots=True)
+class RawOptions:
+    """How a raw source is read."""
+
+    source_format: FormatName = setting(FormatName.AUTO, "Format of the source.")
+    max_rejects: str = setting("1%", "Fail if more rows of the source than this were rejected.", "ROWS|P%")
 
 
 @short_help(
@@ -51,11 +60,11 @@ def verdict(
     engine: EngineOption = Engine.SPARK,
     out: Path | None = setting(None, "Trace to keep (default: NAME.trace in this folder).", "TRACE", "--out", "-o"),
     current: Path | None = setting(None, "Current plan, judged instead of the engine.", "PLAN", "--from"),
-    source_format: FormatName = setting(FormatName.AUTO, "Format of the source."),
     replicas: ReplicasOption = None,
     *,
     limits: GoalOptions,
     output: Output,
+    raw: RawOptions,
     mapping: MappingOptions,
     spark: RunnerOptions,
 ) -> "Answer":
@@ -93,10 +102,19 @@ def verdict(
     if before is not None and typed_of(context, ["engine"]) and before.hashing is not engine:
         raise UsageError(f"{current} is a plan over {before.hashing}, not {engine}; leave out --engine or --from")
     with stages() as progress:
-        reading = {**asdict(FormatOptions()), "format": source_format, **asdict(CleaningOptions()), **asdict(mapping)}
-        given = GivenOptions.over_file(reading, typed_of(context, list(asdict(mapping))), mapping.mapping)
+        reading = {
+            **asdict(FormatOptions()),
+            "format": raw.source_format,
+            **asdict(CleaningOptions()),
+            **asdict(mapping),
+        }
+        reading["max_rejects"] = raw.max_rejects
+        typed = typed_of(context, ["max_rejects", *asdict(mapping)])
+        given = GivenOptions.over_file(reading, typed, mapping.mapping)
         path = _kept_trace(source, out, given, spark, progress, force=output.force)
         trace = open_trace(path)
+        given.options.max_rejects.check(str(path), trace.reading)
+        note_reading(path)
         goal = replace(goal, sample_effect=sample_effect(trace.profile))
         keys = counted(path, Counting(channels=channels), spark_options=options, progress=progress)
         panes = panes_of(path, keys, spark_options=options, progress=progress)
@@ -119,7 +137,7 @@ def verdict(
             trace=keys.fingerprint,
             goal=goal,
         )
-        found = replace(found, audit=audit)
+        found = replace(found, audit=audit, reading=trace.reading)
     plan = path.with_name(f"{path.name.removesuffix('.trace')}.recommended.plan")
     if found.recommended is not None:
         if not output.force:
@@ -165,20 +183,23 @@ def _kept_trace(
     from adapt.traces.kept_trace import holds, remember, source_fingerprint
     from adapt.traces.series import traces_of
     from adapt.traces.sources.reading.files import SCHEME
+    from adapt.traces.store.trace import open_trace
 
     places = [] if source[0].startswith(SCHEME) else [location(each) for each in source]
     if places and all(map(traces_of, places)):
         if given.values["key"] or out is not None:
             raise UsageError(f"{source[0]} is a trace, so it takes neither --key nor --out; give a raw file")
-        return stream_typed(places)
+        return stream_typed(places, aloud=False)
     if not (given.streams or given.values["key"]):
         raise UsageError("--key is required for a raw source: the column or expression that partitions the stream")
     path = out or Path(f"{_name(source[0])}.trace")
     salt = given.options.salt if given.values["hash_keys"] else None
     made_by = {**given.values, "streams": given.streams, "salt": salt}
-    fingerprint = source_fingerprint(source, {name: str(value) for name, value in made_by.items()})
+    decisive = {name: str(value) for name, value in made_by.items() if name != "max_rejects"}
+    fingerprint = source_fingerprint(source, decisive)
     if holds(path, fingerprint):
         narrate(f"using {path}, made from this source before")
+        narrate_guesses(open_trace(path).reading.guesses)
         return path
     if path.exists() and not force:
         raise EnvironmentFailure(f"{path} was made from another source, or with other options; use --force or -o TRACE")
@@ -192,8 +213,7 @@ def _kept_trace(
         command=command_line(),
         progress=progress,
     )
-    if made.guesses:
-        narrate(f"guessed: {', '.join(made.guesses)}")
+    narrate_guesses(made.guesses)
     narrate_written(path)
     remember(path, fingerprint)
     return path

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from adapt.cli.options.groups import option, setting
+from adapt.cli.terminal.narration import narrate_guesses, narrate_reading
 from adapt.cli.terminal.output import Format, FormatOption, is_for_programs, narrate, narrate_written, show
 from adapt.cli.terminal.terminal import Paragraph
 from adapt.core.table import Table
@@ -77,18 +78,15 @@ class TraceOutput:
     def show(self, made: "Ingested") -> None:
         """Show a new trace with its guesses, rejected rows and lint findings."""
         from adapt.core.lint.findings import judged
-        from adapt.traces.store.trace_tables import overview, refused, rejects_of, trace_document
+        from adapt.traces.store.trace_tables import overview, refused, trace_document
 
-        trace, rejects = made.trace, rejects_of(made.trace)
+        trace = made.trace
         for note in made.notes:
             narrate(note)
-        if made.guesses:
-            narrate(f"guessed: {', '.join(made.guesses)}")
-        if rejects.rows * 100 > trace.rows + rejects.rows:
-            share = rejects.rows / (trace.rows + rejects.rows)
-            narrate(f"warning: {share:.1%} of all rows were rejected: {rejects.sentence()}")
+        narrate_guesses(made.guesses)
+        narrate_reading(trace.path.name, trace.reading)
         narrate_written(self.out)
         for finding in judged(trace.profile) or ():
             narrate(f"lint: {finding.line}")
-        tables = [overview(trace), *([refused(trace)] if rejects.rows else [])]
+        tables = [overview(trace), *([refused(trace)] if trace.reading.rejects.rows else [])]
         show(tables, Format.JSON if self.json else Format.TABLE, trace_document(trace))

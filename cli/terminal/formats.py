@@ -24,10 +24,13 @@ def json_text(tables: Sequence[Table], document: Mapping[str, Any] | None = None
 
     Control characters are written as JSON escapes, so keys are preserved and cannot act on a terminal.
     """
-    if document is None:
-        document = {"schema": "adapt.tables/1", "tables": [_record(table) for table in tables]}
-    text = json.dumps(_finite(document), ensure_ascii=ascii_only, allow_nan=False, indent=2)
+    text = json.dumps(_finite(document or tables_document(tables)), ensure_ascii=ascii_only, allow_nan=False, indent=2)
     return "\n".join(map(_json_line, text.split("\n"))) + "\n"
+
+
+def tables_document(tables: Sequence[Table]) -> dict[str, Any]:
+    """The document of a command without one of its own."""
+    return {"schema": "adapt.tables/1", "tables": [_record(table) for table in tables]}
 
 
 def csv_text(tables: Sequence[Table]) -> str:

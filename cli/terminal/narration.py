@@ -2,12 +2,13 @@
 
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from adapt.core.reading import LOUD, Reading
 from adapt.core.redaction import redacted
 from adapt.core.values import visible
 from adapt.traces.spark.names import RUNNER_LOG
@@ -32,6 +33,10 @@ _ran: dict[str, None] = {}
 """Where the work of a command ran, to be printed once."""
 
 
+_readings: dict[str, dict[str, Any]] = {}
+"""How the sources of the command's traces were read, by trace."""
+
+
 class _Narrated(logging.Handler):
     """Prints warnings of the library, if verbose its whole log, and keeps where work ran."""
 
@@ -52,6 +57,7 @@ def set_verbosity(verbosity: Verbosity) -> None:
     """Set the verbosity; `main` does this once, from `-q` and `-v`."""
     global _verbosity
     _verbosity = verbosity
+    _readings.clear()
 
 
 def verbosity() -> Verbosity:
@@ -90,6 +96,27 @@ def narrate(message: str, level: Verbosity = Verbosity.NORMAL) -> None:
 def narrate_written(path: "Path") -> None:
     """Print where a result was written."""
     narrate(f"wrote {path}")
+
+
+def narrate_reading(trace: str, reading: Reading, *, aloud: bool = True) -> None:
+    """Print which rows of a source were rejected, if any.
+
+    The command's JSON document has it too.
+    """
+    _readings[trace] = {"trace": trace, **reading.as_data()}
+    if reading.sentence and aloud:
+        narrate(f"{'warning: ' if reading.share > LOUD else ''}{trace}: {reading.sentence}")
+
+
+def narrate_guesses(guesses: Sequence[str]) -> None:
+    """Print the settings of a source that were guessed, if any."""
+    if guesses:
+        narrate(f"guessed: {', '.join(guesses)}")
+
+
+def readings() -> list[dict[str, Any]]:
+    """How the sources of the command's traces were read."""
+    return list(_readings.values())
 
 
 @contextmanager

@@ -10,13 +10,14 @@ from typing import Annotated, Any, TextIO, TypeAlias
 
 import typer
 
-from adapt.cli.terminal.formats import csv_text, json_text, markdown_text
+from adapt.cli.terminal.formats import csv_text, json_text, markdown_text, tables_document
 from adapt.cli.terminal.narration import (
     Verbosity,
     is_muted,
     narrate,
     narrate_written,
     progress,
+    readings,
     set_verbosity,
     verbosity,
 )
@@ -76,6 +77,8 @@ def show(
     with written_out():
         match format:
             case Format.JSON:
+                document = tables_document(tables) if document is None else document
+                document = {**document, "readings": readings()} if readings() else document
                 text = json_text(tables, document, ascii_only=not speaks_unicode)
             case Format.CSV:
                 text = csv_text(tables)

@@ -9,6 +9,7 @@ from adapt.core.partitioning.frontier.frontier import Frontier
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.phrases import percent
+from adapt.core.reading import Reading
 from adapt.core.table import Displayed, Table
 from adapt.core.verdict.hot_keys import HotKeys
 from adapt.core.verdict.verdict import Verdict
@@ -57,6 +58,7 @@ class Answer(Displayed):
     at_random: AtRandomLoad | None = None
     audit: Audit | None = None
     assumed: str = ""
+    reading: Reading | None = field(default=None, compare=False)  # of the source; artefacts do not keep it
 
     @property
     def lead(self) -> list[str]:
@@ -67,9 +69,9 @@ class Answer(Displayed):
 
     @property
     def caveats(self) -> list[str]:
-        """Sentences on the audit, load at random, and assumptions."""
-        told = [each.sentence for each in (self.audit, self.at_random) if each is not None]
-        return [*told, *([self.assumed] if self.assumed else [])]
+        """Sentences on the audit, load at random, rejected rows, and assumptions."""
+        told = [each.sentence for each in (self.audit, self.at_random, self.reading) if each is not None]
+        return [each for each in (*told, self.assumed) if each]
 
     def tables(self) -> list[Table]:
         """Tables: channels before and after, hot keys, verdict over time."""

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
 
 from adapt.cli.main import run
 from adapt.cli.terminal.formats import json_text
@@ -30,6 +31,7 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
 JSON = "--format json"
 MOST = 20
 STAGE = "--speedup 10 -o"
+READING = Resource.from_contents(json.loads((FOLDER / "reading.json").read_text())) @ Registry()
 COMMANDS = {
     "ingest": "generate zipf --rows 3000 --keys 200 --streams 2 --bytes uniform(1B,9B) -o g.trace --json",
     "verdict": f"verdict g.trace --channels 4 {JSON}",
@@ -104,7 +106,7 @@ def check(document, name=None):
     found = schema(named)
     if "mechanism" in document:  # one branch says more of what is wrong than all together
         found = {**found["$defs"][document["mechanism"]], "$schema": found["$schema"]}
-    Draft202012Validator(closed(found)).validate(cut(document))
+    Draft202012Validator(closed(found), registry=READING).validate(cut(document))
 
 
 def cut(part):
@@ -156,6 +158,7 @@ def test_what_a_command_prints_is_as_its_schema_says(made, name):
 def test_every_schema_has_an_output(made):
     seen = {document["schema"] for document in made[0].values()}
     assert {f"adapt.{name}/1" for name in NAMES} - seen == {
+        "adapt.reading/1",  # within others
         *("adapt.manifest/1", "adapt.faults/1", "adapt.tables/1", "adapt.network/1", "adapt.stages/1"),
         *("adapt.reality/1", "adapt.rekeyed/1"),  # tests/reality
         "adapt.costs/1",

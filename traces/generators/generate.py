@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from adapt.core.reading import Rejects
 from adapt.traces.generators.write import GeneratedStream, write_generated
 from adapt.traces.ingest.ingest import Ingested
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import Spark
 from adapt.traces.store.manifest import Provenance
-from adapt.traces.store.rejects import Rejects
 
 
 class NamedStream(GeneratedStream, Protocol):

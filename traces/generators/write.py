@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from adapt.core.errors import UsageError
 from adapt.core.keys.key_coder import coded_numbers
+from adapt.core.reading import Rejects
 from adapt.traces.counting.count_cache import count_ahead
 from adapt.traces.ingest.finalize import settle
 from adapt.traces.ingest.profile import TOLD, Profiler
@@ -21,7 +22,6 @@ from adapt.traces.spark.spark_tasks import attempt_id
 from adapt.traces.store import disk
 from adapt.traces.store.atomic import check_folder_free, whole_folder
 from adapt.traces.store.manifest import Provenance
-from adapt.traces.store.rejects import Rejects
 from adapt.traces.store.trace import BLOCK_ROWS, ROW_GROUP_ROWS, Trace, open_trace
 
 MOST_ROWS = 100_000 * BLOCK_ROWS

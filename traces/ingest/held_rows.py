@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapt.core.lint.source_order import MOST_ROWS
+from adapt.core.reading import FOLDER, Rejects
 from adapt.traces.ingest.rejects import MOST_PLACES, WITHHELD, by_file, by_reason
 from adapt.traces.ingest.source_order import evidence_of, lines_looked_at
 from adapt.traces.ingest.streams import Several
@@ -22,7 +23,6 @@ from adapt.traces.spark.lazy import DataFrame, F
 from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import spark_failures
 from adapt.traces.store import disk
-from adapt.traces.store.rejects import FOLDER, Rejects
 from adapt.traces.store.trace import ROW_GROUP_ROWS
 
 _HASH = "_hash"

@@ -15,6 +15,7 @@ of the first rows; Spark sorts; *profiling* reads the finished parts.
 
 from collections.abc import Mapping as Conf
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from typing import Any
 import pyarrow as pa
 
 from adapt.core.errors import BadInput, UsageError
+from adapt.core.reading import Reading, Rejects
 from adapt.core.table import Displayed, Table
 from adapt.traces.counting.count_cache import count_ahead
 from adapt.traces.ingest.cleaning import Cleaning, cleaned, salt_of
@@ -44,7 +46,7 @@ from adapt.traces.sources.live.address import topic_of
 from adapt.traces.sources.live.topic import KeptTopic, read_topic
 from adapt.traces.sources.live.topic_options import TopicOptions
 from adapt.traces.sources.live.topic_records import TopicRecords
-from adapt.traces.sources.reading.files import SourceFile, source_files
+from adapt.traces.sources.reading.files import SourceFile, source_files, unchanged
 from adapt.traces.sources.sniff import ReadOptions, Recognized
 from adapt.traces.sources.tables import Query
 from adapt.traces.spark.progress import Progress, silent
@@ -52,7 +54,6 @@ from adapt.traces.spark.session import SMALL_BYTES, Spark, SparkOptions, session
 from adapt.traces.store import disk
 from adapt.traces.store.atomic import whole_folder
 from adapt.traces.store.manifest import Provenance
-from adapt.traces.store.rejects import Rejects
 from adapt.traces.store.trace import Trace, open_trace
 from adapt.traces.store.trace_tables import trace_tables
 
@@ -149,7 +150,7 @@ def ingest(
     if address is None and options.topic != TopicOptions():
         raise UsageError(f"options of topics need a source such as kafka://HOST:PORT/TOPIC (got {', '.join(sources)})")
     topic: KeptTopic | None = None
-    with whole_folder(out, force=force, local=shares_disk(running)) as folder:
+    with whole_folder(out, force=force, local=shares_disk(running)) as folder, ExitStack() as reading:
         staging = folder / "_staging"
         kept = staging / "_kept"  # standard input or a frame
         disk.make_folder(staging)
@@ -171,6 +172,7 @@ def ingest(
             files, form = topic.files, topic.form
         else:
             files, form = source_files(sources, kept), None
+        reading.enter_context(unchanged(files))
         groups = grouped(files, streams, None if form is None else Recognized(form))
         small = sum(file.size for file in files) <= SMALL_BYTES
         spark = session_in_zone(spark_session(running.for_work(small=small)), options.time_zone)
@@ -211,7 +213,8 @@ def ingest(
             write_in_order(rows, stock, folder, progress)
         disk.remove_tree(staging)
         rules = {"cleaning": cleaning.as_data()} if cleaning.as_data() else {}
-        used = {**_as_used(source.settled), "guesses": source.guesses, **rules}
+        guesses = source.guesses if topic is None else (*topic.guesses, *source.guesses)
+        used = {**_as_used(source.settled), "guesses": guesses, **rules}
         if topic is not None:
             used["topic"] = topic.parameters
         if isinstance(frame, Query):
@@ -238,9 +241,7 @@ def ingest(
         disk.remove_tree(topic.folder)
     trace = open_trace(out)
     count_ahead(trace, spark_options=running, progress=progress)
-    if topic is None:
-        return Ingested(trace, rejects, source.guesses)
-    return Ingested(trace, rejects, (*topic.guesses, *source.guesses), tuple(topic.notes))
+    return Ingested(trace, rejects, guesses, () if topic is None else tuple(topic.notes))
 
 
 def topic_folder(out: Path) -> Path:
@@ -272,11 +273,7 @@ def _check_rows(rows: int, left_out: int, rejects: Rejects, limit: MaxRejects, s
         raise BadInput(f"{where}: --sample-keys keeps 0 of {left_out:,} rows; increase it")
     if rows == 0:
         raise BadInput(f"{where}: all {rejects.rows:,} rows were rejected: {rejects.sentence()}")
-    if limit.exceeded(rejects.rows, rows + left_out + rejects.rows):
-        raise BadInput(
-            f"{where}: {rejects.rows:,} of {rows + left_out + rejects.rows:,} rows were rejected, more than"
-            f" --max-rejects allows: {rejects.sentence()}"
-        )
+    limit.check(where, Reading(rows + left_out + rejects.rows, rejects))
 
 
 def _stated_parts(conf: Conf[str, str]) -> int | None:

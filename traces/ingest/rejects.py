@@ -3,13 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from adapt.core.errors import UsageError
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.reading import FOLDER, Reading, Rejects
 from adapt.traces.ingest.streams import Several
 from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.locations.location import is_stored
@@ -18,7 +20,6 @@ from adapt.traces.spark.lazy import DataFrame, F, SparkSession
 from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import spark_failures
 from adapt.traces.store import disk
-from adapt.traces.store.rejects import FOLDER, Rejects
 
 EXAMPLES = 3
 SHOWN_TEXT = 200
@@ -56,9 +57,21 @@ class MaxRejects:
             pass
         raise UsageError(f"--max-rejects must be a number of rows or a percentage, such as 100 or 1% (got {text!r})")
 
-    def exceeded(self, rejected: int, rows: int) -> bool:
-        """Whether this many rejected rows exceed the limit."""
-        return rejected > (self.share * rows if self.rows is None else self.rows)
+    def check(self, where: str, reading: Reading) -> None:
+        """Check a source against the limit.
+
+        Raises:
+            BadInput: more of its rows were rejected.
+        """
+        rejected = reading.rejects.rows
+        if rejected <= (self.share * reading.rows if self.rows is None else self.rows):
+            return
+        limit = f"{float(100 * self.share):g}%" if self.rows is None else f"{self.rows:,}"
+        raise BadInput(
+            f"{where}: {rejected:,} of {reading.rows:,} rows were rejected, more than --max-rejects allows ({limit}):"
+            f" {reading.rejects.sentence()}; name format and times by the options of `adapt ingest`, or accept the"
+            f" loss by --max-rejects {ceil(100 * reading.share)}%"
+        )
 
 
 def set_aside(

@@ -1,5 +1,6 @@
 """Several streams in one trace, each read and mapped separately."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -187,7 +188,10 @@ class Several:
         Raises:
             UsageError: an expression does not fit its files, or streams disagree on the type of a column.
         """
-        parts = [part for source, places, own in self._parts for part in self._of(source, places, own)]
+        parts: list[tuple[str, DataFrame]] = []
+        for source, places, own in self._parts:
+            with _header_hinted(source, own):
+                parts += self._of(source, places, own)
         self.rows = sum(source.rows for source, _, _ in self._parts)
         self.left = sum(source.left for source, _, _ in self._parts)
         _check_kinds(parts)
@@ -321,6 +325,27 @@ class Several:
             yield
         finally:
             self._spark.conf.set(ZONE, str(before))
+
+
+@contextmanager
+def _header_hinted(source: Source, streams: Sequence[Stream]) -> Iterator[None]:
+    """Say of a wrong column that the first line names it, if that was not taken for a header."""
+    try:
+        yield
+    except UsageError as error:
+        guessed = any(stream.reading.header is None and not stream.reading.columns for stream in streams)
+        if not (source.headless and guessed):
+            raise
+        texts = [text for stream in streams for text in stream.texts]
+        words = {*texts, *(word for text in texts for word in re.findall(r"\w+", text))} - {*source.columns}
+        first = source.first_rows(1, source.columns).to_pylist()
+        cells = [str(row[name]).strip() for row in first for name in source.columns]
+        if named := next((cell for cell in cells if cell in words and cell), ""):
+            raise UsageError(
+                f"{error}; the first line, which was taken for data, has {named!r}: read it as the names of columns by"
+                " `adapt ingest --header`"
+            ) from error
+        raise
 
 
 def only_stream(mapping: Mapping, reading: ReadOptions, time_zone: str) -> tuple[Stream, ...]:

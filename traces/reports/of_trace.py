@@ -31,8 +31,7 @@ def reported(path: Path, manifest: Manifest) -> Reported:
             f" parallelism above {ceil(1 / share - 1e-9):,} buys nothing unless this key is split."
         )
     if facts["rejected"]:
-        rows = "row" if facts["rejected"] == 1 else "rows"
-        sentences.append(f"{shown(facts['rejected'], Kind.COUNT)} {rows} of the source did not fit; kept aside.")
+        sentences.append(f"{trace.reading.sentence}.")
     findings = judged(trace.profile)
     sentences.append(lint_sentence(findings, path.name))
     streams = streams_table(trace)

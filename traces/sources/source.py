@@ -17,6 +17,7 @@ from adapt.core.errors import BadInput
 from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.locations.location import is_stored
 from adapt.traces.read_errors import readable
+from adapt.traces.sources.formats.delimited import Delimited
 from adapt.traces.sources.formats.json_lines import JsonLines, json_schema, with_json_fields
 from adapt.traces.sources.formats.text import Pattern
 from adapt.traces.sources.reading.blocks import PATH, PLACE, Block, BlockFormat, read_block, reader_schema
@@ -61,6 +62,7 @@ class Source:
         times: Time formats of columns, where known.
         null_texts: Text that is read as null, by column.
         partitions: Column of the partition that a row lies in, by the column of its key, where known.
+        headless: Whether it is delimited text without a header line.
         rows: Number of rows, rejected ones included; known after `frame`.
         left: Number of those in the table that `frame` returned last.
     """
@@ -94,6 +96,7 @@ class Source:
         self.times = {} if self._form is None else dict(self._form.times)
         self.null_texts = form.missing if isinstance(form, Pattern) else {}
         self.partitions = {} if self._form is None else dict(self._form.partitions)
+        self.headless = isinstance(form, Delimited) and form.header is None
         self._by_file = dict(by_file or {})
         self._staging = staging
         self._most_held = most_held

@@ -12,6 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adapt.core.lint.evidence import LINT
+from adapt.core.reading import Reading, Rejects
 from adapt.core.stream import KeyType
 from adapt.core.table import Tabular
 from adapt.traces.dictionary_pages import dictionary_column
@@ -111,6 +113,14 @@ class Trace(Tabular):
     def profile(self) -> dict[str, Any]:
         """Measurements of the ingest; see `adapt.traces.ingest.profile`."""
         return dict(self.manifest.summary["profile"])
+
+    @property
+    def reading(self) -> Reading:
+        """How its source was read."""
+        rejects = Rejects(**self.manifest.summary["rejects"])
+        left_out = self.profile.get(LINT, {}).get("sample", {}).get("left_out", 0)
+        guesses = tuple(self.manifest.made.parameters.get("guesses", ()))
+        return Reading(self.rows + rejects.rows + left_out, rejects, guesses)
 
     @property
     def as_input(self) -> dict[str, str]:

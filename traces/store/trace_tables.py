@@ -5,7 +5,6 @@ from typing import Any
 from adapt.core.counting.tables import NULL_KEY
 from adapt.core.lint.evidence import LINT
 from adapt.core.table import Column, Kind, Table
-from adapt.traces.store.rejects import Rejects
 from adapt.traces.store.trace import Trace
 
 SCHEMA = "adapt.trace/1"
@@ -75,12 +74,7 @@ def _of_source(trace: Trace, span_s: float) -> list[tuple[Column, Any]]:
 
 def refused(trace: Trace) -> Table:
     """Why rows of the source were rejected."""
-    return rejects_of(trace).table()
-
-
-def rejects_of(trace: Trace) -> Rejects:
-    """The rejected rows of a trace."""
-    return Rejects(**trace.manifest.summary["rejects"])
+    return trace.reading.rejects.table()
 
 
 def rate_table(trace: Trace) -> Table:

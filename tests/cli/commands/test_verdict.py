@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from adapt import verdict as judge
 from adapt.core.engines.names import Engine
 from adapt.core.engines.registry import definition_of
 from adapt.traces.kept_trace import holds, remember, source_fingerprint
@@ -24,6 +25,60 @@ def here(tmp_path, monkeypatch):
     rows = [f"{1_700_000_000 + at},k{key}" for at, key in enumerate(keys)]
     (tmp_path / "clicks.csv").write_text("\n".join(["time,user", *rows]) + "\n")
     return tmp_path
+
+
+@pytest.fixture
+def log(here):
+    """A log whose first line has four words, so that longer lines are rejected: a has all but two of ten rows."""
+    lines = [f"{1_700_000_000 + at} {'b' if at < 2 else 'a'} is {'up' if at < 2 else 'down by 2'}" for at in range(10)]
+    (here / "some.log").write_text("\n".join(lines) + "\n")
+    return "some.log"
+
+
+HALF = {
+    "rows": 10,
+    "rejected": 8,
+    "reasons": {"6 fields instead of 4": 8},
+    "first_rejected": {"file": "some.log", "line": 3, "text": "1700000002 a is down by 2"},
+    "guesses": ["format csv", "delimiter space", "no header line", "time from _c0", "time format epoch_s"],
+}
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_source_of_which_rows_are_lost_is_not_judged_unless_asked_to(adapt, here, log):
+    line = ("verdict", log, "--key", "_c1", "--channels", "2")
+    lost = "80.0% of all rows were rejected: 6 fields instead of 4 (8); first: some.log line 3: '1700000002 a"
+    sentence = adapt.refused(3, *line)
+    assert "8 of 10 rows were rejected, more than --max-rejects allows (1%): 6 fields instead of 4 (8)" in sentence
+    assert "accept the loss by --max-rejects 80%" in sentence
+    assert not (here / "some.trace").exists()
+
+    said = adapt.done(*line, "--max-rejects", "80%")
+    assert f"warning: some.trace: {lost}" in said.err
+    assert lost in " ".join(said.out.split())
+    assert judge(log, key="_c1", channels=2, max_rejects="8").reading.as_data() == HALF
+    assert adapt(*line).code == 3  # with the trace that was kept
+    assert "8 of 10 rows" in adapt.refused(3, "verdict", "some.trace", "--channels", 2)
+
+    (here / "m.toml").write_text('key = "_c1"\nmax-rejects = "9"\n')
+    document = json.loads(adapt.done("verdict", log, "--mapping", "m.toml", "--channels", 2, "--format", "json").out)
+    assert document["readings"] == [{"trace": "some.trace", **HALF}]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("lint some.trace", "report some.trace", "check some.trace --limit rows>0", "partition count some.trace"),
+        *("partition compare some.trace --channels 2 -o 2.plans", "partition build some.trace --channels 2 -o 2.plan"),
+        *("advise keys some.trace --parallelism 2", "replay flux some.trace --workers 2"),
+    ],
+)
+@pytest.mark.usefixtures("spark")
+def test_each_command_on_a_trace_says_what_its_source_lost(adapt, here, log, line):
+    adapt.done("ingest", log, "--key", "_c1", "-o", "some.trace")
+    said = adapt.done(*line.split(), "--format", "json")
+    assert json.loads(said.out)["readings"] == [{"trace": "some.trace", **HALF}]
+    assert said.err.count("80.0% of all rows were rejected: 6 fields instead of 4 (8); first: some.log line 3") == 1
 
 
 ASK = ("verdict", "clicks.csv", "--key", "user", "--engine", "kafka", "--channels", "6")

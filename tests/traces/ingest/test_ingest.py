@@ -270,3 +270,29 @@ def test_an_expression_that_gives_another_result_each_time_is_refused(tmp_path, 
             spark_options=SparkOptions(runner=RunnerName.SPARK),
         )
     assert os.listdir(tmp_path) == ["rows.csv"]
+
+
+@pytest.mark.parametrize("first", [",ts,customer", "ts,,customer", "ts,id,id,customer", "ts,id,customer,"])
+@pytest.mark.parametrize("rows", [2, 300])
+@pytest.mark.usefixtures("spark")
+def test_a_column_that_the_first_line_names_is_hinted_at(tmp_path, first, rows):
+    names = first.split(",")
+    lines = [
+        ",".join({"ts": f"2024-03-01 10:00:{row % 60:02}", "customer": f"u{row}"}.get(name, str(row)) for name in names)
+        for row in range(rows)
+    ]
+    (tmp_path / "in.csv").write_text("\n".join([first, *lines]) + "\n")
+    source = str(tmp_path / "in.csv")
+    for mapping in (Mapping("customer"), Mapping("lower(customer)", "ts"), Mapping("customer", "_c1")):
+        with pytest.raises(UsageError, match=r"first line, which .* has '(customer|ts)': .* `adapt ingest --header`"):
+            ingest([source], tmp_path / "x.trace", mapping)
+    with pytest.raises(UsageError) as refused:
+        ingest(
+            [source],
+            tmp_path / "x.trace",
+            Mapping("nobody"),
+            IngestOptions(ReadOptions(columns=tuple("abcd"[: len(names)]))),
+        )
+    assert "--header" not in str(refused.value)
+    made = ingest([source], tmp_path / "x.trace", Mapping("customer"), IngestOptions(ReadOptions(header=True)))
+    assert sorted(set(made.to_arrow()["key"].to_pylist())) == sorted({f"u{row}" for row in range(rows)})

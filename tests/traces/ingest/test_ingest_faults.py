@@ -2,15 +2,17 @@
 
 import errno
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from adapt.core.errors import AdaptError, EnvironmentFailure, UsageError
+from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, UsageError
 from adapt.traces.ingest.ingest import ingest
 from adapt.traces.ingest.mapping import Mapping
+from adapt.traces.sources.source import Source
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.session import SparkOptions
 from adapt.traces.store import disk
@@ -158,3 +160,43 @@ def test_a_name_with_brackets_and_stars_is_a_name(tmp_path):
     target = tmp_path / "a[1] {x,y}*.trace"
     trace = ingest([str(source)], target, Mapping("key", time="ts", time_format="epoch_s")).trace
     assert trace.rows == 2
+
+
+def _in_place(path: Path) -> None:
+    """Other rows of the same size, with the old time of change."""
+    times = path.stat()
+    path.write_bytes(path.read_bytes().replace(b"u1", b"u9"))
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def _replaced(path: Path) -> None:
+    other = path.with_name("other")
+    shutil.copy2(path, other)
+    _in_place(other)
+    other.replace(path)
+
+
+def _appended(path: Path) -> None:
+    with path.open("a") as file:
+        file.write("2024-01-01T00:09:00Z,u1\n")
+
+
+@pytest.mark.parametrize("change", [_appended, _replaced, _in_place, Path.unlink])
+@pytest.mark.parametrize("place", ["survey", "frame"])
+@pytest.mark.parametrize("conf", [{}, {"spark.sql.shuffle.partitions": "2"}])
+@pytest.mark.usefixtures("spark")
+def test_a_source_that_changes_while_it_is_read_is_no_trace(tmp_path, monkeypatch, change, place, conf):
+    source = tmp_path / "in.csv"
+    source.write_text("ts,user\n" + "".join(f"2024-01-01T00:00:0{at}Z,u1\n" for at in range(10)))
+    read = {"survey": Source._survey, "frame": Source.frame}[place]
+
+    def changing(self, *given):
+        change(source)
+        return read(self, *given)
+
+    monkeypatch.setattr(Source, read.__name__, changing)
+    with pytest.raises(
+        BadInput, match=r"in.csv changed while it was read; wait until nobody writes it, or give a copy"
+    ):
+        ingest([str(source)], tmp_path / "x.trace", Mapping("user"), spark_options=SparkOptions(conf=conf))
+    assert not (tmp_path / "x.trace").exists()

@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 
 from adapt.cli.main import run
+from adapt.core.reading import FOLDER
 from adapt.traces.ingest.profile import profile_trace
 from adapt.traces.spark.progress import silent
 from adapt.traces.store.manifest import Manifest, Provenance, file_entry, write_manifest
-from adapt.traces.store.rejects import FOLDER
 from adapt.traces.store.tables import packed
 from adapt.traces.store.trace import blocks_of, part_entry
 from tests.any_trace import two_halves

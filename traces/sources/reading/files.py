@@ -6,12 +6,13 @@ import stat
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import IO, cast
 
-from adapt.core.errors import BadInput, UsageError, near_miss
+from adapt.core.errors import AdaptError, BadInput, UsageError, near_miss
 from adapt.traces.locations.location import is_stored, location
 from adapt.traces.read_errors import readable
 from adapt.traces.sources.reading.stdin import LABEL, STDIN, keep_stdin
@@ -39,6 +40,9 @@ _MAGIC = {
     b"PK\x03\x04": Container.ZIP,
     b"PK\x05\x06": Container.ZIP,  # without members
 }
+_LOGS = {"_delta_log": "Delta", ".hoodie": "Hudi"}
+"""Tables by the folder of their log."""
+
 _UNREADABLE = {b"\x04\x22\x4d\x18": ("lz4", "lz4 -d"), b"7z\xbc\xaf": ("7-zip", "7z x")}
 
 
@@ -54,6 +58,7 @@ class SourceFile:
         size: Bytes on disk, compressed.
         member: Name of the member in a zip archive.
         rows_before: Rows of the parts before it, if it is a part of a table.
+        stamp: What any change of a file of the user's changes; empty in a store, where each read names the version.
     """
 
     path: Path
@@ -62,6 +67,7 @@ class SourceFile:
     size: int
     member: str | None = None
     rows_before: int = 0
+    stamp: tuple[int, ...] = ()
 
     def opened(self, buffering: int = -1) -> IO[bytes]:
         """The file, opened for reading.
@@ -105,11 +111,73 @@ def source_files(sources: Sequence[str], kept: Path | None = None) -> list[Sourc
         if (real := str(path) if is_stored(path) else os.path.realpath(path)) in seen:
             raise UsageError(f"{path} is given twice; its rows would count twice")
         seen.add(real)
+    _check_no_table([path for path, _ in found])
     files = []
     for path, label in found:
         with readable(path):
-            files += list(_opened(path, label))
+            opened = _opened(path, label)
+            files += (replace(file, stamp=()) for file in opened) if path == kept else opened
     return files
+
+
+def _check_no_table(paths: Sequence[Path]) -> None:
+    """Check that no file belongs to a table, which leaves removed rows in its files.
+
+    Raises:
+        BadInput: a folder above a file has the log of a table.
+    """
+    folders: dict[Path, None] = {}
+    for path in paths:
+        folder = _absolute(path).parent
+        while path.suffix in (".parquet", ".orc", ".avro") and folder not in folders:
+            folders[folder] = None
+            folder = folder.parent
+    for folder in folders:
+        if "=" in folder.name:  # one of Hive's partitions
+            continue
+        with suppress(OSError, AdaptError):  # folders above a source need not be readable
+            table = next((name for log, name in _LOGS.items() if (folder / log).is_dir()), "")
+            table = table or "Iceberg" * any((folder / "metadata").glob("*.metadata.json*"))
+            if table:
+                break
+    else:
+        return
+    raise BadInput(
+        f"{folder} is a table of {table}, whose files may hold rows that were removed from it; read the table by"
+        " `adapt ingest --table CATALOG.DB.TABLE`"
+    )
+
+
+@contextmanager
+def unchanged(files: Sequence[SourceFile]) -> Iterator[None]:
+    """Check that files stay as they are while they are read.
+
+    Raises:
+        BadInput: one changed, also if reading failed for that reason.
+    """
+    try:
+        yield
+    except Exception:
+        _check_unchanged(files)
+        raise
+    _check_unchanged(files)
+
+
+def _check_unchanged(files: Sequence[SourceFile]) -> None:
+    for file in files:
+        if file.stamp and _stamp(file.path) != file.stamp:
+            raise BadInput(f"{file.path} changed while it was read; wait until nobody writes it, or give a copy")
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """Size, identity and times of a file; the time of change cannot be set back."""
+    if is_stored(path):
+        return ()
+    try:
+        found = path.stat()
+    except OSError:
+        return (-1,)
+    return found.st_size, found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _expanded(source: str) -> Iterator[tuple[Path, str]]:
@@ -184,6 +252,7 @@ def _opened(path: Path, label: str) -> Iterator[SourceFile]:
     _check_name(path, label)
     if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe would wait for the writer
         raise BadInput(f"{path} is a pipe or device, but sources are read more than once; pipe it into - instead")
+    stamp = _stamp(path)
     with path.open("rb", 0) as file:
         start = file.read(8)
     for magic, (name, tool) in _UNREADABLE.items():
@@ -191,9 +260,9 @@ def _opened(path: Path, label: str) -> Iterator[SourceFile]:
             raise BadInput(f"{path} has an unsupported compression, {name}; unpack it with `{tool}`")
     container = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), Container.PLAIN)
     if container is Container.ZIP:
-        yield from _members(path, label)
+        yield from (replace(member, stamp=stamp) for member in _members(path, label))
     else:
-        yield SourceFile(_absolute(path), label, container, path.stat().st_size)
+        yield SourceFile(_absolute(path), label, container, path.stat().st_size, stamp=stamp)
 
 
 def _check_name(path: Path, label: str) -> None:

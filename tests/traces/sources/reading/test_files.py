@@ -234,3 +234,37 @@ def test_a_name_that_is_not_utf_8_is_refused_and_shown(tmp_path):
     put(tmp_path, os.fsdecode(b"caf\xe9.csv"))
     with pytest.raises(BadInput, match=r"caf\\xe9\.csv: the file name is not UTF-8.*rename it"):
         labels(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("log", "table"),
+    [
+        ("_delta_log/00000000000000000000.json", "Delta"),
+        ("metadata/00000-5f2c.metadata.json", "Iceberg"),
+        ("metadata/v2.gz.metadata.json", "Iceberg"),
+        (".hoodie/hoodie.properties", "Hudi"),
+    ],
+)
+@pytest.mark.parametrize("place", ["disk", "store"])
+def test_files_of_a_table_are_refused_with_the_way_to_its_rows(request, tmp_path, log, table, place):
+    root = tmp_path if place == "disk" else request.getfixturevalue("bucket")
+    for name in (f"db/t/{log}", "db/t/data/day=1/part-0.parquet", "db/other/part-0.parquet"):
+        put(root, name)
+    for source in (
+        "db",
+        "db/t",
+        "db/t/data",
+        "db/t/data/day=1",
+        "db/t/data/day=1/part-0.parquet",
+        "db/*/*/*/*.parquet",
+    ):
+        with pytest.raises(BadInput, match=rf"db/t is a table of {table}, .* `adapt ingest --table CATALOG.DB.TABLE`"):
+            source_files([str(root / source)])
+    assert labels(str(root / "db/other")) == ["part-0.parquet"]
+
+
+def test_a_folder_called_metadata_makes_no_table(tmp_path):
+    put(tmp_path, "in/a.parquet", "in/metadata/notes.json", "x.csv")
+    put(tmp_path, "logs/_delta_log/0.json", "logs/a.csv")
+    assert labels(str(tmp_path / "in")) == ["a.parquet", "metadata/notes.json"]
+    assert labels(str(tmp_path / "logs")) == ["a.csv"]

@@ -1,9 +1,12 @@
-"""Rejected rows of an ingest: counts by reason, with examples."""
+"""Readings of sources: rows, rejected rows, guesses."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
 from adapt.core.table import Column, Kind, Table
+
+LOUD = 0.01
+"""Share of rejected rows above which a result may be about other rows than those of the source."""
 
 FOLDER = "_rejects"
 """The folder of a trace with its rejected rows."""
@@ -46,3 +49,35 @@ class Rejects:
         first = next(iter(self.examples.values()), [])
         at = f"; first: {first[0]['file']} line {first[0]['line']}: {first[0]['text']!r}" if first else ""
         return reasons + at
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a source was read."""
+
+    rows: int  # all rows of the source
+    rejects: Rejects = field(default_factory=Rejects)
+    guesses: tuple[str, ...] = ()  # guessed settings, in words
+
+    @property
+    def share(self) -> float:
+        """Share of the rows that were rejected."""
+        return self.rejects.rows / max(1, self.rows)
+
+    @property
+    def sentence(self) -> str:
+        """Rejected rows with reasons and the first; empty without any."""
+        if not self.rejects.rows:
+            return ""
+        return f"{self.share:.1%} of all rows were rejected: {self.rejects.sentence()}"
+
+    def as_data(self) -> dict[str, Any]:
+        """The record as JSON data."""
+        first = next((found[0] for found in self.rejects.examples.values() if found), None)
+        return {
+            "rows": self.rows,
+            "rejected": self.rejects.rows,
+            "reasons": self.rejects.reasons,
+            "first_rejected": first,
+            "guesses": list(self.guesses),
+        }
