@@ -57,6 +57,10 @@ class MaxRejects:
             pass
         raise UsageError(f"--max-rejects must be a number of rows or a percentage, such as 100 or 1% (got {text!r})")
 
+    def exceeded(self, rejected: int, rows: int) -> bool:
+        """Whether this many rejected rows exceed the limit."""
+        return rejected > (self.share * rows if self.rows is None else self.rows)
+
     def check(self, where: str, reading: Reading) -> None:
         """Check a source against the limit.
 
@@ -64,7 +68,7 @@ class MaxRejects:
             BadInput: more of its rows were rejected.
         """
         rejected = reading.rejects.rows
-        if rejected <= (self.share * reading.rows if self.rows is None else self.rows):
+        if not self.exceeded(rejected, reading.rows):
             return
         limit = f"{float(100 * self.share):g}%" if self.rows is None else f"{self.rows:,}"
         raise BadInput(

@@ -61,7 +61,9 @@ def test_a_source_of_which_rows_are_lost_is_not_judged_unless_asked_to(adapt, he
     assert "8 of 10 rows" in adapt.refused(3, "verdict", "some.trace", "--channels", 2)
 
     (here / "m.toml").write_text('key = "_c1"\nmax-rejects = "9"\n')
-    document = json.loads(adapt.done("verdict", log, "--mapping", "m.toml", "--channels", 2, "--format", "json").out)
+    document = json.loads(
+        adapt.done("verdict", log, "--mapping", "m.toml", "--channels", 2, "--force", "--format", "json").out
+    )
     assert document["readings"] == [{"trace": "some.trace", **HALF}]
 
 
