@@ -33,8 +33,11 @@ def explain(error: Exception, *, debug: bool) -> int:
 
     An unexpected error is a bug: its traceback goes to a file that the line names.
     """
+    from adapt.traces.store.disk import no_temporary_folder
+
     if debug:
         print(_traceback(error), end="", file=sys.stderr)
+    error = no_temporary_folder(error) or error
     if isinstance(error, AdaptError):
         _say(f"adapt: {error}")
         return error.exit_code

@@ -5,6 +5,8 @@ Entries are in the user's cache folder (`NUMBA_CACHE_DIR` if it is set, else `XD
 file paths and times do not matter, and an edit in another file is detected.
 """
 
+import errno
+import logging
 import re
 import sys
 from collections.abc import Callable
@@ -37,6 +39,8 @@ _identity: Any = FunctionIdentity
 # Numba numbers the functions of a process from 1, and LLVM links the first of two symbols of one name: of a cached and
 # a new function of one name and number, one would run in place of the other.
 _identity._unique_ids = iter(lambda: randbits(64), None)
+
+_LOG = logging.getLogger(__name__)
 
 _KEPT_STAMPS = 4
 """Versions kept per kernel: the last used ones."""
@@ -85,11 +89,15 @@ class KernelCache:
         """Store the machine code of a signature."""
         if result.library.has_dynamic_globals:  # addresses of this process
             return
-        with suppress(Exception):
+        try:
             folder, entry, key = self._entry(signature, result.codegen)
             folder.mkdir(parents=True, exist_ok=True)
             entry.save(key, result._reduce())
             _remove_old_stamps(folder.parent)
+        except OSError as error:
+            _warn_once(str(error.strerror or error))
+        except Exception:  # what cannot be kept is compiled again
+            return
 
     def _entry(self, signature: Any, codegen: Any) -> tuple[Path, Any, tuple[Any, ...]]:
         """The folder of the stamp, the files of a signature, and the key that verifies them."""
@@ -102,6 +110,17 @@ class KernelCache:
         return folder, _entry_files(str(folder), sha256(repr(key).encode()).hexdigest()[:16], stamp), key
 
 
+@cache
+def _warn_once(why: str) -> None:
+    """Say why kernels are not kept, where a command shows it: not in each of its worker processes."""
+    if _LOG.hasHandlers():
+        _LOG.warning(
+            "compiled code cannot be kept (%s), so every command compiles again: set NUMBA_CACHE_DIR to a writable"
+            " folder",
+            why,
+        )
+
+
 def _cache_folder() -> Path:
     """The user's cache folder.
 
@@ -110,7 +129,7 @@ def _cache_folder() -> Path:
     """
     folder = Path(_config.CACHE_DIR or _user_folders("").user_cache_dir)
     if folder.parts[0].startswith("~"):
-        raise FileNotFoundError(folder)
+        raise FileNotFoundError(errno.ENOENT, "the user has no home folder", str(folder))
     return folder
 
 

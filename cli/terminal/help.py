@@ -32,7 +32,7 @@ class HelpPage:
 
     def get_help_option(self: Any, ctx: Any) -> Any:
         """The option `--help`, whose page goes to stdout as any result does."""
-        option = super().get_help_option(ctx)
+        option = super().get_help_option(ctx)  # type: ignore[misc] # of the class that it is mixed into
         if option is not None:
             option.callback = lambda ctx, _, asked: show_page(ctx, asked)
         return option

@@ -120,12 +120,16 @@ def _type_of(key: Key) -> KeyType | None:
 
 
 def _of_texts(column: pa.Array) -> KeyBytes:
-    filled = _large(column.fill_null("" if key_type_of(column.type) is KeyType.STRING else b""))
-    _, offsets, data = filled.buffers()
-    if len(filled) == 0:
+    if len(column) == 0:
         return KeyBytes(_read_only(None), np.zeros(1, np.int64))
+    if column.null_count:
+        column = column.fill_null("" if key_type_of(column.type) is KeyType.STRING else b"")
+    _, offsets, data = column.buffers()
+    is_large = pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type)
+    kind = np.dtype(np.int64 if is_large else np.int32)
     # The copy makes offsets aligned and writable: one signature for every kernel.
-    return KeyBytes(_read_only(data), np.array(np.frombuffer(offsets, np.int64, len(filled) + 1, filled.offset * 8)))
+    ends = np.frombuffer(offsets, kind, len(column) + 1, column.offset * kind.itemsize).astype(np.int64)
+    return KeyBytes(_read_only(data), ends)
 
 
 def _of_integers(column: pa.Array) -> KeyBytes:

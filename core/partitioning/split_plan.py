@@ -139,6 +139,7 @@ def _assigned(
     listed = np.bincount(base.channels_of(population.keys[: population.listed]), loads, channels)
     filled = listed.astype(np.float64) + population.rest_on(base, recipe.resources.network)
     parts = np.where(weights > mean, np.minimum(np.ceil(weights / (largest * mean)), channels), 1).astype(np.int64)
+    parts[hot.is_null().to_numpy(zero_copy_only=False)] = 1  # no salt can be added to null
     splits: dict[Key, tuple[int, ...]] = {}
     np.subtract.at(filled, home[parts > 1], weights[parts > 1])
     for at in np.flatnonzero(parts > 1)[np.argsort(-weights[parts > 1], kind="stable")].tolist():

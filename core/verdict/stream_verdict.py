@@ -287,7 +287,7 @@ def _confidence(
 def _are_draws(frequencies: Frequencies) -> bool:
     """Whether every row has weight 1, unlike shares of rows that stand in a file of counts."""
     keys = np.count_nonzero(frequencies.count_low[: frequencies.real])
-    return frequencies.weight is Weight.COUNT and keys <= frequencies.rows == round(frequencies.total)
+    return frequencies.weight is Weight.COUNT and bool(keys <= frequencies.rows == round(frequencies.total))
 
 
 def _few_rows(frequencies: Frequencies) -> int | None:

@@ -13,6 +13,7 @@ from adapt.cli.main import main, run
 from adapt.cli.terminal import output
 from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
 from adapt.traces.reports import reporting
+from adapt.traces.store.disk import disk_failures
 
 PROGRAM = [sys.executable, "-c", "from adapt.cli.main import main; main()"]
 
@@ -57,6 +58,17 @@ def test_a_bug_is_told_where_no_file_can_be_written(adapt, failing, monkeypatch)
     monkeypatch.setattr(tempfile, "tempdir", "/dev/null")
     failing(ZeroDivisionError("x"))
     assert "--debug" in adapt.refused(5, "report", "x")
+
+
+def test_no_temporary_folder_is_one_sentence_without_their_list(adapt, failing, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/proc/1", "/proc/2"])
+    with pytest.raises(FileNotFoundError) as found:
+        tempfile.gettempdir()
+    failing(found.value)
+    assert adapt.refused(4, "report", "x").endswith("free space, or set TMPDIR to another folder")
+    with pytest.raises(EnvironmentFailure, match="no temporary folder can be written"), disk_failures(Path("x.run")):
+        raise found.value
 
 
 @pytest.mark.parametrize("place", [["--debug", "report", "x"], ["report", "x", "--debug"]])

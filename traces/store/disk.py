@@ -103,8 +103,19 @@ def disk_failures(target: Path) -> Iterator[None]:
         raise _explained(error, target) from error
 
 
+def no_temporary_folder(error: BaseException) -> EnvironmentFailure | None:
+    """The failure of Python to find a temporary folder, in a sentence; None for any other error."""
+    if "No usable temporary directory" not in str(error):
+        return None
+    return EnvironmentFailure(
+        "no temporary folder can be written: its disk is full or read-only; free space, or set TMPDIR to another folder"
+    )
+
+
 def _explained(error: OSError, target: Path) -> EnvironmentFailure:
     where = f"{target}: "
+    if (failure := no_temporary_folder(error)) is not None:
+        return failure
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         free = shutil.disk_usage(existing_parent(target)).free
         return EnvironmentFailure(

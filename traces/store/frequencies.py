@@ -170,8 +170,8 @@ def read_counts(path: Path, key_type: KeyType = KeyType.STRING, sources: Sequenc
     for place, total in zip(places, totals, strict=True):
         if total >= MOST_TOTAL:
             raise BadInput(
-                f"{path}: the sum of column {headings[place]} is {total:.3g}; it must be below 2^63, about 9.2e18: use a"
-                " larger unit"
+                f"{path}: the sum of column {headings[place]} is {total:.3g}; it must be below 2^63, about 9.2e18:"
+                " use a larger unit"
             )
     counts: Any = array[:, 0]
     if np.all(counts == np.floor(counts)) and np.all(counts < 2**53):

@@ -27,6 +27,9 @@ USUAL_WINDOW = SlidingWindow(Length(1_000_000, in_rows=True))
 _DOMAIN = 1_000_000
 """Distinct keys expected, for the error of the counter; matters for quadratic loads alone."""
 
+_REMEMBERED = 1 << 16
+"""Most keys whose channels are remembered, as hashing a single key takes much longer than looking it up."""
+
 _BUFFERED = 1 << 12
 """Single keys that are collected before they are counted."""
 
@@ -75,7 +78,7 @@ class Splitter:
         self._weight, self._kind = weight, ARROW_TYPES[key_type]
         self._counter = SlidingLossyCounter(self._epsilon, self._kind, window, weight)
         self._single: list[tuple[Key, float, int]] = []
-        self._partitioner: Partitioner = self._plan.partitioner()
+        self._routing: tuple[Partitioner, dict[Key, int]] = self._plan.partitioner(), {}
         self._lock = Lock()
 
     @classmethod
@@ -161,11 +164,18 @@ class Splitter:
         Raises:
             UsageError: the keys are of another type.
         """
-        return _routed(one_array(keys), self._kind, self._partitioner)
+        return _routed(one_array(keys), self._kind, self._routing[0])
 
     def route_key(self, key: Key) -> int:
         """The channel of one key."""
-        return self._partitioner.channel_of(key)
+        partitioner, known = self._routing
+        channel = known.get(key)
+        if channel is None:
+            channel = partitioner.channel_of(key)
+            if len(known) >= _REMEMBERED:
+                known.clear()
+            known[key] = channel
+        return channel
 
     def counted(self) -> Frequencies:
         """The keys of the window, as counted so far."""
@@ -201,7 +211,7 @@ class Splitter:
                 raise UsageError(
                     "the proposal follows another plan than the one in force; propose again, and adopt in order"
                 )
-            self._plan, self._partitioner = proposal.plan, partitioner
+            self._plan, self._routing = proposal.plan, (partitioner, {})
 
     def _count_single(self) -> None:
         """Count the rows that came one by one."""

@@ -155,5 +155,5 @@ def test_a_weight_that_is_no_weight_is_refused(weight):
 
 @pytest.mark.parametrize("amount", [1e300, 2.0**63, float("1e19")])
 def test_a_total_beyond_an_int64_is_refused(amount):
-    with pytest.raises(BadInput, match="the total cost is .* must be below 2\\^63"):
+    with pytest.raises(BadInput, match=r"the total cost is .* must be below 2\^63"):
         frequencies_of([count_keys(pa.array(["a", "b"]), np.array([amount, 1.0]))], Weight.COST)

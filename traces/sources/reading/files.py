@@ -112,7 +112,7 @@ def source_files(sources: Sequence[str], kept: Path | None = None) -> list[Sourc
             raise UsageError(f"{path} is given twice; its rows would count twice")
         seen.add(real)
     _check_no_table([path for path, _ in found])
-    files = []
+    files: list[SourceFile] = []
     for path, label in found:
         with readable(path):
             opened = _opened(path, label)

@@ -168,6 +168,17 @@ def test_a_plan_of_another_kind_is_refused(plan, wrong):
         splitter(plan=plan)
 
 
+def test_single_keys_follow_the_plan_in_force_and_few_are_remembered(monkeypatch):
+    monkeypatch.setattr("adapt.core.partitioning.loop.splitter._REMEMBERED", 7)
+    one, keys = splitter(), zipf_keys(2000)
+    one.observe(keys)
+    some = keys.slice(0, 100)
+    for _ in range(2):
+        assert [one.route_key(key) for key in some.to_pylist()] == one.route(some).tolist()
+        assert len(one._routing[1]) <= 7
+        one.adopt(one.propose())
+
+
 def test_keys_of_another_type_are_refused():
     one = splitter()
     for wrong in (one.observe, one.route):
