@@ -12,7 +12,6 @@ from adapt.traces.ingest.finalize import settle
 from adapt.traces.spark.progress import silent
 from adapt.traces.store.manifest import Provenance
 from adapt.traces.store.rejects import Rejects
-
 from tests.any_trace import VISITS, two_halves
 from tests.tiers import SOAK
 
