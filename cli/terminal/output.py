@@ -144,7 +144,10 @@ def written_out() -> Iterator[None]:
 
 
 def open_closed_streams() -> None:
-    """Open each closed standard stream on nothing, so that no file that is opened later gets its number."""
+    """Open closed standard streams on the null device.
+
+    Otherwise, the next file that is opened would get their number.
+    """
     for name, mode in {"stdin": "r", "stdout": "w", "stderr": "w"}.items():
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - as long as the process

@@ -285,7 +285,7 @@ def _confidence(
 
 
 def _are_draws(frequencies: Frequencies) -> bool:
-    """Whether every row has weight 1, unlike shares of rows that stand in a file of counts."""
+    """Whether every row has weight 1; a file of counts may hold shares."""
     keys = np.count_nonzero(frequencies.count_low[: frequencies.real])
     return frequencies.weight is Weight.COUNT and bool(keys <= frequencies.rows == round(frequencies.total))
 

@@ -104,7 +104,7 @@ def disk_failures(target: Path) -> Iterator[None]:
 
 
 def no_temporary_folder(error: BaseException) -> EnvironmentFailure | None:
-    """The failure of Python to find a temporary folder, in a sentence; None for any other error."""
+    """A missing temporary folder in one sentence; None for other errors."""
     if "No usable temporary directory" not in str(error):
         return None
     return EnvironmentFailure(
