@@ -8,15 +8,9 @@ from typing import Any
 from adapt.core.errors import AdaptError
 from adapt.traces.block_cache import cache_of, keep_bytes, read_kept_bytes
 from adapt.traces.locations.location import is_stored
-from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.read_errors import readable
 from adapt.traces.sources.reading.files import source_files
 from adapt.traces.store.manifest import as_json, file_sha256, hash_of, program_versions, read_manifest
-
-
-def is_trace(path: Path) -> bool:
-    """Whether a path is a trace."""
-    return path.is_dir() and (path / MANIFEST).is_file() and read_manifest(path).kind == "trace"
 
 
 def source_fingerprint(sources: Sequence[str], options: Mapping[str, Any]) -> str:

@@ -32,12 +32,13 @@ def note_reading(path: Path, *, aloud: bool = True) -> None:
         path: A trace, or several; nothing is said of other artefacts.
         aloud: Whether it is printed too, not just part of the JSON document.
     """
-    from adapt.traces.kept_trace import is_trace
     from adapt.traces.locations.series_path import SeriesPath
-    from adapt.traces.store.trace import open_trace
+    from adapt.traces.store.manifest import is_trace
 
     for each in path.members if isinstance(path, SeriesPath) else [path]:
         if is_trace(each):
+            from adapt.traces.store.trace import open_trace
+
             narrate_reading(each.name, open_trace(each).reading, aloud=aloud)
 
 

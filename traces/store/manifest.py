@@ -132,6 +132,11 @@ def read_manifest(folder: Path, kind: str | None = None) -> Manifest:
         return _read_manifest(folder, kind)
 
 
+def is_trace(path: Path) -> bool:
+    """Whether a path is a trace."""
+    return path.is_dir() and (path / MANIFEST).is_file() and read_manifest(path).kind == "trace"
+
+
 def _read_manifest(folder: Path, kind: str | None) -> Manifest:
     path = folder / MANIFEST
     if not folder.exists():

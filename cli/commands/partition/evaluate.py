@@ -68,7 +68,7 @@ def evaluate(
     from adapt.core.partitioning.measures.resources import Resources
     from adapt.core.partitioning.plans.evaluation import doing_nothing, resources_of
     from adapt.traces.counting.evaluating import evaluate_plans
-    from adapt.traces.kept_trace import is_trace
+    from adapt.traces.store.manifest import is_trace
     from adapt.traces.store.plans import read_plan
 
     days = list(takewhile(is_trace, plans))  # further traces of the stream
