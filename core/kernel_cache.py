@@ -42,8 +42,6 @@ _identity._unique_ids = iter(lambda: randbits(64), None)
 
 _LOG = logging.getLogger(__name__)
 
-_LOG = logging.getLogger(__name__)
-
 _KEPT_STAMPS = 4
 """Versions kept per kernel: the last used ones."""
 
