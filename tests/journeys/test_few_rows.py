@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from adapt.core.reading import Rejects
 from adapt.traces.ingest.finalize import settle
 from adapt.traces.spark.progress import silent
 from adapt.traces.store.manifest import Provenance
-from adapt.traces.store.rejects import Rejects
 from tests.any_trace import VISITS, two_halves
 from tests.tiers import SOAK
 
