@@ -190,6 +190,11 @@ def _texts(parameter: Any, value: Any, folder: Path) -> Iterator[str]:
     several = parameter.multiple or parameter.nargs < 0
     if isinstance(value, Mapping) and parameter.multiple:
         value = [f"{key}={each}" for key, each in value.items()]
+    if parameter.name == "key" and isinstance(value, (list, tuple)) and not several:
+        from adapt.traces.ingest.mapping import key_text
+
+        yield key_text(value)
+        return
     if isinstance(value, (list, tuple, range)) and not several:
         yield ",".join(path_of(each, parameter, folder) if _is_argument(parameter) else str(each) for each in value)
         return

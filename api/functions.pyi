@@ -73,7 +73,9 @@ def generate(
     force: bool = False,
     hot_share: float | None = None,
     start: str = "2026-01-01T00:00:00Z",
-    key_type: Literal["string", "int64", "binary"] = "string",
+    key_type: Literal[
+        "string", "int64", "binary", "int8", "int16", "int32", "boolean", "date", "timestamp", "timestamp_ntz"
+    ] = "string",
     streams: int | None = None,
     stream_lag: str | None = None,
     diurnal: float | None = None,
@@ -209,7 +211,10 @@ def build(
     replicas: int | None = None,
     whole_load: bool = False,
     weight: Literal["count", "cost", "bytes"] | None = None,
-    key_type: Literal["string", "int64", "binary"] | None = None,
+    key_type: Literal[
+        "string", "int64", "binary", "int8", "int16", "int32", "boolean", "date", "timestamp", "timestamp_ntz"
+    ]
+    | None = None,
     master: str | None = None,
     remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
@@ -249,7 +254,10 @@ def compare(
     base: str | None = None,
     replicas: int | None = None,
     whole_load: bool = False,
-    key_type: Literal["string", "int64", "binary"] | None = None,
+    key_type: Literal[
+        "string", "int64", "binary", "int8", "int16", "int32", "boolean", "date", "timestamp", "timestamp_ntz"
+    ]
+    | None = None,
     master: str | None = None,
     remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
@@ -294,7 +302,10 @@ def diff(
     weight: Literal["count", "cost", "bytes"] | None = None,
     resources: str = "LLL",
     exact: bool = False,
-    key_type: Literal["string", "int64", "binary"] | None = None,
+    key_type: Literal[
+        "string", "int64", "binary", "int8", "int16", "int32", "boolean", "date", "timestamp", "timestamp_ntz"
+    ]
+    | None = None,
     measure: str | Sequence[str] | Mapping[str, object] | None = None,
     tolerance: float | str = "1.2",
     master: str | None = None,
@@ -310,7 +321,10 @@ def evaluate(
     engine: str | None = None,
     weight: Literal["count", "cost", "bytes"] | None = None,
     resources: str | None = None,
-    key_type: Literal["string", "int64", "binary"] | None = None,
+    key_type: Literal[
+        "string", "int64", "binary", "int8", "int16", "int32", "boolean", "date", "timestamp", "timestamp_ntz"
+    ]
+    | None = None,
     master: str | None = None,
     tolerance: str | None = None,
     measure: str | Sequence[str] | Mapping[str, object] | None = None,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
+from adapt.core.engines.engine import EngineDefinition, OtherKeys
 from adapt.core.engines.names import Engine
 from adapt.core.engines.registry import definition_of
 
@@ -39,6 +40,11 @@ channel.
 
 **Shards of Kinesis.** `kinesis` has even shards. `kinesis:FILE` has the open shards of a list, by their ranges
 (`aws kinesis list-shards --stream-name NAME > FILE`); `--channels` must be their number.
+
+**Types of keys.** The same value has another hash as another type, so an engine places keys by the type that they
+have in their source; `Key types` below says how. An older trace did not keep it, and a line says by which type its
+keys are placed. Only Spark places a key of several columns (`--key a,b`), as `groupBy(a, b)` and
+`repartition(N, 'a', 'b')` do: elsewhere the bytes of such a key are not known, and the command is refused.
 
 Where the placements come from: [the plan format](plan-format.md) has test vectors for all. `kafka` and `librdkafka`
 are tested through a broker against confluent-kafka with each partitioner, kafka-python, aiokafka, Java's
@@ -76,8 +82,20 @@ def _facts(engines: list[Engine]) -> Iterator[str]:
             own = definition_of(engine)
             yield f"| `{engine}` | {own.hash_title} | {own.null_key} | {own.empty_key} |\n"
         yield "\n"
+    yield f"- Key types: {_key_types(known)}\n"
     yield f"- Rescale: {known.rescale}\n"
     yield f"- Units of work: {known.units.name}, assigned to {known.units.workers}. {known.units.note}\n"
+
+
+def _key_types(known: EngineDefinition) -> str:
+    others = known.other_keys
+    if others is OtherKeys.EXACT:
+        return "all, also several columns, by their own bytes; null leaves the hash of the columns before it."
+    if others is OtherKeys.TEXT:
+        return "all by their text, integers in decimal."
+    named = ", ".join(f"`{each}`" for each in sorted(known.key_types, key=lambda each: (len(each), each)))
+    rest = "by their text, which a line says" if others is OtherKeys.ASSUMED else "refused"
+    return f"`string`, `binary`, {named} by their own bytes; others {rest}."
 
 
 if __name__ == "__main__":

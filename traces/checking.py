@@ -313,7 +313,7 @@ def _by_plan(path: Path, population: "Population", plan: "Plan") -> Mapping[str,
     from adapt.core.partitioning.problem.constraints import recorded_capacities, unequal_capacities
 
     key_type = population.frequencies.key_type
-    if key_type is not plan.key_type:
+    if not plan.fits(key_type):
         raise BadInput(f"{path} has {key_type} keys, but the plan has {plan.key_type} keys")
     capacities = unequal_capacities(recorded_capacities(plan.parameters, plan.channels))
     spread = spread_at_random(population, plan.hashing, plan.channels, plan.explicit)

@@ -10,7 +10,7 @@ from adapt.traces.block_cache import cache_of, keep_bytes, read_kept_bytes
 from adapt.traces.locations.location import is_stored
 from adapt.traces.read_errors import readable
 from adapt.traces.sources.reading.files import source_files
-from adapt.traces.store.manifest import as_json, file_sha256, hash_of, program_versions, read_manifest
+from adapt.traces.store.manifest import TRACE_VERSION, as_json, file_sha256, hash_of, program_versions, read_manifest
 
 
 def source_fingerprint(sources: Sequence[str], options: Mapping[str, Any]) -> str:
@@ -23,7 +23,7 @@ def source_fingerprint(sources: Sequence[str], options: Mapping[str, Any]) -> st
     for path in dict.fromkeys(file.path for file in source_files(sources)):
         with readable(path):
             files.append([str(path), path.found().version if is_stored(path) else file_sha256(path)])
-    return hash_of([list(sources), files, dict(options), program_versions()["adapt-streams"]])
+    return hash_of([list(sources), files, dict(options), program_versions()["adapt-streams"], TRACE_VERSION])
 
 
 def holds(trace: Path, fingerprint: str) -> bool:

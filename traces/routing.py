@@ -34,7 +34,7 @@ def route(plan: Plan | Path | str, keys: Any) -> NDArray[np.int32]:
     """
     read = plan if isinstance(plan, Plan) else read_plan(plan)
     column = keys_as_column(keys)
-    if key_type_of(column.type) is not read.key_type:
+    if key_type_of(column.type) is not read.key_type.storage:
         raise UsageError(f"keys must be {read.key_type}, as those of the plan (got {key_type_of(column.type)})")
     return read.partitioner().channels_of(column)
 

@@ -17,7 +17,7 @@ from adapt.cli.options.result import Output
 from adapt.cli.options.source import CleaningOptions, FormatOptions, MappingOptions
 from adapt.cli.options.spark import RunnerOptions
 from adapt.cli.terminal.command_line import command_line
-from adapt.cli.terminal.narration import narrate_guesses
+from adapt.cli.terminal.narration import narrate_guesses, narrate_keys
 from adapt.cli.terminal.output import narrate, narrate_written, show, verdict_of
 from adapt.cli.terminal.stages import stages
 from adapt.cli.terminal.terminal import NEXT
@@ -125,8 +125,12 @@ def verdict(
             if audit.placement is not None and not is_given:
                 engine = Engine(audit.placement.hashing)
             audit = replace(audit, judged=judged_placement(audit, engine, channels, before, is_given=is_given))
+        narrate_keys(path, engine if before is None else before.hashing)
         population = population_of(
-            *(path, keys.frequencies, [hashers_today(engine, channels, recipe, before)], [before]),
+            path,
+            keys.frequencies,
+            [hashers_today(engine, channels, recipe, keys.frequencies.key_type, before)],
+            [before],
             spark_options=options,
             progress=progress,
         )

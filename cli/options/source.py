@@ -23,7 +23,9 @@ class MappingOptions:
     """Which column or expression becomes which column of the trace."""
 
     PANEL: ClassVar[str] = "Columns (a source column, or a Spark SQL expression over them and _path)"
-    key: str = setting("", "Key that partitions the stream.", "EXPR", completion=columns)
+    key: str = setting(
+        "", "Key that partitions the stream: a column or expression, or several as A,B.", "EXPR", completion=columns
+    )
     time: str = setting("", "Event time (default: guessed).", "EXPR", completion=columns)
     cost: str = setting("", "Processing cost of a row; see --cost-unit.", "EXPR", completion=columns)
     cost_unit: str = setting(

@@ -17,6 +17,8 @@ from adapt.traces.spark.progress import Progress, silent
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from adapt.core.engines.names import AnyScheme
+
 
 class Verbosity(IntEnum):
     """How much a command prints besides its result."""
@@ -91,6 +93,15 @@ def narrate(message: str, level: Verbosity = Verbosity.NORMAL) -> None:
         with suppress(OSError):  # keep working if stderr is closed
             sys.stdout.flush()  # keep the order where both go to one file
             print(line.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr, flush=True)
+
+
+def narrate_keys(source: "Path", scheme: "AnyScheme") -> None:
+    """Say by which type an engine places keys, where that is not sure."""
+    from adapt.traces.store.trace import note_on_keys
+
+    note = note_on_keys(source, scheme)
+    if note:
+        narrate(note)
 
 
 def narrate_written(path: "Path") -> None:

@@ -81,6 +81,7 @@ class Frequencies(Tabular):
         distinct: Number of distinct keys, estimated unless `epsilon` is 0.
         measured: Further columns summed by listed key.
         memory: Keys that the counter held; None if exact.
+        typed: The type of the keys in their source; None, that of their column.
         stand_ins: The last of the keys, out of order, if they stand for records placed at random; None without any.
     """
 
@@ -96,6 +97,7 @@ class Frequencies(Tabular):
     measured: tuple[MeasuredColumn, ...] = ()
     stand_ins: pa.Array | None = None
     memory: CounterMemory | None = None
+    typed: KeyType | None = None
     _index: KeyIndex = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -168,7 +170,7 @@ class Frequencies(Tabular):
         Raises:
             ValueError: the keys are of another type.
         """
-        if key_type_of(keys.type) is not self.key_type:
+        if key_type_of(keys.type) is not self.key_type.storage:
             raise ValueError(f"keys must be {self.key_type} (got {keys.type})")
         if not len(self.keys):
             return np.full(len(keys), -1, np.int32)
@@ -217,8 +219,8 @@ class Frequencies(Tabular):
 
     @property
     def key_type(self) -> KeyType:
-        """The type of the keys."""
-        return key_type_of(self.keys.type)
+        """The type of the keys in their source."""
+        return self.typed or key_type_of(self.keys.type)
 
 
 def check_support(support: float, epsilon: float) -> None:

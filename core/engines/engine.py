@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from adapt.core.engines.placement import EnginePartitioner
 from adapt.core.engines.unit_owners import in_ranges
 from adapt.core.keys.at_random import AtRandom
 from adapt.core.keys.partitioner import Channels
+from adapt.core.stream import KeyType
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,15 @@ class WorkUnits:
     owners: Callable[[int, int], Channels] | None = in_ranges
 
 
+class OtherKeys(StrEnum):
+    """How an engine places keys of other types than text, bytes and those that it names."""
+
+    EXACT = "by their type, several columns too"
+    TEXT = "by their text, as all keys are"
+    ASSUMED = "by their text, which is assumed"
+    REFUSED = "not known"
+
+
 @dataclass(frozen=True, slots=True)
 class EngineDefinition:
     """An engine, for plans, exports and advice.
@@ -69,6 +80,8 @@ class EngineDefinition:
         rescale: What changing the number of workers or channels does.
         units: The units of work of its workers.
         at_random: The keys that it places at random; they have a fixed channel in `placement`.
+        key_types: Types beside text and bytes that it places by their own bytes.
+        other_keys: How it places others.
     """
 
     title: str
@@ -86,3 +99,5 @@ class EngineDefinition:
     rescale: str
     units: WorkUnits
     at_random: AtRandom = AtRandom.NONE
+    key_types: frozenset[KeyType] = frozenset({KeyType.INT64})
+    other_keys: OtherKeys = OtherKeys.REFUSED

@@ -47,6 +47,8 @@ class EnginePartitioner(ByColumn):
     __slots__ = ()
 
     channels: int
+    key_type: KeyType | None
+    """The type of the keys in their source; None, and where a column is stored otherwise: as its column has them."""
 
     @abstractmethod
     def of_bytes(self, keys: KeyBytes, key_type: KeyType) -> Channels:
@@ -60,6 +62,8 @@ class EnginePartitioner(ByColumn):
         """The channel of each key of a column."""
         column = one_array(keys)
         key_type = key_type_of(column.type)
+        if self.key_type is not None and self.key_type.storage is key_type:
+            key_type = self.key_type
         placed = self.of_bytes(key_bytes(column), key_type)
         if column.null_count:
             placed[column.is_null().to_numpy(zero_copy_only=False)] = self.of_null(key_type)
@@ -82,6 +86,7 @@ class HashModulo(EnginePartitioner):
     channels: int
     hash: BytesHash
     at_random: AtRandom = AtRandom.NONE
+    key_type: KeyType | None = None
 
     def __post_init__(self) -> None:
         check_channels(self.channels)

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from adapt.core.engines.engine import EngineDefinition
 from adapt.core.engines.names import Engine
 from adapt.core.engines.placement import EnginePartitioner
-from adapt.core.engines.registry import definition_of
+from adapt.core.engines.registry import definition_of, placement_of
 from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.schemes.key_groups import groups_for
+from adapt.core.stream import KeyType
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +69,9 @@ class EngineUnits:
         """The engine's definition."""
         return definition_of(self.engine)
 
-    @property
-    def partitioner(self) -> EnginePartitioner:
-        """The unit of each key."""
-        return self.definition.placement(self.count, self.count)
+    def partitioner(self, key_type: KeyType | None = None) -> EnginePartitioner:
+        """The unit of each key of a type."""
+        return placement_of(self.engine, self.count, self.count, key_type)
 
     def owners(self, workers: int) -> Channels:
         """The worker of each unit; shape (count,)."""

@@ -13,8 +13,16 @@ from adapt.core.stream import Key, KeyType
 Words: TypeAlias = NDArray[np.uint64]
 """Unsigned 64-bit words, shape (rows,)."""
 
-ARROW_TYPES = {KeyType.STRING: pa.string(), KeyType.INT64: pa.int64(), KeyType.BINARY: pa.binary()}
-"""The Arrow type of each key type."""
+_STORED = {KeyType.STRING: pa.string(), KeyType.INT64: pa.int64(), KeyType.BINARY: pa.binary()}
+
+
+class _ByStorage(dict[KeyType, pa.DataType]):
+    def __missing__(self, key_type: KeyType) -> pa.DataType:
+        return _STORED[key_type.storage]
+
+
+ARROW_TYPES = _ByStorage()
+"""The Arrow type of the column that holds keys of a type."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from adapt.core.errors import BadInput
 from adapt.core.keys.columns import ARROW_TYPES
+from adapt.core.keys.typed_keys import is_key_of, row_of
 from adapt.core.stream import Key, KeyType
 
 
@@ -26,19 +27,30 @@ def keys_from_texts(texts: Iterable[str], key_type: KeyType) -> pa.Array:
 
 
 def _key_from_text(text: str, key_type: KeyType) -> Key:
-    match key_type:
-        case KeyType.STRING if _is_unicode(text):
+    match key_type.storage:
+        case KeyType.STRING if _is_unicode(text) and (key_type is KeyType.STRING or row_of(text, key_type) is not None):
             return text
-        case KeyType.INT64 if _is_int64(text):
+        case KeyType.INT64 if _is_int64(text) and is_key_of(int(text), key_type):
             return int(text)
         case KeyType.BINARY if _is_hex(text):
             return bytes.fromhex(text)
-    meant = {
+    raise BadInput(f"{key_type} keys must be {_meant(key_type)} (got {text!r})")
+
+
+def _meant(key_type: KeyType) -> str:
+    if key_type.columns:
+        return 'a JSON array such as ["US",7]'
+    if key_type.storage is KeyType.INT64:
+        return f"{key_type.value.removeprefix('int')}-bit integers in decimal"
+    examples = {
         KeyType.STRING: "Unicode text",
-        KeyType.INT64: "64-bit integers in decimal",
         KeyType.BINARY: "bytes in hex",
+        KeyType.BOOLEAN: "true or false",
+        KeyType.DATE: "written as 2024-01-31",
     }
-    raise BadInput(f"{key_type} keys must be {meant[key_type]} (got {text!r})")
+    if key_type.precision:
+        return "decimal numbers"
+    return examples.get(key_type, "written as 2024-01-31 23:59:59")
 
 
 def _is_unicode(text: str) -> bool:

@@ -47,6 +47,7 @@ from adapt.core.partitioning.schemes.names import (
     Scheme,
     UtilityName,
 )
+from adapt.core.stream import KeyType
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class Recipe:
         pin_only: Pin exactly these keys, as far as they are listed, instead of the hottest.
         base: The scheme of the keys that hybrid does not pin, one of `BASES`; other schemes ignore it.
         own: A user's function that pins keys instead of a construction of the hybrid scheme.
+        key_type: The type of the keys before any were counted. Default: that of their column.
     """
 
     scheme: AnyScheme = Scheme.HYBRID
@@ -81,6 +83,7 @@ class Recipe:
     base: AnyScheme = Scheme.CONSISTENT
     whole_load: bool = False
     own: OwnCode | None = None
+    key_type: KeyType | None = None
 
     @property
     def given(self) -> tuple[Constraint, ...]:
@@ -278,7 +281,8 @@ def _without_construction(
     scheme: AnyScheme, counted: Counted, recipe: Recipe, channels: int, current: Partitioner | None
 ) -> Partitioner:
     """The partitioner of the recipe's scheme, or of its base."""
-    parts = Parts(channels, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism)
+    key_type = frequencies_in(counted).key_type
+    parts = Parts(channels, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism, key_type=key_type)
     return follow(scheme, counted, recipe.resources.network, parts, current, recipe.constraints)
 
 
@@ -368,7 +372,7 @@ def check_key_types(current: Plan, frequencies: Frequencies) -> None:
     Raises:
         BadInput: they differ.
     """
-    if current.key_type is not frequencies.key_type:
+    if not current.fits(frequencies.key_type):
         raise BadInput(
             f"the current plan has {current.key_type} keys, but the counted keys are {frequencies.key_type}; count"
             f" them as {current.key_type}, or leave out --from"

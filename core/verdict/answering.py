@@ -53,7 +53,7 @@ def answer_on(
     if isinstance(current, Plan):
         check_key_types(current, frequencies_in(counted))
     capacities, windows = recipe.constraints.unequal, panes or CountedPanes()
-    today = _today(engine, channels, recipe, current)
+    today = _today(engine, channels, recipe, current, frequencies_in(counted).key_type)
     spread, at_random = today.spread(counted), None
     if spread is not counted:
         if today.elsewhere is None:
@@ -123,7 +123,7 @@ def planned(
     answer: Answer, counted: Counted, engine: AnyScheme, recipe: Recipe, plan: Plan, current: Plan | None = None
 ) -> Answer:
     """The answer with the channels before and after a given plan."""
-    today = _today(engine, plan.channels, recipe, current)
+    today = _today(engine, plan.channels, recipe, current, frequencies_in(counted).key_type)
     construction = f" ({plan.built_by})" if plan.built_by is not None else ""
     found = _before_after(today.spread(counted), recipe, today, plan, f"{plan.scheme}{construction}")
     return replace(answer, channels=found)
@@ -153,12 +153,12 @@ class _Today:
         return spread_elsewhere(counted, self.elsewhere)
 
 
-def _today(engine: AnyScheme, channels: int, recipe: Recipe, current: Plan | Audit | None) -> _Today:
+def _today(engine: AnyScheme, channels: int, recipe: Recipe, current: Plan | Audit | None, key_type: KeyType) -> _Today:
     """The current plan, the partitions of the audit, or else the engine."""
     if not isinstance(current, Audit):
-        return _Today(*today_of(engine, channels, recipe, current))
+        return _Today(*today_of(engine, channels, recipe, current, key_type))
     if current.placement is None or (current.partitions, current.placement.hashing) != (channels, engine):
-        return _Today(*today_of(engine, channels, recipe, None))
+        return _Today(*today_of(engine, channels, recipe, None, key_type))
     return _Today(current.placement, engine.value if current.is_one_partitioner else TOPIC, current.elsewhere)
 
 

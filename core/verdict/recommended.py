@@ -14,7 +14,9 @@ from adapt.core.stream import KeyType
 from adapt.core.verdict.verdict import Verdict
 
 
-def today_of(engine: AnyScheme, channels: int, recipe: Recipe, current: Plan | None) -> tuple[Plan, str]:
+def today_of(
+    engine: AnyScheme, channels: int, recipe: Recipe, current: Plan | None, key_type: KeyType
+) -> tuple[Plan, str]:
     """Today's placement and its name: the current plan, or the engine.
 
     A plan for another number of channels places no keys at this one; its hashing does.
@@ -22,7 +24,7 @@ def today_of(engine: AnyScheme, channels: int, recipe: Recipe, current: Plan | N
     if current is not None and current.channels == channels:
         return current, "the current plan"
     hashing, groups = (engine, recipe.max_parallelism) if current is None else (current.hashing, None)
-    key_type = KeyType.STRING if current is None else current.key_type
+    key_type = key_type if current is None else current.key_type
     replicas = current.replicas if current is not None and isinstance(current.replicas, int) else recipe.replicas
     plan = Plan(
         Scheme.HYBRID, channels, key_type, hash=recipe.hash, replicas=replicas, base=hashing, max_parallelism=groups
@@ -30,9 +32,11 @@ def today_of(engine: AnyScheme, channels: int, recipe: Recipe, current: Plan | N
     return plan, hashing.value
 
 
-def hashers_today(engine: AnyScheme, channels: int, recipe: Recipe, current: Plan | None = None) -> Hashers:
+def hashers_today(
+    engine: AnyScheme, channels: int, recipe: Recipe, key_type: KeyType, current: Plan | None = None
+) -> Hashers:
     """The hasher of keys that are not pinned today."""
-    return (base_of(today_of(engine, channels, recipe, current)[0].partitioner()),)
+    return (base_of(today_of(engine, channels, recipe, current, key_type)[0].partitioner()),)
 
 
 def recommended_plan(
@@ -48,8 +52,8 @@ def recommended_plan(
         trace: Fingerprint of the trace.
     """
     key_type = frequencies_in(counted).key_type
-    pinned = ExplicitMap.from_mapping(today.explicit, key_type)
-    pins = ExplicitMap.from_mapping({}, key_type) if verdict.pins is None else verdict.pins
+    pinned = ExplicitMap.from_mapping(today.explicit, key_type.storage)
+    pins = ExplicitMap.from_mapping({}, key_type.storage) if verdict.pins is None else verdict.pins
     own = replace(
         recipe,
         scheme=Scheme.HYBRID,
@@ -61,6 +65,7 @@ def recommended_plan(
     )
     placed = pins.over(pinned)
     partitioner = make_partitioner(
-        own.scheme, today.channels, own.hash, today.replicas, placed, today.max_parallelism, own.base
+        *(own.scheme, today.channels, own.hash, today.replicas, placed, today.max_parallelism, own.base),
+        key_type=key_type,
     )
     return replace(describe(counted, own, partitioner, today.partitioner(), parent, trace).plan, construction=None)

@@ -18,7 +18,7 @@ from adapt.core.keys.names import HashName
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, Scheme
-from adapt.core.stream import KeyType
+from adapt.core.stream import COLUMN_TYPES, KeyType
 from adapt.traces.deploy.export import source_of
 
 TYPES = {
@@ -33,7 +33,7 @@ every_engine = pytest.mark.parametrize("engine", Engine)
 @st.composite
 def columns(draw):
     """A column of keys of any type, null among them."""
-    keys, kind = TYPES[draw(st.sampled_from(KeyType))]
+    keys, kind = TYPES[draw(st.sampled_from(COLUMN_TYPES))]
     return pa.array(draw(st.lists(st.none() | keys, max_size=20)), kind)
 
 

@@ -18,7 +18,7 @@ from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.key_groups import default_max_parallelism
 from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, RING_SCHEMES, Scheme
-from adapt.core.stream import KeyType
+from adapt.core.stream import COLUMN_TYPES, KeyType
 
 TYPES = {
     KeyType.STRING: (st.text(max_size=30), [pa.string(), pa.large_string()]),
@@ -42,7 +42,7 @@ def replicas_of(channels):
 @st.composite
 def placements(draw, scheme):
     """A plan of the scheme and a column to place, in which tracked keys occur if the scheme tracks any."""
-    key_type = draw(st.sampled_from(KeyType))
+    key_type = draw(st.sampled_from(COLUMN_TYPES))
     keys, arrow_types = TYPES[key_type]
     channels = draw(st.integers(1, 12))
     entries = draw(st.dictionaries(st.none() | keys, st.integers(0, channels - 1), max_size=5))

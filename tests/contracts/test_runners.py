@@ -14,7 +14,7 @@ from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.names import Scheme
-from adapt.core.stream import KeyType, Weight
+from adapt.core.stream import COLUMN_TYPES, KeyType, Weight
 from adapt.core.units.row_or_time_span import Length
 from adapt.traces import block_cache
 from adapt.traces.counting import all_keys, exact, lossy
@@ -38,7 +38,7 @@ RUNNERS = (RunnerName.SPARK, RunnerName.IN_PROCESS)
 ARROW = {KeyType.STRING: pa.string(), KeyType.BINARY: pa.binary(), KeyType.INT64: pa.int64()}
 
 
-@pytest.fixture(scope="module", params=list(KeyType))
+@pytest.fixture(scope="module", params=COLUMN_TYPES)
 def trace(request, tmp_path_factory):
     """Several blocks of skewed keys, some null, with costs that round, sizes and streams."""
     draw = np.random.default_rng(7)

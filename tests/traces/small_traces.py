@@ -31,6 +31,7 @@ def write_trace(folder: Path, rows: dict[str, Any] | pa.Table, parts: int = 2, r
         "first_us": times[0],
         "last_us": times[-1],
         "key_type": kind,
+        "key_columns": ["key"],
         "columns": rows.column_names,
         "rejects": {"rows": 0, "reasons": {}, "examples": {}},
         "profile": {"distinct_keys": pc.count_distinct(rows["key"], mode="all").as_py(), "rank_counts": []},

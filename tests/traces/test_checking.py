@@ -17,7 +17,7 @@ from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.repartition import period_tables
 from adapt.core.partitioning.schemes.names import Construction, Scheme
 from adapt.core.replan import tables as replan_tables
-from adapt.core.stream import KeyType
+from adapt.core.stream import COLUMN_TYPES, KeyType
 from adapt.core.table import Kind, Table
 from adapt.traces.checking import facts_of, limits_of_file
 from adapt.traces.store.manifest import Provenance
@@ -33,7 +33,7 @@ KEYS = {
 
 @st.composite
 def plans(draw):
-    key_type = draw(st.sampled_from(list(KeyType)))
+    key_type = draw(st.sampled_from(COLUMN_TYPES))
     channels = draw(st.integers(1, 5))
     return Plan(
         scheme=Scheme.HYBRID,

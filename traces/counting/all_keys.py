@@ -17,7 +17,7 @@ from adapt.core.partitioning.measures.exact_sums import ExactSums
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.block_cache import cache_of, make_cache, note_use
 from adapt.traces.counting.exact import key_sums, too_heavy
-from adapt.traces.counting.weights import SPARK_KEYS, chosen_weight
+from adapt.traces.counting.weights import chosen_weight, spark_key
 from adapt.traces.parts import part_name, plain_writer, remove_unfinished, write_part
 from adapt.traces.spark.lazy import DataFrame, F
 from adapt.traces.spark.progress import Progress, silent
@@ -73,11 +73,11 @@ def all_keys(
 
 def _in_order(sums: DataFrame, *, weight: Weight, key_type: KeyType, parts: int) -> DataFrame:
     """Sums in the order of counted keys, inside Spark."""
-    if key_type is KeyType.INT64:
+    if key_type.storage is KeyType.INT64:
         number = "double" if weight is Weight.COST else "bigint"
-        schema = f"key {SPARK_KEYS[key_type]}, {weight.value} {number}, {_ORDER} bigint"
+        schema = f"key {spark_key(key_type)}, {weight.value} {number}, {_ORDER} bigint"
         sums = sums.mapInArrow(_with_order, schema)
-    by = [F.desc(weight.value), F.asc_nulls_first(_ORDER if key_type is KeyType.INT64 else "key")]
+    by = [F.desc(weight.value), F.asc_nulls_first(_ORDER if key_type.storage is KeyType.INT64 else "key")]
     return sums.repartitionByRange(parts, *by).sortWithinPartitions(*by).select("key", weight.value)
 
 

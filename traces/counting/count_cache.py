@@ -107,7 +107,7 @@ def panes_of(
     if source.is_file():
         return CountedPanes()
     if read_manifest(source).kind != "trace":
-        return CountedPanes(kept_panes(folder, counted.fingerprint, weight))
+        return CountedPanes(kept_panes(folder, counted.fingerprint, weight, counted.frequencies.key_type))
     return windows_of(open_trace(source), weight, spark_options=spark_options, progress=progress)
 
 

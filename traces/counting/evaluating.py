@@ -1,7 +1,7 @@
 """Evaluating plans on every key, merged per channel."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import MEASURED, Frequencies
+from adapt.core.engines.names import Engine
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.loads.spelling import load_text
@@ -287,8 +288,12 @@ class _Asked:
 
     @classmethod
     def from_plans(cls, plans: NamedPlans, key_type: KeyType, resources: Resources | None, source: object) -> "_Asked":
+        # an engine alone places keys by their type in the source
+        plans = [
+            (name, replace(plan, key_type=key_type) if _is_engine(plan, key_type) else plan) for name, plan in plans
+        ]
         for name, plan in sorted(plans, key=lambda named: not named[1].metrics):  # doing nothing last
-            if plan.key_type is not key_type:
+            if not plan.fits(key_type):
                 raise BadInput(
                     f"{name} is a plan for {plan.key_type} keys, but {source} has {key_type} keys; build a plan from"
                     f" {source}, or give a source with {plan.key_type} keys"
@@ -311,6 +316,10 @@ class _Asked:
             for (name, plan), previous, partitioner, tally in found
         )
         return Evaluation(evaluated, whole[0].keys, weight, self.resources)
+
+
+def _is_engine(plan: Plan, key_type: KeyType) -> bool:
+    return isinstance(plan.scheme, Engine) and plan.key_type.storage is key_type.storage
 
 
 def _capacities(plan: Plan) -> Floats | None:

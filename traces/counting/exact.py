@@ -11,7 +11,7 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.errors import BadInput
 from adapt.core.stream import Weight
 from adapt.traces.block_cache import kept_blocks, rows_held
-from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, chosen_weight, weights_of
+from adapt.traces.counting.weights import WEIGHT_COLUMNS, chosen_weight, spark_key, weights_of
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.runner import BlockSums, runner_for
 from adapt.traces.spark.session import Spark
@@ -78,7 +78,7 @@ def key_sums(trace: Trace, weights: Sequence[Weight], doing: str) -> BlockSums:
 
     kept = kept_blocks(trace.path, trace.manifest.files, blocks, work, lambda _: ["exact", *weights])
     kinds = [f"{weight} {'double' if weight is Weight.COST else 'bigint'}" for weight in weights]
-    schema = f"key {SPARK_KEYS[trace.key_type]}, block bigint, {', '.join(kinds)}"
+    schema = f"key {spark_key(trace.key_type)}, block bigint, {', '.join(kinds)}"
     amounts = {weight.value: weight for weight in weights}
     return BlockSums(
         doing, len(blocks), kept, schema, ["key"], amounts, "block", partitions=-(-trace.rows // ROWS_A_PARTITION)

@@ -1,20 +1,20 @@
 """Key and amount columns of any Spark DataFrame."""
 
+from adapt.core.engines.spark.stored_keys import spark_key_type, stored_key_sql
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.stream import KeyType
-from adapt.traces.counting.weights import SPARK_KEYS
 from adapt.traces.sources.reading.table_files import quoted
-from adapt.traces.spark.lazy import Column, DataFrame, T
+from adapt.traces.spark.lazy import Column, DataFrame, F, T
 
 
 def key_column(frame: DataFrame, name: str) -> tuple[Column, KeyType]:
-    """A column of keys, cast to its key type.
+    """A column of keys as counts store them, with its type.
 
     Raises:
-        UsageError: the column is missing, or not text, binary or integers.
+        UsageError: the column is missing, or cannot be a key.
     """
-    key_type = key_type_in(frame.schema, name)
-    return quoted(name).cast(SPARK_KEYS[key_type]), key_type
+    key_type, column = key_type_in(frame.schema, name), "`" + name.replace("`", "``") + "`"
+    return F.expr(stored_key_sql(key_type).format(column)), key_type
 
 
 def key_type_in(schema: "T.StructType", name: str) -> KeyType:
@@ -24,13 +24,13 @@ def key_type_in(schema: "T.StructType", name: str) -> KeyType:
         UsageError: as in `key_column`.
     """
     kind = _type_of(schema, name)
-    if isinstance(kind, (T.ByteType, T.ShortType, T.IntegerType, T.LongType)):
-        return KeyType.INT64
-    if isinstance(kind, T.StringType):
-        return KeyType.STRING
-    if isinstance(kind, T.BinaryType):
-        return KeyType.BINARY
-    raise UsageError(f"key column {name!r} must be text, binary or integers (got {kind.simpleString()})")
+    key_type = spark_key_type(kind.simpleString())
+    if key_type is None:
+        raise UsageError(
+            f"key column {name!r} must be text, binary, whole numbers, decimals, dates or times (got"
+            f" {kind.simpleString()})"
+        )
+    return key_type
 
 
 def amount_column(frame: DataFrame, name: str, *, whole: bool | None = None) -> tuple[Column, bool]:

@@ -30,7 +30,7 @@ from adapt.core.stream import KeyType, Weight
 from adapt.traces.block_cache import Work, kept_blocks, rows_held
 from adapt.traces.counting.exact import no_keys
 from adapt.traces.counting.frames import amount_column, key_column
-from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, chosen_weight, weights_of
+from adapt.traces.counting.weights import WEIGHT_COLUMNS, chosen_weight, spark_key, weights_of
 from adapt.traces.spark.lazy import DataFrame, F, Window
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.runner import BlockSums, SparkRunner, added, may_overflow, runner_for, spark_sums
@@ -198,7 +198,7 @@ def count_frame(
         found = _summaries(table, key_type, weight, most, _MOST_TASKS, grouped=False)
     if not found:
         raise no_keys("the frame")
-    return found[""].summary.frequencies(epsilon, weight)
+    return replace(found[""].summary.frequencies(epsilon, weight), typed=key_type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,7 +453,7 @@ def _too_many_streams() -> BadInput:
 def _schema(key_type: KeyType, weight: Weight) -> str:
     number = "double" if weight is Weight.COST else "bigint"
     return (
-        f"{_GROUP} string, {_TOLD} string, {_KEY} {SPARK_KEYS[key_type]}, {_COUNT} {number}, {_SPARED} {number},"
+        f"{_GROUP} string, {_TOLD} string, {_KEY} {spark_key(key_type)}, {_COUNT} {number}, {_SPARED} {number},"
         f" {_BLOCK} bigint"
     )
 

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pyarrow.compute as pc
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.panes import Panes
 from adapt.core.out_of_sample.counted_panes import MOST_PANES, CountedPane, rows_a_pane
-from adapt.core.stream import Weight
+from adapt.core.stream import KeyType, Weight
 from adapt.core.units.row_or_time_span import Length
 from adapt.traces.block_cache import keep, read_kept
 from adapt.traces.counting.lossy import count_panes
@@ -46,21 +47,24 @@ def counted_panes(
     if rows is None:
         return ()
     chosen = chosen_weight(trace, weight)
-    kept = kept_panes(folder, trace.manifest.content_hash, chosen)
+    kept = kept_panes(folder, trace.manifest.content_hash, chosen, trace.key_type)
     if kept:
         return kept
     grid = Panes(Length(rows, in_rows=True))
     timeline = count_panes(trace, grid, EPSILON, weight=chosen, spark_options=spark_options, progress=progress)
-    panes = tuple(CountedPane(pane.first_us, pane.summary.frequencies(EPSILON, chosen)) for pane in timeline.panes)
+    panes = tuple(
+        CountedPane(pane.first_us, replace(pane.summary.frequencies(EPSILON, chosen), typed=trace.key_type))
+        for pane in timeline.panes
+    )
     keep(_place(folder, trace.manifest.content_hash, chosen), _packed(panes))
     return panes
 
 
-def kept_panes(folder: Path, content_hash: str, weight: Weight) -> tuple[CountedPane, ...]:
+def kept_panes(folder: Path, content_hash: str, weight: Weight, key_type: KeyType) -> tuple[CountedPane, ...]:
     """The cached panes of a trace; empty if missing or damaged."""
     with suppress(KeyError, ValueError, TypeError):
         table = read_kept(_place(folder, content_hash, weight))
-        return () if table is None else _unpacked(table)
+        return () if table is None else _unpacked(table, key_type)
     return ()
 
 
@@ -87,7 +91,7 @@ def _packed(panes: tuple[CountedPane, ...]) -> pa.Table:
     return table.replace_schema_metadata({_FACTS: json.dumps(facts).encode()})
 
 
-def _unpacked(table: pa.Table) -> tuple[CountedPane, ...]:
+def _unpacked(table: pa.Table, key_type: KeyType) -> tuple[CountedPane, ...]:
     facts: list[list[Any]] = json.loads(table.schema.metadata[_FACTS])
     panes = []
     for number, (start_us, total, rows, weight, complete_above, distinct) in enumerate(facts):
@@ -102,6 +106,7 @@ def _unpacked(table: pa.Table) -> tuple[CountedPane, ...]:
             epsilon=EPSILON,
             complete_above=complete_above,
             distinct=distinct,
+            typed=key_type,
         )
         panes.append(CountedPane(start_us, frequencies))
     return tuple(panes)

@@ -19,7 +19,7 @@ from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length
 from adapt.traces.counting.routed_sums import encoded
-from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, weights_of
+from adapt.traces.counting.weights import WEIGHT_COLUMNS, spark_key, weights_of
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.runner import BlockSums, runner_for
 from adapt.traces.spark.session import Spark
@@ -98,7 +98,7 @@ def audited(
 
     spark_kind = "double" if weight is Weight.COST else "bigint"
     schema = (
-        f"whole boolean, key {SPARK_KEYS[trace.key_type]}, pane bigint, {PARTITION} bigint, records bigint,"
+        f"whole boolean, key {spark_key(trace.key_type)}, pane bigint, {PARTITION} bigint, records bigint,"
         f" load {spark_kind}, block bigint"
     )
     by, amounts = ["whole", "key", "pane", PARTITION], {"records": Weight.COUNT, "load": weight}

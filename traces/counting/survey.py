@@ -1,6 +1,6 @@
 """The result of `adapt partition count`: counts, skew, hot keys, streams."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -170,7 +170,7 @@ def survey(trace: Trace, asked: Survey, *, spark_options: Spark = None, progress
             spark_options=spark_options,
             progress=progress,
         )
-        frequencies = _of_timeline(timeline, how)
+        frequencies = replace(_of_timeline(timeline, how), typed=trace.key_type)
     else:
         frequencies = count_trace(trace, how, spark_options=spark_options, progress=progress)
     if asked.measure:
@@ -189,7 +189,7 @@ def survey(trace: Trace, asked: Survey, *, spark_options: Spark = None, progress
     population = population_of(
         trace.path,
         frequencies,
-        [hashers_today(asked.engine, how.channels, recipe)],
+        [hashers_today(asked.engine, how.channels, recipe, frequencies.key_type)],
         spark_options=spark_options,
         progress=progress,
     )

@@ -12,8 +12,12 @@ from adapt.traces.store.trace import Trace
 WEIGHT_COLUMNS = {Weight.COST: "cost_us", Weight.BYTES: "bytes"}
 """The column of each weight; a null weighs 0."""
 
-SPARK_KEYS = {KeyType.STRING: "string", KeyType.INT64: "bigint", KeyType.BINARY: "binary"}
-"""Spark's names of the key types."""
+_SPARK_KEYS = {KeyType.STRING: "string", KeyType.INT64: "bigint", KeyType.BINARY: "binary"}
+
+
+def spark_key(key_type: KeyType) -> str:
+    """Spark's name of the type of the column that holds such keys."""
+    return _SPARK_KEYS[key_type.storage]
 
 
 def default_weight(trace: Trace) -> Weight:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from adapt.core.engines.any_language.plan_text import plan_text
+from adapt.core.engines.any_language.plan_text import has_text, plan_text
 from adapt.core.engines.bundle import Bundle, Program
 from adapt.core.engines.names import Engine, Target
 from adapt.core.engines.registry import definition_of, exporter_of
@@ -79,7 +79,9 @@ def export_plan(
         raise BadInput(f"the plan splits {counted(len(plan.splits), 'key')}; export it --to rekey")
     if bundle is None:
         bundle = exporter_of(target)(plan, max_parallelism)
-    about = {PLAN: "the plan, for adapt"} | ({} if plan.splits else {TEXT: "the plan as text, for any language"})
+    about = {PLAN: "the plan, for adapt"}
+    if has_text(plan) and not plan.splits:
+        about[TEXT] = "the plan as text, for any language"
     about |= {name: file.about for name, file in bundle.files.items()}
     about |= {name: program.about for name, program in bundle.programs.items()}
     with whole_folder(out, force=force, local=True) as folder:

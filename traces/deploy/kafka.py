@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from adapt.core.engines.names import Engine
 from adapt.core.engines.placement import HashModulo, one_key
-from adapt.core.engines.registry import definition_of
+from adapt.core.engines.registry import placement_of
+from adapt.core.engines.serialized import WIDTHS
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.keys import xxhash64
 from adapt.core.keys.columns import key_bytes, key_type_of
@@ -47,7 +48,7 @@ class Integers(StrEnum):
     """How the producer serializes integer keys."""
 
     LONG = "long"
-    """8 bytes big-endian, as by Kafka's `LongSerializer`."""
+    """8, 4 or 2 bytes big-endian, as by Kafka's `LongSerializer`, `IntegerSerializer` and `ShortSerializer`."""
 
     TEXT = "text"
     """Decimal text."""
@@ -79,6 +80,7 @@ class Router:
         """
         self.plan = plan
         self._nulls, self._integers = Nulls(nulls), Integers(integers)
+        self._width = None if self._integers is Integers.TEXT else WIDTHS.get(plan.key_type)
         self._partitioner = plan.partitioner()
         self._null_channel = self._partitioner.channel_of(None)
         self._turn = count()
@@ -119,7 +121,7 @@ class Router:
         Raises:
             BadInput: the column has another type.
         """
-        if key_type_of(keys.type) is not self.plan.key_type:
+        if key_type_of(keys.type) is not self.plan.key_type.storage:
             raise BadInput(f"this plan needs {self.plan.key_type} keys (got a column of {keys.type})")
         placed = self._partitioner.channels_of(keys)
         if self._nulls is Nulls.SPREAD and keys.null_count:
@@ -195,29 +197,25 @@ class Router:
 
     def _serialized(self, key: str | int) -> bytes:
         """The key as a producer serializes it."""
-        match self.plan.key_type, key:
+        match self.plan.key_type.storage, key:
             case KeyType.STRING, str():
                 return key.encode()
-            case KeyType.INT64, int() if self._integers is Integers.TEXT:
-                return str(key).encode()
             case KeyType.INT64, int():
-                return key.to_bytes(8, "big", signed=True)
+                return str(key).encode() if self._width is None else key.to_bytes(self._width, "big", signed=True)
         raise BadInput(f"this plan needs {self.plan.key_type} keys (got {key!r})")
 
     def _as_hashed(self, serialized: bytes) -> bytes:
         """The bytes that plans hash: 8 little-endian for integers."""
-        if self.plan.key_type is not KeyType.INT64:
+        if self.plan.key_type.storage is not KeyType.INT64:
             return serialized
-        if self._integers is Integers.LONG and len(serialized) == 8:
-            return serialized[::-1]
+        if len(serialized) == self._width:
+            return int.from_bytes(serialized, "big", signed=True).to_bytes(8, "little", signed=True)
         try:
-            if self._integers is Integers.TEXT:
+            if self._width is None:
                 return int(serialized).to_bytes(8, "little", signed=True)
         except (ValueError, OverflowError):
             pass
-        meant = (
-            "64-bit integers in decimal" if self._integers is Integers.TEXT else "8 bytes big-endian (`LongSerializer`)"
-        )
+        meant = "64-bit integers in decimal" if self._width is None else f"{self._width} bytes big-endian"
         raise BadInput(f"integer keys must be {meant} (got {serialized[:40]!r}); see `integers` of Router")
 
 
@@ -255,8 +253,9 @@ def _single_key(plan: Plan) -> Callable[[bytes], int]:
 
 def _in_engine(plan: Plan) -> Callable[[bytes], int]:
     """The channel of one key by an engine's hash."""
-    placed, key_type = definition_of(Engine(plan.hashing)).placement(plan.channels, plan.max_parallelism), plan.key_type
-    if key_type is KeyType.STRING and plan.hashing in (Engine.FLINK, Engine.PULSAR_JAVA):  # over characters
+    key_type = plan.key_type
+    placed = placement_of(Engine(plan.hashing), plan.channels, plan.max_parallelism, key_type)
+    if key_type.storage is KeyType.STRING and plan.hashing in (Engine.FLINK, Engine.PULSAR_JAVA):  # over characters
         return lambda key: int(placed.of_bytes(one_key(_text(key).encode()), key_type)[0])
     if isinstance(placed, HashModulo):
         hashed, channels = placed.hash, placed.channels

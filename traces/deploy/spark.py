@@ -6,6 +6,7 @@ folder with the tables that it reads.
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +14,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 SCHEMA = "adapt.spark/1"
-_TYPES = {"string": ("string",), "int64": ("bigint", "int", "smallint", "tinyint"), "binary": ("binary",)}
-"""Spark column types of each key type."""
+_TYPES = {
+    "int64": ("bigint", "int", "smallint", "tinyint"),
+    "int32": ("int", "smallint", "tinyint"),
+    "int16": ("int", "smallint", "tinyint"),
+    "int8": ("int", "smallint", "tinyint"),
+}
+"""Spark column types of key types that have other names or several."""
 
 _PREFIX = "_adapt_"
 """Prefix of temporary columns."""
@@ -55,18 +61,21 @@ class SparkPlan:
         """N, the number of partitions."""
         return int(self.routing["channels"])
 
-    def with_channel(self, rows: DataFrame, key: str, name: str = "channel") -> DataFrame:
+    def with_channel(self, rows: DataFrame, key: str | Sequence[str], name: str = "channel") -> DataFrame:
         """The rows with an INT column of their channels, never null.
 
         At most two broadcast joins, no shuffle; works on streams too.
 
+        Args:
+            key: The key column, or those of a key of several.
+
         Raises:
-            ValueError: the key column is missing or has another type than the plan, or `name` is taken.
+            ValueError: a key column is missing or has another type than the plan, or `name` is taken.
         """
-        value = self._key(rows, key)
+        columns, value = self._key(rows, [key] if isinstance(key, str) else list(key))
         if name in rows.columns:
             raise ValueError(f"column {name!r} exists already; choose another name")
-        number = self._number(value)
+        number = self._number(columns, value)
         found, channel = rows, number.cast("int")
         if self.buckets is not None:
             buckets = self.buckets.select(*(F.col(each).alias(_PREFIX + each) for each in self.buckets.columns))
@@ -84,7 +93,7 @@ class SparkPlan:
         joined = [each for each in found.columns if each.startswith(_PREFIX) and each not in rows.columns]
         return found.withColumn(name, channel.cast("int")).drop(*joined)
 
-    def with_route(self, rows: DataFrame, key: str, name: str = "route") -> DataFrame:
+    def with_route(self, rows: DataFrame, key: str | Sequence[str], name: str = "route") -> DataFrame:
         """The rows with a route that Spark shuffles to the planned partition.
 
         `groupBy(name)` alone then puts the rows of channel c into partition c of `channels`; in a batch, see
@@ -100,7 +109,7 @@ class SparkPlan:
         route = F.element_at(routes, F.col("adapt_channel") + F.lit(1))
         return placed.withColumn(name, route).drop("adapt_channel")
 
-    def place(self, rows: DataFrame, key: str, name: str = "channel") -> DataFrame:
+    def place(self, rows: DataFrame, key: str | Sequence[str], name: str = "channel") -> DataFrame:
         """The rows on the partitions of their channels.
 
         Group by that column and the key; by the key alone, Spark shuffles again. Adaptive execution keeps these
@@ -130,20 +139,29 @@ class SparkPlan:
                 "spark.sql.adaptive.enabled must be false; otherwise Spark may merge partitions of the plan"
             )
 
-    def _key(self, rows: DataFrame, key: str) -> Column:
-        """The key as the plan hashes it."""
-        found = dict(rows.dtypes).get(key)
-        if found is None:
-            raise ValueError(f"column {key!r} does not exist; available: {', '.join(rows.columns[:12])}")
-        if found not in _TYPES[self.routing["key_type"]]:
-            raise ValueError(f"column {key!r} is {found}, but the plan has {self.routing['key_type']} keys; cast it")
+    def _key(self, rows: DataFrame, names: Sequence[str]) -> tuple[list[Column], Column]:
+        """The key columns as Spark hashes them, and the key as the plan stores it."""
+        whole = self.routing["key_type"]
+        types = re.findall(r"decimal\(\d+,\d+\)|[^,]+", whole[1:-1]) if whole.startswith("(") else [whole]
+        if len(names) != len(types):
+            raise ValueError(f"the plan has {whole} keys; give {len(types)} key columns (got {len(names)})")
+        kinds = dict(rows.dtypes)
+        for name, key_type in zip(names, types, strict=True):
+            if name not in kinds:
+                raise ValueError(f"column {name!r} does not exist; available: {', '.join(rows.columns[:12])}")
+            if kinds[name] not in _TYPES.get(key_type, (key_type,)):
+                raise ValueError(f"column {name!r} is {kinds[name]}, but the plan has {key_type} keys; cast it")
+        quoted = ["`" + name.replace("`", "``") + "`" for name in names]
         # The same number has another hash as an int.
-        column = F.col("`" + key.replace("`", "``") + "`")
-        return column.cast("bigint") if self.routing["key_type"] == "int64" else column
+        columns = [
+            F.col(name).cast("bigint") if kind == "int64" else F.col(name)
+            for name, kind in zip(quoted, types, strict=True)
+        ]
+        return columns, F.expr(self.routing["stored"].format(*quoted)) if "stored" in self.routing else columns[0]
 
-    def _number(self, value: Column) -> Column:
+    def _number(self, columns: Sequence[Column], value: Column) -> Column:
         """The number to look up, or the channel itself."""
-        hashed = F.xxhash64(value) if self.routing["hash"] == "xxhash64" else F.hash(value)
+        hashed = F.xxhash64(value) if self.routing["hash"] == "xxhash64" else F.hash(*columns)
         if "shift" in self.routing:
             return F.shiftrightunsigned(hashed, self.routing["shift"])
         return F.pmod(hashed, F.lit(self.routing["modulo"])).cast("bigint")

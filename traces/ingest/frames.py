@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.traces.ingest.mapping import Mapping, check_kept, selected
+from adapt.traces.ingest.mapping import Mapping, check_kept, key_parts, selected
 from adapt.traces.ingest.streams import Stream
 from adapt.traces.sources.frames import (
     frame_name,
@@ -58,6 +58,7 @@ def frame_files(frame: Any, folder: Path, streams: Sequence[Stream], spark: Spar
     if set(wanted) <= set(known.names):
         empty = spark.createDataFrame([], known).withColumn(PATH, F.lit(""))
         for option, text in (each for stream in streams for each in stream.mapping.expressions().items()):
-            selected(empty, text, option, schema.names, field_paths(schema))
+            for part in key_parts(text, schema.names) if option == "key" else (text,):
+                selected(empty, part, option, schema.names, field_paths(schema))
     guessed = any(not stream.mapping.time for stream in streams)
     return keep_frame(opened, frame_name(frame), folder, schema.names if guessed else wanted)

@@ -24,13 +24,14 @@ import pyarrow as pa
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.reading import Reading, Rejects
+from adapt.core.stream import KeyType
 from adapt.core.table import Displayed, Table
 from adapt.traces.counting.count_cache import count_ahead
 from adapt.traces.ingest.cleaning import Cleaning, cleaned, salt_of
 from adapt.traces.ingest.finalize import settle
 from adapt.traces.ingest.frames import frame_files, frame_of
 from adapt.traces.ingest.held_rows import HeldRows
-from adapt.traces.ingest.mapping import Mapping
+from adapt.traces.ingest.mapping import Mapping, key_parts
 from adapt.traces.ingest.profile import Profile
 from adapt.traces.ingest.rejects import MaxRejects, set_aside
 from adapt.traces.ingest.runs.merging import merge_runs
@@ -236,7 +237,11 @@ def ingest(
                 "effect": topic.sample_effect,
             }
         where = None if held is not None else spark
-        settle(folder, made, rejects, lambda written: profile or written.profiled(where, progress), evidence)
+        key_type = KeyType.STRING if cleaning.hash_keys else source.key_type
+        settle(
+            *(folder, made, rejects, lambda written: profile or written.profiled(where, progress), evidence),
+            *(key_type, key_parts(source.settled[0].stream.mapping.key, source.columns)),
+        )
     if topic is not None:
         disk.remove_tree(topic.folder)
     trace = open_trace(out)

@@ -5,7 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from adapt.core.engines.spark.stored_keys import spark_key_type, stored_key_sql
 from adapt.core.errors import UsageError, did_you_mean, listed
+from adapt.core.stream import KeyType, several
 from adapt.core.units.amounts import unit_us
 from adapt.traces.ingest.cleaning import UNIQUE
 from adapt.traces.ingest.local_times import LocalTimes
@@ -53,6 +55,7 @@ OF_THE_RUN = (
 _PATH = re.compile(r"[\w.`]+")
 _WORD = re.compile(r"\w+")
 _TEXT = re.compile(r"""(`[^`]*`)|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
+_SEPARATOR = re.compile(r"""`[^`]*`|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[(),\[\]]""")
 _CALL = re.compile(rf"\b({'|'.join(OF_THE_RUN)})\s*\(\s*\)", re.IGNORECASE)
 _UNIT_SUFFIX = re.compile(r"[\w. `]*_(us|ms|s|ns)`?", re.IGNORECASE)
 
@@ -169,6 +172,7 @@ def mapped(
     columns: Sequence[str],
     paths: Sequence[str] = (),
     local: LocalTimes | None = None,
+    key_type: KeyType | None = None,
 ) -> DataFrame:
     """Rows with the columns of the trace.
 
@@ -178,6 +182,7 @@ def mapped(
         columns: Columns of the source.
         paths: Fields within them, for messages.
         local: Which local times are of a second pass.
+        key_type: The type of the key. Default: `key_type_of_rows`.
 
     Raises:
         UsageError: an expression names an unknown column, does not parse, or has an unsuitable type.
@@ -185,7 +190,18 @@ def mapped(
     values: dict[str, Column] = {}
     kinds: dict[str, str] = {}
     odd: dict[str, Column] = {}
+    key_type = key_type or key_type_of_rows(source, mapping, columns, paths)
+    keys = []
+    for at, text in enumerate(key_parts(mapping.key, columns)):
+        keys.append(as_column(text, columns))
+        if text not in columns:
+            whole = with_whole_casts(source, text)
+            keys[-1] = F.expr(whole.text)
+            if whole.refused:
+                odd[f"_odd_key_{at}"] = F.expr(" or ".join(whole.refused))
     for name, text in mapping.expressions().items():
+        if name == "key":
+            continue
         # analyzed separately, so that an error names the option
         kinds[name] = selected(source, text, name, columns, paths).schema[name].dataType.simpleString()
         values[name] = as_column(text, columns)
@@ -208,6 +224,7 @@ def mapped(
             *PLACE,
             *(value.alias(f"_raw_{name}") for name, value in values.items()),
             *(value.alias(name) for name, value in odd.items()),
+            *(value.alias(f"_raw_key_{at}") for at, value in enumerate(keys)),
             *(quoted(name) for name in kept),
         )
         # each value is computed once, here
@@ -223,8 +240,8 @@ def mapped(
         unreadable = F.when(_missing("_raw_time"), "time is missing").otherwise("time cannot be read")
         known = is_in_range(F.col("_time"))
         checks = [F.when(~known, unreadable)]
-        checks += [F.when(F.col(each), f"{each.removeprefix('_odd_')} is not a whole number") for each in odd]
-        result = {"ts": F.when(known, F.col("_time")), "key": _key(F.col("_raw_key"), kinds["key"])}
+        checks += [F.when(F.col(each), f"{each.split('_')[2]} is not a whole number") for each in odd]
+        result = {"ts": F.when(known, F.col("_time")), "key": _stored(key_type)}
         if "stream" in values:
             result["stream"] = F.col("_raw_stream").cast("string")
         for name, (column, kind) in AMOUNTS.items():
@@ -321,11 +338,53 @@ def as_column(text: str, columns: Sequence[str]) -> Column:
     return F.expr(text)
 
 
-def _key(value: Column, kind: str) -> Column:
-    if kind in WHOLE:
-        return value.cast("bigint")
-    if kind == "binary":
-        return value
+def key_parts(text: str, columns: Sequence[str]) -> list[str]:
+    """Columns or expressions of a key, separated by commas outside of parentheses, brackets and quotes."""
+    if text in columns:
+        return [text]
+    parts, depth, start = [], 0, 0
+    for found in _SEPARATOR.finditer(text):
+        mark = found[0]
+        depth += (mark in "([") - (mark in ")]")
+        if mark == "," and depth == 0:
+            parts.append(text[start : found.start()].strip())
+            start = found.end()
+    parts.append(text[start:].strip())
+    if "" in parts and len(parts) > 1:
+        raise UsageError(f"--key must be columns or expressions separated by commas (got {text!r})")
+    return [_unquoted(part, columns) for part in parts] if len(parts) > 1 else [text]
+
+
+def _unquoted(part: str, columns: Sequence[str]) -> str:
+    """The name of a column in backticks; other parts as they are."""
+    name = part[1:-1].replace("``", "`") if len(part) > 1 and part[0] == part[-1] == "`" else part
+    return name if name in columns else part
+
+
+def key_text(parts: Sequence[str]) -> str:
+    """Columns or expressions of a key as one text."""
+    return ", ".join("`" + part.replace("`", "``") + "`" if len(key_parts(part, ())) > 1 else part for part in parts)
+
+
+def key_type_of_rows(source: DataFrame, mapping: Mapping, columns: Sequence[str], paths: Sequence[str] = ()) -> KeyType:
+    """The type of the key in a source.
+
+    Raises:
+        UsageError: it names an unknown column, does not parse, or cannot be a key.
+    """
+    types = []
+    for text in key_parts(mapping.key, columns):
+        kind = selected(source, text, "key", columns, paths).schema["key"].dataType.simpleString()
+        types.append(_key_type(kind))
+    return types[0] if len(types) == 1 else KeyType(several(types))
+
+
+def _stored(key_type: KeyType) -> Column:
+    names = (f"_raw_key_{at}" for at in range(max(1, len(key_type.columns))))
+    return F.expr(stored_key_sql(key_type).format(*names))
+
+
+def _key_type(kind: str) -> KeyType:
     if kind in ("double", "float"):
         raise UsageError(
             f"--key has type {kind}, in which equal numbers may be written differently: use bigint(...), which makes"
@@ -333,9 +392,13 @@ def _key(value: Column, kind: str) -> Column:
         )
     if kind.startswith(NESTED):
         raise UsageError(
-            f"--key has type {kind}; a key must be text, a whole number or binary: name a field, or use concat_ws"
+            f"--key has type {kind}; a key must be text, a whole number or binary: name a field, or use several, as in"
+            " --key a,b"
         )
-    return value.cast("string")
+    found = spark_key_type(kind)
+    if found is None:
+        raise UsageError(f"--key has type {kind}, whose placement by engines is not known: use string(...)")
+    return found
 
 
 def _amount(name: str, kind: str) -> Column:

@@ -13,6 +13,7 @@ from typing import Any
 
 from adapt.core.errors import BadInput
 from adapt.core.toml import Element, called, elements, only
+from adapt.traces.ingest.mapping import key_text
 from adapt.traces.read_errors import readable
 from adapt.traces.sources.names import FormatName
 
@@ -107,6 +108,8 @@ def _options(where: str, fields: Fields[str, Any], known: tuple[str, ...]) -> di
         if name in (*_LISTS, "shift-clock"):
             given = fields[name]
             options[name] = _texts(where, name, [given] if isinstance(given, str) and name != "columns" else given)
+        elif name == "key" and not isinstance(fields[name], str):
+            options[name] = key_text(_texts(where, name, fields[name]))
         elif name in ("header", "hash-keys"):
             options[name] = element.truth(name, False)
         elif name == "format":

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
+from adapt.core.stream import KeyType
 from adapt.traces.ingest.cleaning import UNIQUE
 from adapt.traces.ingest.local_times import local_times
 from adapt.traces.ingest.mapping import (
@@ -18,6 +19,8 @@ from adapt.traces.ingest.mapping import (
     Mapping,
     as_column,
     chosen_time,
+    key_parts,
+    key_type_of_rows,
     mapped,
     selected,
     settled_format,
@@ -129,6 +132,7 @@ class Several:
         rows: Number of rows, rejected ones included; known after `mapped`.
         null_text: Text of null keys; empty if keys have their own null.
         local_times: What local times occur twice or not at all, by stream; see `LocalTimes.as_data`.
+        key_type: Type of the keys; known after `mapped`.
         left: Number of those in the table that `mapped` returned.
     """
 
@@ -160,6 +164,7 @@ class Several:
         self.rows = self.left = 0
         self.null_text = ""
         self.local_times: list[dict[str, Any]] = []
+        self.key_type: KeyType | None = None
         self._ordered = ordered
         self._runs = runs
         self._spark = spark
@@ -206,6 +211,11 @@ class Several:
                 rows = rows.withColumn(UNIQUE, F.struct(*map(quoted, [*ours, *kept])))
         return rows
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the files of the first streams."""
+        return self._parts[0][0].columns
+
     def texts(self, lines: dict[int, list[int]] | None) -> DataFrame:
         """Text of rows by position among all files; see `Source.texts`."""
         found = []
@@ -250,10 +260,12 @@ class Several:
     def _timed(self, source: Source, stream: Stream) -> Stream:
         """The stream with its time column, its cost unit, and the time format and partition that the source knows."""
         mapping = stream.mapping
-        lacking = None if stream.where else source.without(mapping.key)
-        if lacking is not None:
+        for key in () if stream.where else key_parts(mapping.key, source.columns):
+            lacking = source.without(key)
+            if lacking is None:
+                continue
             raise BadInput(
-                f"{lacking.label} has no column {mapping.key!r}, the key of the other files; make --key an expression"
+                f"{lacking.label} has no column {key!r}, the key of the other files; make --key an expression"
                 " over the columns of both, such as coalesce(a, b), or give the file its own [[stream]] in a --mapping"
             )
         if not mapping.time:
@@ -307,7 +319,9 @@ class Several:
                     ordered=self._ordered,
                 )
             self.local_times += [] if local is None else [local.as_data()]
-            return mapped(rows, mapping, form, source.columns, source.paths, local)
+            key_type = key_type_of_rows(rows, mapping, source.columns, source.paths)
+            self.key_type = key_type if self.key_type is None else _widest(self.key_type, key_type)
+            return mapped(rows, mapping, form, source.columns, source.paths, local, key_type)
 
     @contextmanager
     def _in_zone(self, zone: str) -> Iterator[None]:
@@ -432,6 +446,17 @@ def _check_kinds(parts: Sequence[tuple[str, DataFrame]]) -> None:
                     f"{column} is {known} in stream {first!r} and {kind} in stream {name!r}; convert both to one type,"
                     " e.g. with string(...)"
                 )
+
+
+def _widest(one: KeyType, other: KeyType) -> KeyType:
+    """The type of keys of two streams: the wider of two integers."""
+    if one is other:
+        return one
+    if one.storage is not KeyType.INT64 or other.storage is not KeyType.INT64:
+        raise UsageError(
+            f"the key is {one} in one stream and {other} in another; convert both to one type, e.g. with string(...)"
+        )
+    return max(one, other, key=lambda each: int(each.value.removeprefix("int")))
 
 
 class _errors_of:

@@ -7,13 +7,13 @@ from typing import Any
 
 from adapt.core.errors import BadInput
 from adapt.core.flux.replay.replay import Adapting, Conditions, FluxRun, Pace, check_replay, parameters_of, replay_flux
+from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.faults import FaultSchedule, parse_faults
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.mini_partitions import MiniPartitions
 from adapt.core.stage.input.offered_load import Demand, bounds_of
-from adapt.core.stream import KeyType
 from adapt.traces.read_errors import readable
 from adapt.traces.replay.ahead.length import stage_length
 from adapt.traces.replay.operators import Operator, encoded
@@ -134,14 +134,14 @@ def rows_of(trace: Trace, reading: Reading) -> Rows:
     return reading.rows(lambda: trace.batches(reading.columns, encoded(trace, reading.columns)))
 
 
-def check_key_type(trace: Trace, key_type: KeyType, plan: Path) -> None:
+def check_key_type(trace: Trace, plan: Plan, path: Path) -> None:
     """Check that a plan and a trace have the same key type.
 
     Raises:
         BadInput: The key types differ.
     """
-    if trace.key_type is not key_type:
+    if not plan.fits(trace.key_type):
         raise BadInput(
-            f"{plan} is for keys of type {key_type}, but {trace.path} has {trace.key_type} keys; build the plan from"
-            f" this trace"
+            f"{path} is for keys of type {plan.key_type}, but {trace.path} has {trace.key_type} keys; build the plan"
+            " from this trace"
         )

@@ -95,4 +95,4 @@ def check_columns(trace: Trace, reading: Reading, *, sized: bool) -> None:
 
 def encoded(trace: Trace, columns: list[str]) -> list[str]:
     """Text columns, read dictionary-encoded so that each value is hashed once."""
-    return [name for name in columns if name == STREAM or (name == KEY and trace.key_type is not KeyType.INT64)]
+    return [name for name in columns if name == STREAM or (name == KEY and trace.key_type.storage is not KeyType.INT64)]

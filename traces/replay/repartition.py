@@ -1,7 +1,7 @@
 """Repartitioning replay of a trace on disk, without Spark."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -66,7 +66,7 @@ def replay_trace(
         batches,
         options.length,
         options.schedule,
-        options.recipe,
+        replace(options.recipe, key_type=trace.key_type),
         weight=chosen,
         weight_column=column,
         clock=clock,

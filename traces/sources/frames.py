@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from adapt.core.errors import BadInput
 from adapt.traces.sources.reading.files import Container, SourceFile
-from adapt.traces.sources.reading.table_files import quoted
+from adapt.traces.sources.reading.table_files import is_uuid, quoted, uuid_texts
 from adapt.traces.sources.tables import Query
 from adapt.traces.spark.lazy import F
 from adapt.traces.spark.session import spark_failures
@@ -103,7 +103,12 @@ def _keep_stream(reader: pa.RecordBatchReader, name: str, path: Path, columns: S
     schema = pa.schema([pa.field(reader.schema.names[at], _kept_type(reader.schema.types[at])) for at in places])
     with pq.ParquetWriter(path, schema, compression="snappy", store_schema=False) as writer:
         for rows in _gathered(reader, name):
-            kept = [rows.column(at).cast(kind, safe=False) for at, kind in zip(places, schema.types, strict=True)]
+            kept = [
+                uuid_texts(rows.column(at))
+                if is_uuid(rows.schema.types[at])
+                else rows.column(at).cast(kind, safe=False)
+                for at, kind in zip(places, schema.types, strict=True)
+            ]
             writer.write_table(pa.table(kept, schema=schema), BATCH_ROWS)
 
 
@@ -145,6 +150,8 @@ def frame_reader(frame: Any, columns: Sequence[str] | None = None) -> pa.RecordB
 
 def _kept_type(kind: pa.DataType) -> pa.DataType:
     """The type that Parquet keeps and Spark reads: plain values, times in microseconds."""
+    if is_uuid(kind):
+        return pa.string()
     if isinstance(kind, pa.BaseExtensionType):
         return _kept_type(kind.storage_type)
     if pa.types.is_dictionary(kind):

@@ -104,6 +104,7 @@ def read_frequencies(path: Path, *, check_all: bool = False) -> tuple[Frequencie
             MeasuredColumn(source, table[f"{MEASURED}{source}"].to_numpy(), total) for source, total in totals.items()
         ),
         memory=CounterMemory(facts["peak_entries"], facts["peak_buffer"]) if "peak_entries" in facts else None,
+        typed=KeyType(facts["key_type"]),
     )
     return frequencies if few else frequencies.first(HEAVIEST), manifest
 
@@ -176,7 +177,7 @@ def read_counts(path: Path, key_type: KeyType = KeyType.STRING, sources: Sequenc
     counts: Any = array[:, 0]
     if np.all(counts == np.floor(counts)) and np.all(counts < 2**53):
         counts = counts.astype(np.int64)
-    frequencies = frequencies_of(KeyCounts(column, counts, round(float(totals[0]))))
+    frequencies = replace(frequencies_of(KeyCounts(column, counts, round(float(totals[0])))), typed=key_type)
     order = np.argsort(frequencies.rows_of(column))
     measured = [MeasuredColumn(s, array[order, at], float(totals[at])) for at, s in enumerate(sources, start=1)]
     return replace(frequencies, measured=tuple(measured))

@@ -22,6 +22,8 @@ from adapt.traces.store import disk
 
 SCHEMA = "adapt.manifest/1"
 FORMAT_VERSION = 1
+TRACE_VERSION = 2
+"""The format of traces; the first did not keep the type of keys in their source."""
 SEAL = "seal"
 """The field with the hash of all others, which detects damage."""
 
@@ -110,7 +112,7 @@ def _versions() -> dict[str, str]:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest, the last file of an artefact."""
-    data = json.loads(as_json({"schema": SCHEMA, "format": FORMAT_VERSION, **asdict(manifest)}))
+    data = json.loads(as_json({"schema": SCHEMA, "format": _version_of(manifest.kind), **asdict(manifest)}))
     del data["run"]
     if folder.name.startswith(RUN):
         data["run"] = folder.name
@@ -145,8 +147,9 @@ def _read_manifest(folder: Path, kind: str | None) -> Manifest:
         raise BadInput(f"{folder} is not an adapt artefact: it has no {MANIFEST}{_how_to_make(kind)}")
     try:
         data = _load_json(path)
-        if data["format"] != FORMAT_VERSION:
-            raise BadInput(f"{folder} has format {data['format']}, newer than {FORMAT_VERSION}; update adapt")
+        newest = _version_of(data["kind"])
+        if not FORMAT_VERSION <= data["format"] <= newest:
+            raise BadInput(f"{folder} has format {data['format']}, newer than {newest}; update adapt")
         check_seal(data)
         made = data["made"]
         of_run = str(data.get("run", ""))
@@ -184,6 +187,10 @@ def inside(folder: Path, name: object) -> Path:
     if not is_stored(path) and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         raise ValueError(f"{str(name)[:60]!r} is a link that leads out of it")
     return path
+
+
+def _version_of(kind: str) -> int:
+    return TRACE_VERSION if kind == "trace" else FORMAT_VERSION
 
 
 def verify(folder: Path, manifest: Manifest) -> None:

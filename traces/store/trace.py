@@ -12,6 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adapt.core.engines.names import AnyScheme, Engine
+from adapt.core.engines.registry import assumed_keys
+from adapt.core.errors import UsageError
 from adapt.core.lint.evidence import LINT
 from adapt.core.reading import Reading, Rejects
 from adapt.core.stream import KeyType
@@ -91,18 +94,35 @@ class Trace(Tabular):
 
     @property
     def first_us(self) -> int:
-        """The time of the first row, in microseconds since 1970."""
+        """The time of the first row, in microseconds since 1970.
+
+        Raises:
+            UsageError: the trace has no times.
+        """
+        self._check_times(("ts",))
         return int(self.manifest.summary["first_us"])
 
     @property
     def last_us(self) -> int:
-        """The time of the last row, in microseconds since 1970."""
+        """The time of the last row, in microseconds since 1970; raises as `first_us`."""
+        self._check_times(("ts",))
         return int(self.manifest.summary["last_us"])
 
     @property
     def key_type(self) -> KeyType:
-        """The type of the key column."""
+        """The type of the keys in their source."""
         return KeyType(self.manifest.summary["key_type"])
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        """Columns or expressions of the source that make the key; empty in traces of the first format."""
+        return tuple(self.manifest.summary.get("key_columns", ()))
+
+    def _check_times(self, columns: Sequence[str]) -> None:
+        if "ts" in columns and "ts" not in self.columns:
+            raise UsageError(
+                f"{self.path} has no times, which this needs; ingest the source with --time, or count its keys alone"
+            )
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -128,8 +148,10 @@ class Trace(Tabular):
         return {"name": self.path.name, "content_hash": self.manifest.content_hash}
 
     def __repr__(self) -> str:
-        first, last = (datetime.fromtimestamp(each // 1_000_000, UTC) for each in (self.first_us, self.last_us))
         keys = self.profile["distinct_keys"]
+        if "ts" not in self.columns:
+            return f"Trace({self.path}: {self.rows:,} rows, about {keys:,.0f} keys, without times)"
+        first, last = (datetime.fromtimestamp(each // 1_000_000, UTC) for each in (self.first_us, self.last_us))
         return f"Trace({self.path}: {self.rows:,} rows, about {keys:,.0f} keys, {first:%F %T} to {last:%F %T} UTC)"
 
     def to_arrow(self) -> pa.Table:
@@ -149,8 +171,10 @@ class Trace(Tabular):
 
         Raises:
             BadInput: a part is damaged; the message names it.
+            UsageError: times are asked of a trace without.
         """
         names = list(self.columns if columns is None else columns)
+        self._check_times(names)
         for block in self.blocks():
             yield from read_pieces(block.pieces, names, encoded)
 
@@ -288,3 +312,20 @@ def _footer(part: Path) -> bytes:
             file.seek(-own, 2)
             tail = file.read()
     return tail[-own:]
+
+
+def note_on_keys(source: Path, scheme: AnyScheme) -> str:
+    """A sentence on the type by which an engine places the keys of a source; empty if it is the true one."""
+    if not isinstance(scheme, Engine) or not source.is_dir():
+        return ""
+    manifest = read_manifest(source)
+    key_type = manifest.summary.get("key_type")
+    if key_type is None:
+        return ""
+    if manifest.kind == "trace" and "key_columns" not in manifest.summary and key_type != KeyType.BINARY:
+        wide = "narrower integers" if key_type == KeyType.INT64 else "dates, times and decimals"
+        return (
+            f"{source} is of the first format, which did not keep the type of keys: {scheme} places them as {key_type};"
+            f" if the source has {wide}, ingest it again"
+        )
+    return assumed_keys(scheme, KeyType(key_type))

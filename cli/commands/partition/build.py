@@ -12,6 +12,7 @@ from adapt.cli.options.groups import EXPERT, option, setting, short_help
 from adapt.cli.options.placement import OWN_SCHEME, EngineOption, Placement, SchemeChoice
 from adapt.cli.options.result import Output
 from adapt.cli.terminal.command_line import command_line
+from adapt.cli.terminal.narration import narrate_keys
 from adapt.cli.terminal.output import for_people, is_for_programs, narrate_written, show, verdict_of
 from adapt.cli.terminal.stages import stages
 from adapt.core.engines.names import Engine
@@ -78,8 +79,9 @@ def build(
         )
         current = None if before is None else before.partitioner()
         wanted = hashers_of(recipe, keys.frequencies, [channels], current)
-        wanted.append(hashers_today(engine, channels, recipe, before))
+        wanted.append(hashers_today(engine, channels, recipe, keys.frequencies.key_type, before))
         population = counting.population(source, keys, wanted, progress, [before])
+    narrate_keys(source, recipe.hashing if isinstance(recipe.hashing, Engine) else engine)
     narrate_counts(population, weighed, channels)
     plan = build_plan(population, recipe, channels, previous=before, trace=keys.fingerprint)
     found = answer_on(

@@ -14,6 +14,7 @@ from adapt.cli.options.loads import goal_within
 from adapt.cli.options.placement import EngineOption, Placement
 from adapt.cli.options.result import Output
 from adapt.cli.terminal.command_line import command_line
+from adapt.cli.terminal.narration import narrate_keys
 from adapt.cli.terminal.output import Format, for_people, is_for_programs, narrate, narrate_written, show, verdict_of
 from adapt.cli.terminal.stages import stages
 from adapt.core.engines.names import SCHEMES_BY_NAME, Engine
@@ -106,10 +107,11 @@ def compare(
         panes = counting.panes_of(source, keys, progress)
         recipe = placement.recipe(limits, keys.frequencies, today=today)
         named = [named_scheme(name) for name in dict.fromkeys(schemes)] if schemes else None
-        now = today_of(engine, most, recipe, None)[0].partitioner()
+        now = today_of(engine, most, recipe, None, keys.frequencies.key_type)[0].partitioner()
         wanted = hashers_compared(keys.frequencies, counts, recipe, [engine, *(named or DEFAULT_SCHEMES)], now)
-        wanted.append(hashers_today(engine, most, recipe))
+        wanted.append(hashers_today(engine, most, recipe, keys.frequencies.key_type))
         population = counting.population(source, keys, wanted, progress)
+        narrate_keys(source, engine)
         progress("comparing", 0, 0)
         comparison = compare_schemes(
             population,

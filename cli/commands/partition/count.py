@@ -14,6 +14,7 @@ from adapt.cli.options.placement import EngineOption
 from adapt.cli.options.result import Output
 from adapt.cli.options.spark import RunnerOptions
 from adapt.cli.terminal.command_line import command_line
+from adapt.cli.terminal.narration import narrate_keys
 from adapt.cli.terminal.output import for_people, narrate_written, show, verdict_of
 from adapt.cli.terminal.stages import stages
 from adapt.core.counting.names import CountMethod
@@ -136,6 +137,7 @@ def count(
         check_folder_free(out, force=output.force)
     opened = open_trace(trace)
     asked = options.survey(opened, loads, engine)
+    narrate_keys(trace, engine)
     with stages() as progress:
         found = survey(opened, asked, spark_options=spark.options(), progress=progress)
     if out is not None:

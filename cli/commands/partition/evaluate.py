@@ -14,7 +14,7 @@ from adapt.cli.options.loads import MeasureOption
 from adapt.cli.options.placement import CURRENT, CurrentSchemeChoice
 from adapt.cli.options.result import BaselineOption
 from adapt.cli.options.spark import RunnerOptions
-from adapt.cli.terminal.narration import is_muted
+from adapt.cli.terminal.narration import is_muted, narrate_keys
 from adapt.cli.terminal.output import Format, FormatOption, for_people, show
 from adapt.cli.terminal.stages import stages
 from adapt.core.errors import UsageError
@@ -83,6 +83,7 @@ def evaluate(
     today = doing_nothing([plan for _, plan in named], engine) if baseline else None
     if today is not None:
         named = [(do_nothing(today.scheme), today), *named]
+    narrate_keys(source, named[0][1].hashing)
     with stages() as progress:
         found = evaluate_plans(
             named, source, weighed, weight=weight, key_type=key_type, spark_options=spark.options(), progress=progress

@@ -11,6 +11,7 @@ from adapt.cli.options.replay.speed import PoolSpeedOptions
 from adapt.cli.options.replay.stage import StageOptions, TroubleOptions
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
+from adapt.cli.terminal.narration import narrate_keys
 from adapt.cli.terminal.stages import stages
 
 if TYPE_CHECKING:
@@ -45,9 +46,12 @@ def elastic(
 
     output.check()
     asked = speed.only("adapt replay elastic")
-    placed = plans.placed(scaling.pool, stage.queues.queueing)
     operator = stage.operator(join)
     opened = open_trace(trace)
+    placed = plans.placed(scaling.pool, stage.queues.queueing, opened.key_type)
+    units = plans.units(scaling.pool, stage.queues.queueing)
+    if units is not None:
+        narrate_keys(trace, units.engine)
     reading = stage.reading(opened, placed, 1.0)
     window_s = None if operator.join is None else operator.join.window / 1e6
     with stages() as progress:

@@ -19,6 +19,7 @@ from adapt.cli.options.replay.repartition import PeriodOptions, RecipeOptions
 from adapt.cli.options.result import BaselineOption, RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.help import Command, Group
+from adapt.cli.terminal.narration import narrate_keys
 from adapt.cli.terminal.output import for_people
 from adapt.cli.terminal.stages import stages
 from adapt.core.engines.names import Engine
@@ -58,6 +59,7 @@ def repartition(
     options = RepartitionOptions(length, schedule, plans.recipe(), weight, engine if baseline else None)
     output.check()
     opened = open_trace(trace)
+    narrate_keys(trace, engine)
     with stages() as progress:
         run = replay_trace(
             opened,

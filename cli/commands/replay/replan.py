@@ -10,6 +10,7 @@ from adapt.cli.options.replay.replan import LoopOptions
 from adapt.cli.options.replay.stage import SpeedupOption, StageOptions, TroubleOptions, check_speedup
 from adapt.cli.options.result import BaselineOption, RunOutput
 from adapt.cli.terminal.command_line import command_line
+from adapt.cli.terminal.narration import narrate_keys
 from adapt.cli.terminal.output import for_people, is_for_programs
 from adapt.cli.terminal.stages import stages
 from adapt.core.engines.names import Engine
@@ -53,6 +54,7 @@ def replan(
     output.check()
     check_speedup(speedup)
     opened = open_trace(trace)
+    narrate_keys(trace, engine)
     replan = loop.replan(plans.recipe(engine), opened, by_cost=stage.costs.by_cost(opened), compares=baseline)
     placed = MiniPartitions(replan.pool, PARTITIONS, partitioner=replan.loop.static().plans[0][1].partitioner())
     with stages() as progress:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from adapt.core.stage.conditions.shed_factor import Thresholds
     from adapt.core.stage.input.mini_partitions import MiniPartitions
     from adapt.core.stage.input.speed import Tempo
+    from adapt.core.stream import KeyType
 
 USUAL = "(default: {}). At an offered load, {} periods."
 
@@ -63,10 +64,11 @@ class PlanOptions:
     migration: MigrationOptions
     hash: HashOption = HashName.MURMUR3
 
-    def placed(self, pool: int, queueing: QueueingName | None) -> "MiniPartitions":
+    def placed(self, pool: int, queueing: QueueingName | None, key_type: "KeyType") -> "MiniPartitions":
         """The partitions of a pool of workers.
 
         Args:
+            key_type: The type of the keys, for an engine that places them.
             queueing: Whose queues the stage has, if named.
         """
         from adapt.core.stage.conditions.settings import check_workers
@@ -75,7 +77,7 @@ class PlanOptions:
         check_workers(pool)
         units = self.units(pool, queueing)
         per_worker = self.DEFAULT_PARTITIONS if self.partitions is None else self.partitions
-        return MiniPartitions(pool, per_worker, self.hash, units=None if units is None else units.partitioner)
+        return MiniPartitions(pool, per_worker, self.hash, units=None if units is None else units.partitioner(key_type))
 
     def units(self, pool: int, queueing: QueueingName | None) -> "EngineUnits | None":
         """The units of an engine that places keys, if one does."""

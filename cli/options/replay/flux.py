@@ -70,7 +70,7 @@ class PlacingOptions:
                 " another plan"
             )
         check_workers(read.channels)
-        check_key_type(trace, read.key_type, self.plan)
+        check_key_type(trace, read, self.plan)
         return MiniPartitions(read.channels, self.partitions, read.hash, read.partitioner()), read.content_hash()
 
 

@@ -25,7 +25,7 @@ public class PlanReader {
 
   public PlanReader(Path plan) throws IOException {
     List<String> lines = Files.readAllLines(plan);
-    boolean known = lines.get(0).matches("adapt[.]plan[.]text/[12]");
+    boolean known = lines.get(0).matches("adapt[.]plan[.]text/[123]");
     if (!known || !lines.contains("end")) throw new IOException("bad plan: " + plan);
     for (String line : lines.subList(1, lines.size() - 1)) {
       String[] words = line.split(" ", -1);
@@ -64,7 +64,7 @@ public class PlanReader {
       case "maglev" -> maglev[modulo(key, maglev.length)];
       case "jump" -> jump(hash(key)[0]);
       case "rendezvous" -> rendezvous(hash(key)[0]);
-      case "spark" -> Math.floorMod(given == null ? 42 : spark(key), channels);
+      case "spark" -> Math.floorMod(given == null ? 42 : spark(bits() < 64 ? Arrays.copyOf(key, 4) : key), channels);
       case "kafka", "librdkafka:murmur2", "librdkafka:murmur2_random" -> kafka(serialized(key)) % channels;
       case "librdkafka:random", "librdkafka:consistent", "librdkafka:consistent_random" ->
           (int) (crc32(serialized(key)) % channels);
@@ -110,12 +110,15 @@ public class PlanReader {
     return IntStream.range(0, channels).boxed().max(bids.thenComparing(c -> -c)).get();
   }
   private byte[] serialized(byte[] key) { // for Kafka, where integers are big-endian
-    if (!fields.get("key_type").equals("int64") || key.length == 0) return key;
-    return ByteBuffer.allocate(8).putLong(little(key).getLong()).array();
+    if (bits() < 16 || bits() > 64 || key.length == 0) return text(key);
+    return Arrays.copyOfRange(ByteBuffer.allocate(8).putLong(little(key).getLong()).array(), 8 - bits() / 8, 8);
+  }
+  private int bits() { // of integers in their source; 99 of other keys
+    return fields.get("key_type").startsWith("int") ? Integer.parseInt(fields.get("key_type").substring(3)) : 99;
   }
   private int range(int slot) { return ranges.ceilingEntry(slot).getValue(); }
   private byte[] text(byte[] key) { // an integer in decimal
-    boolean isNumber = fields.get("key_type").equals("int64") && key.length > 0;
+    boolean isNumber = bits() <= 64 && key.length > 0;
     return isNumber ? Long.toString(little(key).getLong()).getBytes() : key;
   }
   private byte[] base64(byte[] key) { // as Pulsar's keyBytes writes bytes
@@ -125,7 +128,7 @@ public class PlanReader {
     return switch (fields.get("key_type")) {
       case "string" -> crc32(key, new byte[] {-1});
       case "binary" -> crc32(ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putLong(key.length).array(), key);
-      default -> crc32(key);
+      default -> crc32(Arrays.copyOf(key, Math.min(key.length, bits() / 8)));
     };
   }
   private int actor(int vnode) { // the first of them have one vnode more
@@ -135,16 +138,16 @@ public class PlanReader {
   private int hashCode(byte[] key) {
     return key == null ? 0 : switch (fields.get("key_type")) {
       case "string" -> new String(key, StandardCharsets.UTF_8).hashCode();
-      case "int64" -> Long.hashCode(little(key).getLong());
-      default -> Arrays.hashCode(key);
+      case "binary" -> Arrays.hashCode(key);
+      default -> bits() < 64 ? (int) little(key).getLong() : Long.hashCode(little(key).getLong());
     };
   }
   private int rowCode(byte[] key) { // of Flink SQL's binary row: kind and null bit, the field, what does not fit in it
-    boolean fits = key == null || key.length < 8, isNumber = fields.get("key_type").equals("int64");
+    boolean fits = key == null || key.length < 8, isNumber = bits() <= 64;
     ByteBuffer row = little(new byte[key == null || fits || isNumber ? 16 : 16 + (key.length + 7) / 8 * 8]);
     if (key == null) row.put(1, (byte) 1);
     else if (!fits && !isNumber) row.putLong(8, 16L << 32 | key.length).put(16, key);
-    else row.put(8, key);
+    else row.put(8, Arrays.copyOf(key, Math.min(key.length, bits() / 8)));
     if (fits && key != null && !isNumber) row.put(15, (byte) (0x80 | key.length));
     int h = 42;
     while (row.hasRemaining()) h = with(h, row.getInt());

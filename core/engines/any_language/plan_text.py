@@ -4,10 +4,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from adapt.core.engines.engine import OtherKeys
 from adapt.core.engines.exporter import ExportablePlan
 from adapt.core.engines.hexadecimal import hex_of
 from adapt.core.engines.names import Engine, name_in_plans, shards_of
+from adapt.core.engines.registry import definition_of
+from adapt.core.errors import BadInput
 from adapt.core.partitioning.schemes.names import Scheme
+from adapt.core.stream import KeyType
 
 HEADER = "adapt.plan.text/1"
 """The first line; readers refuse version numbers that they do not know."""
@@ -15,8 +19,18 @@ HEADER = "adapt.plan.text/1"
 BASED_HEADER = "adapt.plan.text/2"
 """The first line of plans over another base than the ring."""
 
+TYPED_HEADER = "adapt.plan.text/3"
+"""The first line of plans for keys that an engine hashes as integers of fewer than 64 bits."""
+
 END = "end"
 """The last line; a text without it is truncated."""
+
+
+def has_text(plan: ExportablePlan) -> bool:
+    """Whether the text can describe how keys are hashed: as integers, text or bytes."""
+    if plan.key_type.storage in (KeyType.INT64, plan.key_type) or not isinstance(plan.hashing, Engine):
+        return True
+    return definition_of(plan.hashing).other_keys is not OtherKeys.EXACT
 
 
 def plan_text(plan: ExportablePlan) -> bytes:
@@ -25,12 +39,22 @@ def plan_text(plan: ExportablePlan) -> bytes:
     Fields that the scheme does not use are omitted. A pinned key is a line `key CHANNEL HEX` with its hashed bytes
     (UTF-8 of strings, 8 bytes little-endian of integers), or `null` for the null key.
 
+    Raises:
+        BadInput: the engine hashes the keys by a type that the text cannot describe.
+
     Source: docs/plan-format.md.
     """
     header, fields = HEADER, dict[str, object](scheme=name_in_plans(plan.scheme))
     if plan.base is not Scheme.CONSISTENT:
         header, fields["base"] = BASED_HEADER, name_in_plans(plan.base)
-    fields |= {"channels": plan.channels, "key_type": plan.key_type}
+    if not has_text(plan):
+        raise BadInput(
+            f"{plan.hashing} hashes {plan.key_type} keys by their type, which plans as text do not describe; export the"
+            f" plan --to {plan.hashing}, or build it over the ring (--base consistent)"
+        )
+    whole = plan.key_type.storage is KeyType.INT64
+    header = TYPED_HEADER if whole and plan.key_type is not KeyType.INT64 else header
+    fields |= {"channels": plan.channels, "key_type": plan.key_type if whole else plan.key_type.storage}
     if not isinstance(plan.hashing, Engine):
         fields["hash"] = plan.hash.value
     if plan.hashing is Scheme.CONSISTENT:

@@ -6,6 +6,7 @@ from adapt.core.engines.flink.hash import flink_hash
 from adapt.core.engines.flink.scheme import FlinkPartitioner
 from adapt.core.engines.unit_owners import in_key_group_ranges
 from adapt.core.partitioning.schemes.key_groups import MOST_GROUPS, default_max_parallelism
+from adapt.core.stream import KeyType
 
 ENGINE = EngineDefinition(
     title="Flink",
@@ -32,4 +33,5 @@ ENGINE = EngineDefinition(
         note="The max parallelism of a job cannot change: state of another max parallelism cannot be restored.",
         owners=in_key_group_ranges,
     ),
+    key_types=frozenset({KeyType.INT8, KeyType.INT16, KeyType.INT32, KeyType.INT64}),
 )

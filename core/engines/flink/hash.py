@@ -8,6 +8,7 @@ from adapt.core.compiled import compiled
 from adapt.core.engines.hash_functions.java import array_codes, long_codes, string_codes
 from adapt.core.engines.hash_functions.murmur3_32 import finished, mixed
 from adapt.core.keys.columns import KeyBytes, key_bytes, key_type_of, one_array
+from adapt.core.keys.typed_keys import narrowed
 from adapt.core.stream import KeyType
 
 
@@ -45,10 +46,11 @@ def codes_of_bytes(keys: KeyBytes, key_type: KeyType) -> NDArray[np.int32]:
     match key_type:
         case KeyType.INT64:
             return long_codes(keys)
-        case KeyType.STRING:
-            return string_codes(keys)
+        case KeyType.INT8 | KeyType.INT16 | KeyType.INT32:
+            return long_codes(narrowed(keys, "<i4"))  # a number itself
         case KeyType.BINARY:
             return array_codes(keys)
+    return string_codes(keys)
 
 
 def mixed_codes(codes: NDArray[np.int32]) -> NDArray[np.int32]:

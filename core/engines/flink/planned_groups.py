@@ -76,11 +76,16 @@ def group_plan(plan: ExportablePlan, max_parallelism: int | None = None) -> Grou
         max_parallelism: The key groups of the job (default: those of the plan, else Flink's default).
 
     Raises:
-        BadInput: the plan is Flink's own placement.
+        BadInput: the plan is Flink's own placement, or for keys of another type than text, bytes and int64.
         UsageError: there are fewer groups than channels, too many, or others than the plan's.
     """
     if plan.scheme is Engine.FLINK:
         raise BadInput("scheme flink is Flink's own placement by keyBy(key); it needs no export")
+    if plan.key_type is not plan.key_type.storage:
+        raise BadInput(
+            f"the groups of {plan.key_type} keys are not planned; make the key a Long or a String in the job, and"
+            " ingest it as bigint(...) or string(...)"
+        )
     own = plan.max_parallelism
     if own is not None and max_parallelism not in (None, own):
         raise UsageError(f"--max-parallelism must be {own}, the key groups of the plan (got {max_parallelism})")

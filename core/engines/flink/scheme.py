@@ -15,7 +15,7 @@ from adapt.core.stream import KeyType
 
 @dataclass(frozen=True, slots=True)
 class FlinkPartitioner(EnginePartitioner):
-    """Flink's exact placement of `String` and `Long` keys on subtasks.
+    """Flink's exact placement of `String`, `Long` and `Integer` keys on subtasks.
 
     A key's group is its mixed hash code modulo the max parallelism, and group g belongs to subtask
     floor(g N / max parallelism). Null and binary keys, which Flink rejects, have the codes of `flink_hash`.
@@ -32,6 +32,7 @@ class FlinkPartitioner(EnginePartitioner):
 
     channels: int
     max_parallelism: int | None = None
+    key_type: KeyType | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "max_parallelism", groups_for(self.channels, self.max_parallelism, MOST_GROUPS))

@@ -14,6 +14,7 @@ NULL = 0x100
 """First word of the row of a null: its null bit comes after the 8 bits of the kind of change."""
 
 _SEED = np.uint32(42)
+_BITS = {KeyType.INT8: 0xFF, KeyType.INT16: 0xFFFF, KeyType.INT32: 0xFFFFFFFF}
 _INLINE = 7
 """Most bytes that lie in the field itself; of more, it has offset and length."""
 
@@ -32,9 +33,13 @@ def row_codes(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
 
 
 def row_codes_of_bytes(keys: KeyBytes, key_type: KeyType) -> NDArray[np.int32]:
-    """The same of keys without nulls: STRING, BIGINT or BYTES."""
+    """The same of keys without nulls: STRING, BYTES or a whole number, whose field ends in zeros."""
     codes = np.empty(len(keys), np.uint32)
-    _row_codes(keys.data, keys.offsets, key_type is KeyType.INT64, codes)
+    if key_type in _BITS:
+        words = keys.data.view("<i8") & np.int64(_BITS[key_type])
+        words.flags.writeable = False
+        keys = KeyBytes(words.view(np.uint8), keys.offsets)
+    _row_codes(keys.data, keys.offsets, key_type.storage is KeyType.INT64, codes)
     return codes.view(np.int32)
 
 

@@ -13,7 +13,7 @@ from adapt.core.stream import KeyType
 
 @dataclass(frozen=True, slots=True)
 class FlinkSqlPartitioner(FlinkPartitioner):
-    """Flink SQL's exact placement by one STRING, BIGINT or BYTES column.
+    """Flink SQL's exact placement by one STRING, BYTES or whole-number column.
 
     As Flink's, with the hash code of the key's binary row. Rows with a null key are one group.
 

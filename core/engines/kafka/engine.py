@@ -1,10 +1,11 @@
 """The definition of Kafka."""
 
-from adapt.core.engines.engine import EngineDefinition, WorkUnits
+from adapt.core.engines.engine import EngineDefinition, OtherKeys, WorkUnits
 from adapt.core.engines.kafka.export import kafka_bundle
 from adapt.core.engines.kafka.hash import kafka_hash
 from adapt.core.engines.kafka.scheme import KafkaPartitioner
 from adapt.core.keys.at_random import AtRandom
+from adapt.core.stream import KeyType
 
 ENGINE = EngineDefinition(
     title="Kafka",
@@ -32,4 +33,6 @@ ENGINE = EngineDefinition(
         " many partitions to the same consumers. Adding partitions moves keys to other partitions.",
     ),
     at_random=AtRandom.NULL,
+    key_types=frozenset({KeyType.INT16, KeyType.INT32, KeyType.INT64}),
+    other_keys=OtherKeys.ASSUMED,
 )

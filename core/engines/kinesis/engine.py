@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from adapt.core.engines.engine import EngineDefinition, WorkUnits
+from adapt.core.engines.engine import EngineDefinition, OtherKeys, WorkUnits
 from adapt.core.engines.hash_functions.md5 import md5
 from adapt.core.engines.kinesis.scheme import MOST_SHARDS, KinesisPartitioner
 from adapt.core.engines.names import Engine
@@ -44,4 +44,5 @@ def definition(engine: Engine) -> EngineDefinition:
             most=MOST_SHARDS,
             note="A shard takes 1 MB or 1,000 records a second, so that a hot key needs a range of its own.",
         ),
+        other_keys=OtherKeys.TEXT,
     )

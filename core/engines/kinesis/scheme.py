@@ -37,6 +37,7 @@ class KinesisPartitioner(EnginePartitioner):
 
     channels: int
     shards: tuple[int, ...] = ()
+    key_type: KeyType | None = None
     _ends: SortedPositions = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

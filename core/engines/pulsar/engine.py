@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from adapt.core.engines.engine import EngineDefinition, WorkUnits
+from adapt.core.engines.engine import EngineDefinition, OtherKeys, WorkUnits
 from adapt.core.engines.hash_functions.java import string_codes
 from adapt.core.engines.names import Engine
 from adapt.core.engines.placement import BytesHash, Hashes, HashModulo, hash_of_column
@@ -62,6 +62,7 @@ _KEY_SHARED = EngineDefinition(
         note="Ranges are halved, so they are even only for a power of two consumers.",
         owners=None,
     ),
+    other_keys=OtherKeys.TEXT,
 )
 
 
@@ -90,4 +91,5 @@ def _partitioned(hash: BytesHash, title: str) -> EngineDefinition:
             note="A Failover subscription gives each partition to one consumer.",
         ),
         at_random=AtRandom.NULL,
+        other_keys=OtherKeys.TEXT,
     )

@@ -45,6 +45,7 @@ class PulsarPartitioner(EnginePartitioner):
     """
 
     channels: int
+    key_type: KeyType | None = None
     _owners: Channels = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -92,6 +92,11 @@ def _job_of(plan: ExportablePlan, engine: AnyScheme | None) -> Job:
         raise BadInput(
             f"scheme {plan.scheme} is over a list of shards, which a rekey table cannot name; export it --to plan"
         )
+    if plan.key_type is not plan.key_type.storage:
+        raise BadInput(
+            f"a rekey table cannot replace {plan.key_type} keys by keys of their type; ingest them as string(...) or"
+            " bigint(...), if the job groups by that"
+        )
     if wanted is Engine.FLINK and plan.key_type is KeyType.BINARY:
         raise BadInput(
             f"scheme {plan.scheme} has keys of bytes, which Flink has not; count the keys as text, such as hex"

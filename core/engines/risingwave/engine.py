@@ -5,6 +5,7 @@ from functools import partial
 from adapt.core.engines.engine import EngineDefinition, WorkUnits
 from adapt.core.engines.placement import hash_of_column
 from adapt.core.engines.risingwave.scheme import VNODES, RisingWavePartitioner, risingwave_hash
+from adapt.core.stream import KeyType
 
 ENGINE = EngineDefinition(
     title="RisingWave",
@@ -29,4 +30,5 @@ ENGINE = EngineDefinition(
         most=VNODES,
         note="The number of vnodes of a fragment is fixed when it is made (`streaming_max_parallelism`).",
     ),
+    key_types=frozenset({KeyType.INT16, KeyType.INT32, KeyType.INT64}),
 )

@@ -9,6 +9,7 @@ from adapt.core.engines.placement import EnginePartitioner, Hashes, one_key
 from adapt.core.keys.channel_count import check_channels
 from adapt.core.keys.columns import KeyBytes
 from adapt.core.keys.partitioner import Channels
+from adapt.core.keys.typed_keys import narrowed
 from adapt.core.stream import KeyType
 
 VNODES = 256
@@ -23,19 +24,22 @@ def risingwave_hash(keys: KeyBytes, key_type: KeyType) -> Hashes:
     A text ends in the byte 255, a byte array begins with its length, as in Rust's `Hash`.
     """
     match key_type:
+        case KeyType.INT16:
+            return crc32(narrowed(keys, "<i2"))
+        case KeyType.INT32:
+            return crc32(narrowed(keys, "<i4"))
         case KeyType.INT64:
             return crc32(keys)
-        case KeyType.STRING:
-            return crc32(keys, after=b"\xff")
         case KeyType.BINARY:
             return crc32(keys, is_length_before=True)
+    return crc32(keys, after=b"\xff")
 
 
 @dataclass(frozen=True, slots=True)
 class RisingWavePartitioner(EnginePartitioner):
     """Even ranges of vnodes, the hash modulo 256; longer ranges first.
 
-    Keys are of type varchar, bigint or bytea. Null is hashed as a word of its own.
+    Keys are of type varchar, smallint, integer, bigint or bytea. Null is hashed as a word of its own.
 
     Attributes:
         channels: N, the actors of a fragment.
@@ -47,6 +51,7 @@ class RisingWavePartitioner(EnginePartitioner):
     """
 
     channels: int
+    key_type: KeyType | None = None
 
     def __post_init__(self) -> None:
         check_channels(self.channels, VNODES)

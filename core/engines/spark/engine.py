@@ -1,6 +1,6 @@
 """The definition of Spark."""
 
-from adapt.core.engines.engine import EngineDefinition, WorkUnits
+from adapt.core.engines.engine import EngineDefinition, OtherKeys, WorkUnits
 from adapt.core.engines.spark.export import spark_bundle
 from adapt.core.engines.spark.hash import spark_hash
 from adapt.core.engines.spark.scheme import SparkPartitioner
@@ -33,4 +33,5 @@ ENGINE = EngineDefinition(
         note="A free slot takes the next partition; equal partitions take as many rounds as the busiest slot has.",
         owners=in_turn,
     ),
+    other_keys=OtherKeys.EXACT,
 )

@@ -13,6 +13,7 @@ from adapt.core.engines.names import Engine
 from adapt.core.engines.registry import definition_of
 from adapt.core.engines.spark.ring_table import ring_table
 from adapt.core.engines.spark.routes import spark_routes
+from adapt.core.engines.spark.stored_keys import stored_key_sql
 from adapt.core.errors import BadInput
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
@@ -80,6 +81,7 @@ def spark_bundle(plan: ExportablePlan, max_parallelism: int | None) -> Bundle:  
         "plan": plan.content_hash(),
         "channels": plan.channels,
         "key_type": plan.key_type.value,
+        **({} if plan.key_type is plan.key_type.storage else {"stored": stored_key_sql(plan.key_type)}),
         "hash": lookup.hash,
         **lookup.step,
         "null_channel": plan.partitioner().channel_of(None),

@@ -11,7 +11,7 @@ from adapt.core.stream import KeyType
 class SparkPartitioner(HashModulo):
     """The exact placement of `repartition(N, key)`, `groupBy(key)` and joins: pmod(hash(key), N).
 
-    For one string, binary or bigint column; int columns have other hashes. Null hashes to 42.
+    Null hashes to 42.
 
     Raises:
         UsageError: the number of channels is not from 1 to 2^31 - 1.

@@ -225,7 +225,7 @@ def _columns(lines: Iterable[list[str]], name: str, key_type: KeyType, *types: A
     """The keys of the lines of a name, and the numbers before them."""
     found = [line for line in lines if line[0] == name]
     raw = [None if line[-1] == "null" else bytes.fromhex(line[-1]) for line in found]
-    if key_type is KeyType.INT64:
+    if key_type.storage is KeyType.INT64:
         keys = pa.array(
             [None if key is None else int.from_bytes(key, "little", signed=True) for key in raw], pa.int64()
         )

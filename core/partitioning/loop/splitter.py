@@ -1,5 +1,6 @@
 """Splitter of a live stream: counts keys, routes them, proposes plans."""
 
+from dataclasses import replace
 from threading import Lock
 
 import numpy as np
@@ -181,7 +182,8 @@ class Splitter:
         """The keys of the window, as counted so far."""
         with self._lock:
             self._count_single()
-            return self._counter.summary().frequencies(self._epsilon, self._weight)
+            counted = self._counter.summary().frequencies(self._epsilon, self._weight)
+            return replace(counted, typed=self._plan.key_type)
 
     def propose(self, channels: int | None = None, *, after: Plan | None = None) -> Proposal:
         """Build a plan from the window, starting from the plan in force.
@@ -245,7 +247,7 @@ def _check_plan(plan: Plan, recipe: Recipe, channels: int, key_type: KeyType) ->
     alike = plan.hashing == recipe.hashing and (isinstance(plan.hashing, Engine) or plan.hash is recipe.hash)
     for differs, what in (
         (plan.channels != channels, f"{plan.channels} channels, not {channels}"),
-        (plan.key_type is not key_type, f"{plan.key_type} keys, not {key_type}"),
+        (not plan.fits(key_type), f"{plan.key_type} keys, not {key_type}"),
         (not alike, f"base {plan.hashing} with hash {plan.hash}, not {recipe.hashing} with {recipe.hash}"),
     ):
         if differs:

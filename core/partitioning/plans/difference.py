@@ -109,7 +109,7 @@ def plan_difference(before: Plan, after: Plan, counted: Counted, resources: Reso
     """
     frequencies = frequencies_in(counted)
     for name, plan in (("first", before), ("second", after)):
-        if plan.key_type is not frequencies.key_type:
+        if not plan.fits(frequencies.key_type):
             raise BadInput(
                 f"the {name} plan has {plan.key_type} keys, but the counted keys are {frequencies.key_type}; pass"
                 f" --key-type {plan.key_type} if the counts are a CSV"

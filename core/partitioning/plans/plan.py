@@ -61,7 +61,8 @@ class Plan(Tabular):
 
     Attributes:
         channels: N, from 1.
-        key_type: The type of the keys; the same value hashes differently as another type.
+        key_type: The type of the keys in their source for an engine, which hashes the same value differently as
+            another type; else that of their column.
         construction: How pinned keys were assigned; None in other schemes than hybrid.
         hash: The hash function; its seed is fixed. Ignored, and murmur3, where an engine hashes, which has its own.
         replicas: Of each channel on the ring, one number or one per channel; ignored without a ring.
@@ -96,7 +97,9 @@ class Plan(Tabular):
 
     def __post_init__(self) -> None:
         """Accept any mappings of keys, and keep them as maps of `key_type`."""
-        object.__setattr__(self, "explicit", ExplicitMap.from_mapping(self.explicit, self.key_type))
+        if not isinstance(self.hashing, Engine):
+            object.__setattr__(self, "key_type", self.key_type.storage)
+        object.__setattr__(self, "explicit", ExplicitMap.from_mapping(self.explicit, self.key_type.storage))
         refuse_out_of_range(self.explicit.column, self.explicit.channels, self.channels)
         object.__setattr__(self, "splits", SplitMap(self.splits, self.key_type))
         self.splits.refuse_pinned(self.explicit)
@@ -128,6 +131,15 @@ class Plan(Tabular):
         """Whether its base is another than the ring."""
         return self.base is not Scheme.CONSISTENT
 
+    def fits(self, key_type: KeyType) -> bool:
+        """Whether the plan places keys of a type.
+
+        Engines tell types apart that columns hold alike.
+        """
+        if isinstance(self.hashing, Engine):
+            return key_type is self.key_type
+        return key_type.storage is self.key_type.storage
+
     def partitioner(self) -> Partitioner:
         """A new partitioner of this plan.
 
@@ -148,7 +160,8 @@ class Plan(Tabular):
 
     def _of_whole_keys(self) -> Partitioner:
         return make_partitioner(
-            self.scheme, self.channels, self.hash, self.replicas, self.explicit, self.max_parallelism, self.base
+            *(self.scheme, self.channels, self.hash, self.replicas, self.explicit, self.max_parallelism, self.base),
+            key_type=self.key_type,
         )
 
     def to_arrow(self) -> pa.Table:

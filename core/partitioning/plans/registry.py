@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from adapt.core.engines.names import AnyScheme, Engine, hashing_of
-from adapt.core.engines.registry import definition_of
+from adapt.core.engines.registry import placement_of
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Channels, Partitioner
@@ -24,7 +24,7 @@ from adapt.core.partitioning.schemes.maglev import Maglev
 from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, Scheme
 from adapt.core.partitioning.schemes.rendezvous import Rendezvous
 from adapt.core.partitioning.schemes.uniform import UniformPartitioner
-from adapt.core.stream import Key
+from adapt.core.stream import Key, KeyType
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,7 @@ class Parts:
     Attributes:
         max_parallelism: Number of key groups. Default: Flink's default.
         base: The scheme of the keys that are not pinned, in a scheme that pins keys.
+        key_type: The type of the keys, for an engine. Default: that of their column.
     """
 
     channels: int
@@ -42,6 +43,7 @@ class Parts:
     explicit: Mapping[Key, int] = field(default_factory=dict)
     max_parallelism: int | None = None
     base: AnyScheme = Scheme.CONSISTENT
+    key_type: KeyType | None = None
 
     def ring(self) -> ConsistentHash:
         """The hash ring of the channels."""
@@ -58,7 +60,7 @@ def _mapped(parts: Parts) -> Partitioner:
 
 def _made(scheme: AnyScheme, parts: Parts) -> Partitioner:
     if isinstance(scheme, Engine):
-        return definition_of(scheme).placement(parts.channels, parts.max_parallelism)
+        return placement_of(scheme, parts.channels, parts.max_parallelism, parts.key_type)
     return SCHEMES[scheme](parts)
 
 
@@ -108,6 +110,7 @@ def make_partitioner(
     explicit: Mapping[Key, int] | None = None,
     max_parallelism: int | None = None,
     base: AnyScheme = Scheme.CONSISTENT,
+    key_type: KeyType | None = None,
 ) -> Partitioner:
     """The partitioner of a scheme.
 
@@ -117,6 +120,7 @@ def make_partitioner(
         explicit: The pinned keys, for a scheme that has any. Default: none.
         max_parallelism: Number of key groups, for a scheme that has them. Default: Flink's default.
         base: The scheme of the keys that are not pinned, in the hybrid scheme; one of `BASES`.
+        key_type: The type of the keys, for an engine. Default: that of their column.
 
     Raises:
         UsageError: a number is out of its range, or keys are pinned in a scheme that pins no keys, or replicas differ
@@ -128,7 +132,7 @@ def make_partitioner(
     hashing = hashing_of(scheme, base)
     if isinstance(replicas, tuple) and hashing is not Scheme.CONSISTENT:
         raise UsageError(f"scheme {hashing} has no ring, so it takes no replicas per channel (got {len(replicas)})")
-    return _made(scheme, Parts(channels, hash, replicas, explicit or {}, max_parallelism, hashing))
+    return _made(scheme, Parts(channels, hash, replicas, explicit or {}, max_parallelism, hashing, key_type))
 
 
 def follow(
@@ -156,7 +160,9 @@ def follow(
     groups = parts.max_parallelism
     if groups is None:
         groups = _kept_groups(current, parts.channels)
-    return make_partitioner(scheme, parts.channels, parts.hash, parts.replicas, max_parallelism=groups)
+    return make_partitioner(
+        scheme, parts.channels, parts.hash, parts.replicas, max_parallelism=groups, key_type=parts.key_type
+    )
 
 
 @runtime_checkable

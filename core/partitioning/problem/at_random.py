@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 
 from adapt.core.counting.frequencies import Counts, Frequencies
 from adapt.core.engines.names import AnyScheme, Engine
-from adapt.core.engines.registry import definition_of
+from adapt.core.engines.registry import definition_of, placement_of
 from adapt.core.keys.at_random import random_keys
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
 from adapt.core.partitioning.measures.stand_ins import stand_in_keys
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
+from adapt.core.stream import KeyType
 
 PARTS = 4096
 """About how many keys stand for the load at random."""
@@ -32,6 +33,7 @@ class Elsewhere:
         key: Row of the key of each cell; shape (cells,).
         channel: Where it lies; shape (cells,).
         share: Share of the key's load; shape (cells,).
+        key_type: The type of the keys as the engine places them. Default: that of their column.
     """
 
     engine: Engine
@@ -40,6 +42,7 @@ class Elsewhere:
     key: NDArray[np.int64]
     channel: NDArray[np.int64]
     share: NDArray[np.float64]
+    key_type: KeyType | None = None
 
 
 def spread_elsewhere(counted: Counted, elsewhere: Elsewhere) -> Counted:
@@ -52,8 +55,8 @@ def spread_elsewhere(counted: Counted, elsewhere: Elsewhere) -> Counted:
     if not len(rows):
         return counted
     channels = elsewhere.channels
-    parts = _even_keys(counted.keys.type, elsewhere.engine, channels)
-    homes = definition_of(elsewhere.engine).placement(channels, None).channels_of(parts)
+    parts = _even_keys(replace(counted, typed=elsewhere.key_type), elsewhere.engine, channels)
+    homes = placement_of(elsewhere.engine, channels, key_type=elsewhere.key_type).channels_of(parts)
     alike = np.bincount(homes, minlength=channels)
     left = 1 - np.bincount(rows, shares, len(counted.keys))
 
@@ -97,7 +100,7 @@ def spread_at_random(counted: Counted, hashing: AnyScheme, channels: int, pinned
     if not mask.any() or not isinstance(hashing, Engine):
         return counted
     kept = pa.array(~mask)
-    parts = _even_keys(counted.keys.type, hashing, channels)
+    parts = _even_keys(counted, hashing, channels)
     low, high = (_with_parts(counts, mask, len(parts)) for counts in (counted.count_low, counted.count_high))
     keys = pa.concat_arrays([counted.keys.filter(kept), parts])
     measured = tuple(
@@ -127,10 +130,10 @@ def _at_random(counted: Frequencies, hashing: AnyScheme, pinned: ExplicitMap | N
     return mask if pinned is None or not mask.any() else mask & (pinned.rows_of(counted.keys) < 0)
 
 
-def _even_keys(kind: pa.DataType, engine: Engine, channels: int) -> pa.Array:
+def _even_keys(counted: Frequencies, engine: Engine, channels: int) -> pa.Array:
     """Stand-ins, as many for each channel, in turns; any if there are many channels."""
-    keys = stand_in_keys(kind, 2 * PARTS)
-    placed = definition_of(engine).placement(channels, None).channels_of(keys)
+    keys = stand_in_keys(counted.keys.type, 2 * PARTS)
+    placed = placement_of(engine, channels, key_type=counted.key_type).channels_of(keys)
     order = np.argsort(placed, kind="stable")
     ranked = placed[order]
     turn = np.empty(len(keys), np.int64)

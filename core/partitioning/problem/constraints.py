@@ -177,7 +177,8 @@ class Constraints:
         """
         if len(self.pinned) == 0:
             return
-        if self.pinned.key_type is not frequencies.key_type and self.pinned.column.null_count < len(self.pinned):
+        stored = frequencies.key_type.storage
+        if self.pinned.key_type is not stored and self.pinned.column.null_count < len(self.pinned):
             raise BadInput(
                 f"the pinned keys are {self.pinned.key_type}, but the counted keys are {frequencies.key_type}; pin"
                 f" {frequencies.key_type} keys"

@@ -30,7 +30,12 @@ class PlanInForce:
         self._recipe = recipe
         self._clock = clock
         self._partitioner: Partitioner = make_partitioner(
-            recipe.hashing, channels, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism
+            recipe.hashing,
+            channels,
+            recipe.hash,
+            recipe.replicas,
+            max_parallelism=recipe.max_parallelism,
+            key_type=recipe.key_type,
         )
         self._routed: tuple[Frequencies, Channels] | None = None
         self._change: Migration | None = None
@@ -71,7 +76,12 @@ class PlanInForce:
 def imbalance_of_nothing(today: AnyScheme, channels: int, recipe: Recipe, frequencies: Frequencies) -> float | None:
     """Imbalance of doing nothing in a period; None without load."""
     partitioner = make_partitioner(
-        today, channels, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism
+        today,
+        channels,
+        recipe.hash,
+        recipe.replicas,
+        max_parallelism=recipe.max_parallelism,
+        key_type=frequencies.key_type,
     )
     loads = channel_loads(partitioner.channels_of(frequencies.keys), frequencies, recipe.resources, channels)
     return max_over_mean(loads[2], recipe.constraints.unequal)

@@ -16,8 +16,9 @@ import pyarrow as pa
 import pytest
 
 from adapt.core.engines.names import Engine
-from adapt.core.engines.registry import definition_of
+from adapt.core.engines.registry import definition_of, placement_of
 from adapt.core.keys.at_random import AtRandom, random_keys
+from adapt.core.stream import KeyType
 from adapt.traces.spark.java import find_java_home
 from tests.kafka_broker import create_topic
 
@@ -89,6 +90,30 @@ def test_librdkafka_places_as_its_partitioner(broker, topic, engine):
         sender.poll(0)
     assert sender.flush(60) == 0
     assert agree(broker, topic, engine).sum() in (0, KEYS - 80, KEYS - 40, KEYS)
+
+
+WIDTHS = {KeyType.INT64: 8, KeyType.INT32: 4, KeyType.INT16: 2}
+
+
+@pytest.mark.parametrize("key_type", [*WIDTHS, KeyType.STRING])
+def test_keys_lie_where_their_serializer_sends_them(broker, topic, key_type):
+    """Integers of 8, 4 and 2 bytes big-endian, as Java's serializers write them, and text; by murmur2 and CRC-32."""
+    width = WIDTHS.get(key_type)
+    limit = 1 << (8 * (width or 4) - 1)
+    numbers = np.random.default_rng(5).integers(-limit, limit, KEYS // 2).tolist()
+    keys = numbers if width else [f"user-{number}" for number in numbers]
+    sent = [key.to_bytes(width, "big", signed=True) for key in keys] if width else [key.encode() for key in keys]
+    engines = {Engine.LIBRDKAFKA_MURMUR2: "murmur2", Engine.LIBRDKAFKA: "consistent_random"}
+    for half, partitioner in enumerate(engines.values()):
+        sender = confluent_kafka.Producer({"bootstrap.servers": broker, "partitioner": partitioner})
+        for row, key in enumerate(sent, half * len(sent)):
+            sender.produce(topic, key=key, value=str(row))
+            sender.poll(0)
+        assert sender.flush(60) == 0
+    actual = partitions_read(broker, topic)
+    for half, engine in enumerate((Engine.KAFKA, Engine.LIBRDKAFKA)):
+        placed = placement_of(engine, PARTITIONS, key_type=key_type).channels_of(pa.array(keys))
+        assert placed.tolist() == actual[half * len(sent) : (half + 1) * len(sent)].tolist()
 
 
 def test_kafka_python_places_as_java(broker, topic):

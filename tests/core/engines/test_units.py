@@ -22,21 +22,21 @@ def units(engine, pool, per_worker=None, groups=None):
 @given(st.integers(1, 40), st.integers(40, 300))
 def test_key_groups_follow_the_parallelism_as_in_flink(workers, groups):
     job = units(Engine.FLINK, 40, groups=groups)
-    placed = job.owners(workers)[job.partitioner.channels_of(KEYS)]
+    placed = job.owners(workers)[job.partitioner().channels_of(KEYS)]
     assert np.array_equal(placed, FlinkPartitioner(workers, groups).channels_of(KEYS))
 
 
 @given(st.integers(1, 256))
 def test_vnodes_are_those_of_a_fragment(workers):
     job = units(Engine.RISINGWAVE, 256)
-    placed = job.owners(workers)[job.partitioner.channels_of(KEYS)]
+    placed = job.owners(workers)[job.partitioner().channels_of(KEYS)]
     assert np.array_equal(placed, RisingWavePartitioner(workers).channels_of(KEYS))
 
 
 def test_partitions_keep_their_keys():
     """Kafka deals ranges of partitions, the first ones longer; Spark deals one after another."""
     topic, shuffle = units(Engine.KAFKA, 3, per_worker=4), units(Engine.SPARK, 3)
-    assert (topic.count, topic.partitioner.channels, shuffle.count) == (12, 12, 200)
+    assert (topic.count, topic.partitioner().channels, shuffle.count) == (12, 12, 200)
     assert topic.owners(5).tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 4]
     assert shuffle.owners(3)[:7].tolist() == [0, 1, 2, 0, 1, 2, 0]
     assert units(Engine.FLINK, 4).count == 128

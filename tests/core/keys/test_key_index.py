@@ -10,7 +10,7 @@ from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.keys.hashes import HASHES, HashedKeys
 from adapt.core.keys.key_index import KeyIndex, distinct_rows
 from adapt.core.keys.names import HashName
-from adapt.core.stream import KeyType
+from adapt.core.stream import COLUMN_TYPES, KeyType
 
 TEXTS = st.text("ab\0é", max_size=20)
 KEYS = {
@@ -24,7 +24,7 @@ WIDER = {KeyType.STRING: pa.large_string(), KeyType.BINARY: pa.large_binary(), K
 @st.composite
 def asked(draw):
     """Distinct keys, and others to look up, of which many are among them."""
-    key_type = draw(st.sampled_from(KeyType))
+    key_type = draw(st.sampled_from(COLUMN_TYPES))
     known = draw(st.lists(st.none() | KEYS[key_type], unique=True, max_size=30))
     wanted = draw(st.lists(st.sampled_from([*known, None]) | KEYS[key_type], max_size=60))
     return key_type, known, wanted

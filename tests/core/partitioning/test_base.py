@@ -17,7 +17,7 @@ from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.difference import plan_difference
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.names import Construction, Scheme
-from adapt.core.stream import KeyType
+from adapt.core.stream import COLUMN_TYPES, KeyType
 from tests.tiers import examples
 
 COUNTS = 10**6 // np.arange(1, 301)
@@ -33,7 +33,7 @@ every_base = pytest.mark.parametrize("base", BASES)
 @st.composite
 def pinned(draw, base):
     """A hybrid plan over a base, the plan of the base alone, and a column with pinned, other and null keys."""
-    key_type = draw(st.sampled_from(KeyType))
+    key_type = draw(st.sampled_from(COLUMN_TYPES))
     keys, kind = TYPES[key_type]
     channels = draw(st.integers(1, 40))
     explicit = draw(st.dictionaries(st.none() | keys, st.integers(0, channels - 1), max_size=6))

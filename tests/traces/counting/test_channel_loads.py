@@ -6,12 +6,12 @@ import pytest
 
 from adapt.core.engines.names import Engine
 from adapt.core.partitioning.plans.plan import Plan
-from adapt.core.stream import KeyType, Weight
+from adapt.core.stream import COLUMN_TYPES, Weight
 from adapt.traces.counting.channel_loads import channel_loads
 from tests.traces.counting.skewed_trace import ROWS, skewed_trace
 
 
-@pytest.fixture(params=list(KeyType))
+@pytest.fixture(params=COLUMN_TYPES)
 def trace(request, tmp_path):
     return skewed_trace(tmp_path, request.param)
 

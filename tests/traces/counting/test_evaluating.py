@@ -16,7 +16,7 @@ from adapt.core.partitioning.measures.metrics import evaluate
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.problem.constraints import Constraints
 from adapt.core.partitioning.schemes.names import Scheme
-from adapt.core.stream import KeyType, Weight
+from adapt.core.stream import COLUMN_TYPES, KeyType, Weight
 from adapt.traces.counting import evaluating, exact
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.evaluating import evaluate_counts, evaluate_frame, evaluate_plans
@@ -32,7 +32,7 @@ ROWS = 4_000
 RESOURCES = Resources.parse("LQC", (1.2, 1.3, 1.1))
 
 
-@pytest.fixture(scope="module", params=list(KeyType))
+@pytest.fixture(scope="module", params=COLUMN_TYPES)
 def trace(request, tmp_path_factory):
     """A trace of each key type, skewed, with a null key and with costs that round."""
     folder = tmp_path_factory.mktemp(request.param)

@@ -19,7 +19,7 @@ from adapt.core.counting.panes import Panes
 from adapt.core.counting.sliding import SlidingLossyCounter, SlidingWindow
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.columns import ARROW_TYPES
-from adapt.core.stream import KeyType, Weight
+from adapt.core.stream import COLUMN_TYPES, KeyType, Weight
 from adapt.core.units.row_or_time_span import Length
 from adapt.traces.counting import lossy
 from adapt.traces.counting.count import Counting, count_trace
@@ -99,7 +99,7 @@ def written(folder: Path, table: pa.Table, part_rows: int = 2_600, group_rows: i
     return open_trace(folder)
 
 
-@pytest.fixture(scope="module", params=list(KeyType))
+@pytest.fixture(scope="module", params=COLUMN_TYPES)
 def trace(request, tmp_path_factory) -> Trace:
     """A trace of each key type."""
     return written(tmp_path_factory.mktemp("lossy") / f"{request.param}.trace", rows(request.param))

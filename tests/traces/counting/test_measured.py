@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.stream import KeyType, Weight
+from adapt.core.stream import COLUMN_TYPES, KeyType, Weight
 from adapt.traces.counting.exact import count_exactly
 from adapt.traces.counting.measured import measurable, measure_block, measure_columns, with_columns
 from adapt.traces.spark.session import SparkOptions
@@ -39,7 +39,7 @@ def make(folder: Path, table: pa.Table) -> Trace:
     return trace_of_source(folder / "t.trace", table)
 
 
-@pytest.fixture(scope="module", params=list(KeyType))
+@pytest.fixture(scope="module", params=COLUMN_TYPES)
 def trace(request, tmp_path_factory) -> Trace:
     """A trace of each key type, with costs and bytes."""
     return make(tmp_path_factory.mktemp(request.param), rows(request.param))

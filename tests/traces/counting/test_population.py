@@ -14,7 +14,7 @@ from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.names import Scheme
-from adapt.core.stream import KeyType, Weight
+from adapt.core.stream import COLUMN_TYPES, KeyType, Weight
 from adapt.traces.counting import population as module
 from adapt.traces.counting.channel_loads import channel_loads
 from adapt.traces.counting.exact import count_exactly
@@ -55,7 +55,7 @@ def as_of_all_rows(population, exact, wanted, resources):
 
 
 @pytest.mark.parametrize("weight", list(Weight))
-@pytest.mark.parametrize("kind", list(KeyType))
+@pytest.mark.parametrize("kind", COLUMN_TYPES)
 def test_loads_are_those_of_all_rows(tmp_path, kind, weight):
     trace = skewed_trace(tmp_path, kind)
     exact = with_columns(trace, count_exactly(trace, weight=weight), ["bytes"])

@@ -16,7 +16,7 @@ from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, RING_SCHEMES, Scheme
-from adapt.core.stream import KeyType
+from adapt.core.stream import COLUMN_TYPES, KeyType
 from adapt.traces.deploy import kafka
 from adapt.traces.deploy.kafka import Router
 from adapt.traces.store.manifest import Provenance
@@ -39,7 +39,7 @@ def serialized(key, integers="long"):
 
 @st.composite
 def plans_and_keys(draw, scheme):
-    key_type = draw(st.sampled_from(KeyType))
+    key_type = draw(st.sampled_from(COLUMN_TYPES))
     channels = draw(st.integers(1, 9))
     base = draw(st.sampled_from(BASES))
     explicit = draw(st.dictionaries(st.none() | KEYS[key_type], st.integers(0, channels - 1), max_size=5))

@@ -7,11 +7,12 @@ import pytest
 from pyspark.sql import functions as F
 
 from adapt.core.engines.names import Engine, Target
+from adapt.core.engines.spark.stored_keys import stored_key_sql
 from adapt.core.errors import BadInput
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, Scheme
-from adapt.core.stream import KeyType
+from adapt.core.stream import COLUMN_TYPES, KeyType
 from adapt.traces.deploy.export import export_plan
 from adapt.traces.deploy.spark import SparkPlan
 from adapt.traces.store.manifest import Provenance
@@ -70,7 +71,7 @@ def rows_of(spark, key_type):
     return spark.createDataFrame([(key,) for key in keys_of(key_type)], f"`the key` {TYPES[key_type]}")
 
 
-@pytest.mark.parametrize("key_type", KeyType)
+@pytest.mark.parametrize("key_type", COLUMN_TYPES)
 def test_every_scheme_places_every_key_as_the_plan_says(spark, tmp_path, key_type):
     placed, made = rows_of(spark, key_type), plans(key_type)
     for number, plan in enumerate(made):  # one after the other, in a single query
@@ -83,6 +84,40 @@ def test_every_scheme_places_every_key_as_the_plan_says(spark, tmp_path, key_typ
     for number, plan in enumerate(made):
         assert columns[f"c{number}"].to_pylist() == plan.partitioner().channels_of(keys).tolist(), plan
         assert columns.schema.field(f"c{number}").type == pa.int32()
+
+
+TYPED = {"whole": "int", "day": "date", "money": "decimal(10,2)", "at": "timestamp", "yes": "boolean", "text": "string"}
+
+
+@pytest.mark.parametrize(
+    ("names", "key_type"),
+    [
+        (["whole"], "int32"),
+        (["day"], "date"),
+        (["at"], "timestamp"),
+        (["text", "whole"], "(string,int32)"),
+        (["money", "yes", "day"], "(decimal(10,2),boolean,date)"),
+    ],
+)
+def test_a_plan_over_spark_places_columns_by_their_type(spark, tmp_path, names, key_type):
+    """Also the pinned keys, which the plan has as text; others lie where Spark itself has them."""
+    rows = spark.range(40).selectExpr(
+        *("cast(id % 7 as int) whole", "date_add(date '2024-01-01', cast(id % 5 as int)) day"),
+        *("cast((id % 6) / 100 as decimal(10,2)) money", "timestamp_micros(id % 9 * 1000003) at"),
+        *("id % 2 = 0 yes", "if(id % 4 = 0, null, concat('u\"', id % 3)) text"),
+    )
+    assert dict(rows.dtypes) == TYPED
+    key = F.expr(stored_key_sql(KeyType(key_type)).format(*names)).alias("key")
+    stored = rows.select(key, F.pmod(F.hash(*names), F.lit(CHANNELS)).alias("hashed")).toArrow()
+    pinned = {stored["key"][0].as_py(): 5, stored["key"][1].as_py(): 2}
+    plan = Plan(Scheme.HYBRID, CHANNELS, KeyType(key_type), base=Engine.SPARK, explicit=pinned)
+    loaded = SparkPlan.load(spark, str(exported(plan, tmp_path / "plan")))
+    found = loaded.with_channel(rows, names).toArrow()["channel"].to_pylist()
+    both = zip(stored["key"].to_pylist(), stored["hashed"].to_pylist(), strict=True)
+    assert found == [pinned.get(key, hashed) for key, hashed in both]
+    assert found == plan.partitioner().channels_of(stored["key"]).tolist()
+    with pytest.raises(ValueError, match="cast it"):
+        loaded.with_channel(rows.withColumn(names[0], F.lit(1.5)), names)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,13 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.errors import BadInput
+from adapt.core.engines.names import Engine
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import KeyType
 from adapt.traces.ingest.profile import Profiler
+from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.store import trace as traces
 from adapt.traces.store.manifest import (
-    FORMAT_VERSION,
     SEAL,
+    TRACE_VERSION,
     Manifest,
     Provenance,
     as_json,
@@ -26,7 +30,8 @@ from adapt.traces.store.manifest import (
     read_manifest,
     write_manifest,
 )
-from adapt.traces.store.trace import blocks_of, open_trace, part_entry, read_pieces
+from adapt.traces.store.trace import blocks_of, note_on_keys, open_trace, part_entry, read_pieces
+from tests.traces import small_traces
 
 ROWS = 300
 FLIPS = 300
@@ -227,14 +232,14 @@ def rewritten(folder: Path, **changes: object) -> None:
 
 def test_a_newer_format_is_refused_with_both_versions(tmp_path):
     write_trace(tmp_path / "t")
-    rewritten(tmp_path / "t", format=FORMAT_VERSION + 1)
-    with pytest.raises(BadInput, match="has format 2, newer than 1; update adapt"):
+    rewritten(tmp_path / "t", format=TRACE_VERSION + 1)
+    with pytest.raises(BadInput, match="has format 3, newer than 2; update adapt"):
         open_trace(tmp_path / "t")
 
 
 def test_another_kind_is_refused_with_the_way_to_make_one(tmp_path):
     write_trace(tmp_path / "t")
-    rewritten(tmp_path / "t", kind="run")
+    rewritten(tmp_path / "t", kind="run", format=1)
     with pytest.raises(BadInput, match="is a run, not a trace; create one with `adapt ingest"):
         open_trace(tmp_path / "t")
 
@@ -255,3 +260,37 @@ def test_the_manifest_says_what_was_said(tmp_path):
         "adapt ingest", {"mapping": ["k", 1.5], "odd": "\ud800"}, [{"name": "ü"}], 7, {"python": "3"}
     )
     assert (read.kind, read.content_hash, read.files, read.summary) == ("trace", "ab", [], {"rows": 1})
+
+
+def test_a_trace_of_the_first_format_reads_and_says_what_it_lacks(tmp_path):
+    """It did not keep the type of keys in their source: they are placed by the wide type."""
+    trace = small_traces.write_trace(tmp_path / "old.trace", {"ts": [1, 2, 3], "key": [1, 2, 1]})
+    path = trace.path / MANIFEST
+    data = json.loads(path.read_bytes())
+    assert data.pop("format") == 2
+    data["format"] = 1
+    del data["summary"]["key_columns"], data["seal"]
+    path.write_bytes(as_json({**data, "seal": hash_of(data)}))
+    old = open_trace(trace.path)
+    assert (old.key_type, old.key_columns) == (KeyType.INT64, ())
+    assert note_on_keys(old.path, Engine.SPARK) == (
+        f"{old.path} is of the first format, which did not keep the type of keys: spark places them as int64; if the"
+        " source has narrower integers, ingest it again"
+    )
+    assert note_on_keys(old.path, Scheme.UNIFORM) == ""
+
+
+def test_a_trace_may_lack_times(tmp_path):
+    """Its keys can be read; what needs times says so."""
+    trace = small_traces.write_trace(tmp_path / "t", {"ts": [1, 2, 3], "key": ["a", "b", "a"]}, parts=1)
+    part = trace.path / "part-00000.parquet"
+    pq.write_table(pq.read_table(part).drop(["ts"]), part, write_page_checksum=True)
+    summary = {**trace.manifest.summary, "columns": ["key"], "first_us": None, "last_us": None}
+    entries = [part_entry(trace.path, part)]
+    write_manifest(trace.path, replace(trace.manifest, files=entries, summary=summary))
+    keys = open_trace(trace.path)
+    assert [batch.column("key").to_pylist() for batch in keys.batches()] == [["a", "b", "a"]]
+    assert "without times" in repr(keys)
+    for asks in (lambda: keys.first_us, lambda: keys.last_us, lambda: list(keys.batches(["ts", "key"]))):
+        with pytest.raises(UsageError, match="has no times, which this needs"):
+            asks()

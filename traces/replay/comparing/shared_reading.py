@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -137,4 +138,4 @@ def counted(trace: Trace) -> Frequencies:
     counter = LossyCounter(EPSILON, ARROW_TYPES[trace.key_type], Weight.COUNT)
     for batch in trace.batches([KEY]):
         counter.update(batch.column(KEY))
-    return counter.summary().frequencies(EPSILON)
+    return replace(counter.summary().frequencies(EPSILON), typed=trace.key_type)

@@ -15,9 +15,24 @@ from adapt.traces.sources.reading.table_files import marked
 from adapt.traces.spark.lazy import DataFrame, F
 
 _KNOWN = frozenset(
-    ("NONE", "STRING", "ENUM", "JSON", "BSON", "INT", "DECIMAL", "DATE", "TIMESTAMP", "LIST", "MAP", "UNKNOWN", "NULL")
+    (
+        "NONE",
+        "STRING",
+        "ENUM",
+        "JSON",
+        "BSON",
+        "INT",
+        "DECIMAL",
+        "DATE",
+        "TIMESTAMP",
+        "LIST",
+        "MAP",
+        "UNKNOWN",
+        "NULL",
+        "UUID",
+    )
 )
-"""Logical types of Parquet that Spark reads; without TIME, FLOAT16 and UUID."""
+"""Logical types of Parquet that are read; without TIME and FLOAT16."""
 
 _CODECS = frozenset(("UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD", "LZ4"))
 """Codecs of Spark as shipped; `LZ4` is LZ4_RAW, while the older framing is `UNKNOWN`."""
@@ -104,7 +119,8 @@ def _unreadable(schema: pq.ParquetSchema) -> dict[str, str]:
     names = schema.to_arrow_schema().names
     for column in map(schema.column, range(len(schema))):
         kind = column.logical_type.type
-        if kind not in _KNOWN or (kind == "DECIMAL" and column.precision > _MOST_DIGITS):
+        nested = kind == "UUID" and column.path not in names
+        if kind not in _KNOWN or nested or (kind == "DECIMAL" and column.precision > _MOST_DIGITS):
             shown = f"{kind} of {column.precision} digits" if kind == "DECIMAL" else kind
             name = next(each for each in names if column.path == each or column.path.startswith(f"{each}."))
             found.setdefault(name, shown if name == column.path else f"{shown} in {column.path}")

@@ -18,7 +18,9 @@ from adapt.traces.sources.reading.table_files import (
     check_readable,
     columns_of_all,
     folder_columns,
+    is_uuid,
     unreadable,
+    uuid_texts,
 )
 
 
@@ -107,6 +109,8 @@ def stored_tables(form: TableFormat, files: Sequence[SourceFile]) -> StoredTable
 
 def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """A column as Spark would read it."""
+    if is_uuid(column.type):
+        return uuid_texts(column)
     try:
         if pa.types.is_timestamp(column.type):
             column = pc.floor_temporal(column, unit="microsecond")

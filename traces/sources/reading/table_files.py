@@ -231,9 +231,25 @@ def _read(form: TableFormat, spark: SparkSession, files: Sequence[SourceFile]) -
     reader = spark.read.format(form.name.lower()).option("mergeSchema", str(differ).lower())
     fields = {field.name: field for schema in schemas for field in schema}
     read = [field for field in fields.values() if not _type_in(field)]
-    if len(read) < len(fields):
-        reader = reader.schema(T.StructType([T.StructField(field.name, _spark_type(field.type)) for field in read]))
-    return reader.load([literal_path(file.path) for file in files])
+    uuids = [field.name for field in read if is_uuid(field.type)]
+    if len(read) < len(fields) or uuids:
+        stored = (T.BinaryType() if is_uuid(field.type) else _spark_type(field.type) for field in read)
+        reader = reader.schema(T.StructType(list(map(T.StructField, (field.name for field in read), stored))))
+    rows = reader.load([literal_path(file.path) for file in files])
+    for name in uuids:
+        hexed = F.lower(F.hex(quoted(name)))
+        rows = rows.withColumn(name, F.regexp_replace(hexed, "^(.{8})(.{4})(.{4})(.{4})", "$1-$2-$3-$4-"))
+    return rows
+
+
+def is_uuid(kind: pa.DataType) -> bool:
+    """Whether a column has UUIDs, which are read as text."""
+    return getattr(kind, "extension_name", "") == "arrow.uuid"
+
+
+def uuid_texts(column: pa.Array) -> pa.Array:
+    """A column of UUIDs as text."""
+    return pa.array([None if each is None else str(each) for each in column.to_pylist()], pa.string())
 
 
 def _in_micros(value: Column, kind: pa.DataType, form: TableFormat) -> Column:
@@ -290,6 +306,8 @@ def _spark_type(kind: pa.DataType) -> "T.DataType":
     }
     if pa.types.is_timestamp(kind) and kind.unit == "ns":
         return T.LongType()
+    if is_uuid(kind):
+        return T.StringType()
     return from_arrow_type(wider.get(kind, kind), prefer_timestamp_ntz=True)
 
 

@@ -26,7 +26,7 @@ from adapt.core.engines.rekey.sql import (
 )
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.names import Scheme
-from adapt.core.stream import KeyType
+from adapt.core.stream import COLUMN_TYPES, KeyType
 from tests.core.engines.rekey.references import keys_of, plan_of
 from tests.core.engines.test_placements import sent
 from tests.tiers import soak
@@ -43,7 +43,7 @@ AWKWARD = [
     "a;--",
     "\\u0041",
 ]
-every_type = pytest.mark.parametrize("key_type", KeyType)
+every_type = pytest.mark.parametrize("key_type", COLUMN_TYPES)
 needs_a_compiler = pytest.mark.skipif(shutil.which("javac") is None, reason="no JDK on PATH")
 
 

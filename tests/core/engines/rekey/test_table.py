@@ -13,14 +13,14 @@ from adapt.core.engines.rekey.table import rekey_from_data
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.partitioning.plans.plan import Plan, plan_from_data, plan_to_data
 from adapt.core.partitioning.schemes.names import Scheme
-from adapt.core.stream import KeyType
+from adapt.core.stream import COLUMN_TYPES, KeyType
 from adapt.traces.deploy.rekeys import read_rekey, write_rekey
 from tests.core.engines.rekey.references import CHANNELS_OF, keys_of, plan_of
 
 CASES = [
     (engine, key_type)
     for engine in CHANNELS_OF
-    for key_type in KeyType
+    for key_type in COLUMN_TYPES
     if (engine, key_type) != (Engine.FLINK, KeyType.BINARY)
 ]
 every_case = pytest.mark.parametrize(("engine", "key_type"), CASES)

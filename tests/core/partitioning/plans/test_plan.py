@@ -13,7 +13,7 @@ from adapt.core.partitioning.plans.plan import Plan, plan_from_data, plan_to_dat
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, Construction, Scheme
-from adapt.core.stream import KeyType
+from adapt.core.stream import COLUMN_TYPES, KeyType
 
 PLAN = Plan(
     scheme=Scheme.HYBRID,
@@ -40,7 +40,7 @@ def replicas_of(channels):
 
 @st.composite
 def plans(draw):
-    key_type = draw(st.sampled_from(KeyType))
+    key_type = draw(st.sampled_from(COLUMN_TYPES))
     scheme = draw(st.sampled_from(list(SCHEMES_BY_NAME.values())))
     base = draw(st.sampled_from(BASES))
     channels = draw(st.integers(1, 20))
