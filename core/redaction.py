@@ -26,5 +26,5 @@ def redacted(text: str) -> str:
 
 
 def redacted_word(word: str) -> str:
-    """A word of a command line, whose secret value ends with the word."""
+    """A command-line word; its secret value ends with it."""
     return redacted(_WORD.sub(r"\1...", word))

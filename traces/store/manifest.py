@@ -5,7 +5,7 @@ import json
 import os
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -50,17 +50,22 @@ class Provenance:
     versions: Mapping[str, str] = field(default_factory=lambda: program_versions())
 
     def __post_init__(self) -> None:
-        for name in ("command", "parameters", "inputs"):
-            object.__setattr__(self, name, _without_secrets(getattr(self, name)))
+        object.__setattr__(self, "command", redacted(self.command))
+        object.__setattr__(self, "inputs", _without_secrets(self.inputs, redacted))
+        object.__setattr__(self, "parameters", _without_secrets(self.parameters, _redacted_url))
 
 
-def _without_secrets(value: Any) -> Any:
-    """Plain data whose URLs have no secret; expressions, which decide a result, stay as they are."""
+def _redacted_url(text: str) -> str:
+    """An expression, which decides a result, stays as it is."""
+    return redacted(text) if "://" in text or "jdbc:" in text else text
+
+
+def _without_secrets(value: Any, redact: Callable[[str], str]) -> Any:
     if isinstance(value, Mapping):
-        return {name: _without_secrets(each) for name, each in value.items()}
+        return {name: _without_secrets(each, redact) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_without_secrets(each) for each in value]
-    return redacted(value) if isinstance(value, str) and ("://" in value or "jdbc:" in value) else value
+        return [_without_secrets(each, redact) for each in value]
+    return redact(value) if isinstance(value, str) else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,9 @@ def test_a_secret_is_neither_in_a_message_nor_in_a_traceback_nor_in_a_manifest(c
     with typed(["ingest", *conf, "https://a:HUSH@h/x?X-Amz-Signature=HUSH&p=1"]):
         explain(BadInput(f"{url} cannot be read"), debug=True)
         explain(ValueError(url), debug=False)
-        made = Provenance(command_line(), {"streams": [{"source": url}], "where": "token=3"}, [{"name": url}])
+        made = Provenance(
+            command_line(), {"streams": [{"source": url}], "where": "token=3"}, [{"name": url}, {"name": "x?sig=HUSH"}]
+        )
     (kept,) = tmp_path.glob("adapt-bug-*")
     for text in (capsys.readouterr().err, kept.read_text(), repr(made)):
         assert "HUSH" not in text
