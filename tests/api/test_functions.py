@@ -146,7 +146,7 @@ def test_results_show_themselves_in_a_console(trace):
 def test_functions_take_uris_where_they_take_paths(bucket):
     place = str(bucket).rstrip("/")
     rows = pd.DataFrame({"ts": range(600), "key": [f"k{at % 7}" for at in range(600)]})
-    ingested = adapt.ingest(rows, key="key", time="ts", out=f"{place}/web.trace")
+    ingested = adapt.ingest(rows, key="key", time="ts", time_format="epoch_s", out=f"{place}/web.trace")
     trace = adapt.read_trace(f"{place}/web.trace")
     assert (trace.rows, trace.to_arrow()) == (600, ingested.trace.to_arrow())
     plan = adapt.build(trace, channels=2, out=f"{place}/web.plan")

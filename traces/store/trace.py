@@ -24,7 +24,7 @@ from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.locations.location import location, of_size
 from adapt.traces.locations.run_folders import RUN
 from adapt.traces.read_errors import damaged
-from adapt.traces.store.manifest import Manifest, file_entry, read_manifest, verify
+from adapt.traces.store.manifest import MANIFEST, Manifest, file_entry, read_manifest, verify
 
 BLOCK_ROWS = 1 << 20
 """Work over a trace is cut into blocks of this many rows, independent of files."""
@@ -316,7 +316,7 @@ def _footer(part: Path) -> bytes:
 
 def note_on_keys(source: Path, scheme: AnyScheme) -> str:
     """A sentence on the type by which an engine places the keys of a source; empty if it is the true one."""
-    if not isinstance(scheme, Engine) or not source.is_dir():
+    if not isinstance(scheme, Engine) or not (source / MANIFEST).is_file():
         return ""
     manifest = read_manifest(source)
     key_type = manifest.summary.get("key_type")

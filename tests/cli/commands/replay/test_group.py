@@ -41,7 +41,7 @@ def test_a_run_is_printed_and_kept_the_same(adapt, trace, tmp_path):
     told = json.loads(adapt.done(*line, "-o", "day.run", "--format", "json").out)
     assert told["schema"] == "adapt.run/1"
     kept = read_run(tmp_path / "day.run")
-    assert kept.as_data() == told
+    assert kept.as_data() == {name: part for name, part in told.items() if name != "readings"}
     assert [row["period"] for row in kept.periods.records()] == [0, 1, 2, 3]
     assert sum(row["rows"] for row in kept.periods.records()) == 8640
     for format in ("table", "csv", "md"):
