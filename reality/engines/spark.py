@@ -25,6 +25,13 @@ from reality.rows import Processed, latencies, profile, rows_per_worker, through
 from reality.scenarios import Engine, Kind, Placement, Scenario
 from reality.workload import WORKERS, Workload
 
+
+def importable(spark: SparkSession) -> SparkSession:
+    """The session, whose tasks import this package; they search no current folder."""
+    spark.sparkContext.environment["PYTHONPATH"] = str(Path(__file__).parents[2])
+    return spark
+
+
 PROCESSED = "number bigint, worker int, due_s double, sent_s double, taken_s double, done_s double"
 SETTINGS = {
     "spark.sql.adaptive.enabled": "false",  # it would merge the small partitions
@@ -126,7 +133,7 @@ class RunningBatch:
     def run(self, scenario: Scenario, rate: float) -> dict[str, Any]:  # noqa: ARG002
         """Group all rows, and work on them."""
         workload = self.workload
-        self.spark.conf.set("spark.sql.shuffle.partitions", str(scenario.workers))
+        importable(self.spark).conf.set("spark.sql.shuffle.partitions", str(scenario.workers))
         numbers = np.arange(len(workload.keys))
         columns = {"number": numbers, "key": workload.keys, "cost_s": workload.costs_s, "due_s": 0.0, "sent_s": 0.0}
         rows: DataFrame = self.spark.createDataFrame(pd.DataFrame(columns))
@@ -175,7 +182,7 @@ class RunningQuery:
         out = self.folder / f"query-{next(self.numbers)}"
         workload, speedup = self.workload, self.workload.speedup(rate) if rate else 0.0
         most = BATCH_ROWS if scenario.kind is Kind.SATURATED else len(workload.keys)
-        reader = self.spark.readStream.format("adapt-trace").option("path", self._file())
+        reader = importable(self.spark).readStream.format("adapt-trace").option("path", self._file())
         rows = reader.option("speedup", repr(speedup)).option("most", most).load()
         grouped = "route" if scenario.placement is Placement.PLAN else "key"
         work = worked(self.port)

@@ -17,7 +17,7 @@ from adapt.core.engines.rekey.dialects import SPARK
 from adapt.core.engines.rekey.sql import original, rekeyed
 from adapt.traces.spark.session import SparkOptions, spark_session
 from reality import service
-from reality.engines.spark import SETTINGS, slowest_s, worked
+from reality.engines.spark import SETTINGS, importable, slowest_s, worked
 from reality.rekeyed.run import Run
 from reality.rekeyed.workload import MERGE_S, WORKERS, Keys, Result, Skewed
 from reality.rows import Processed, profile
@@ -110,7 +110,7 @@ class Running:
         workload = self.workload
         columns = {"number": range(len(workload.keys)), "key": workload.keys, "value": workload.values}
         waits = {"cost_s": workload.costs_s, "due_s": 0.0, "sent_s": 0.0}
-        rows = self.spark.createDataFrame(pd.DataFrame({**columns, **waits}))
+        rows = importable(self.spark).createDataFrame(pd.DataFrame({**columns, **waits}))
         table = None if keys is Keys.NATURAL else workload.table(Engine.SPARK, keys)
         by = "key" if table is None else rekeyed(table, SPARK, turn="number")
         parts = rows.withColumn("rekeyed", F.expr(by)).groupBy("rekeyed").applyInPandas(aggregated(self.port), PARTIAL)

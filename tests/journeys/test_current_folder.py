@@ -39,7 +39,7 @@ def trapped(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "line",
     [
-        "ingest x.csv --key key -o y.trace",
+        "ingest x.csv --key key --time ts --time-format epoch_s -o y.trace",
         "replay flux x.trace --workers 2 --policy load",
         "replay flux x.trace --workers 2 --policy mine:Calm",
         "replay elastic x.trace --workers 1 --pool 2",

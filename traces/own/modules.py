@@ -67,6 +67,8 @@ def own_code(kind: str, name: str, options: Mapping[str, str], where: str) -> Ow
     """
     if not is_own(kind, name):
         return None
+    if ":" in name:
+        _look_here()
     found = _found(kind, name, f"{where} {name}")
     if options:
         check_known(options, {name: found.call}, OPTIONS)
