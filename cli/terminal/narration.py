@@ -126,8 +126,8 @@ def narrate_guesses(guesses: Sequence[str]) -> None:
 
 
 def readings() -> list[dict[str, Any]]:
-    """How the sources of the command's traces were read."""
-    return list(_readings.values())
+    """How the sources of the command's traces were read, where rows were rejected or settings guessed."""
+    return [each for each in _readings.values() if each["rejected"] or each["guesses"]]
 
 
 @contextmanager

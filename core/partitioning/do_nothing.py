@@ -8,7 +8,7 @@ from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.build import Built, Recipe, describe
 from adapt.core.partitioning.compare import Compared, Comparison, ComparisonRow
 from adapt.core.partitioning.measures.metrics import Metrics, evaluate
-from adapt.core.partitioning.measures.population import Counted, Population
+from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.plans.registry import Parts, follow
 from adapt.core.partitioning.problem.at_random import spread_at_random
@@ -36,7 +36,13 @@ def with_nothing_done(
     rows: list[ComparisonRow] = []
     last: Built | None = None
     for count in channels:
-        parts = Parts(count, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism)
+        parts = Parts(
+            count,
+            recipe.hash,
+            recipe.replicas,
+            max_parallelism=recipe.max_parallelism,
+            key_type=frequencies_in(counted).key_type,
+        )
         now = None if last is None else last.partitioner
         partitioner = follow(today, counted, recipe.resources.network, parts, now)
         spread = spread_at_random(counted, today, count)

@@ -60,7 +60,7 @@ def read_options(texts: Iterable[str]) -> StorageOptions:
     for text in texts:
         name, equals, value = text.partition("=")
         if _SECRET.search(name.lower()):
-            raise UsageError(f"--storage-option takes no {name!r}: {_BY_ENVIRONMENT}")
+            raise UsageError(f"--storage-option takes no {name!r}; {_BY_ENVIRONMENT}")
         if not equals or not value:
             raise UsageError(f"--storage-option takes NAME=VALUE (got {name!r} without a value)")
         if name not in known:

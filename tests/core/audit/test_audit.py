@@ -85,7 +85,7 @@ def test_clients_that_place_keyed_records_alike_are_one_class():
 @pytest.mark.parametrize(("places", "engine"), [([5] * 40, Engine.LIBRDKAFKA_MURMUR2), (range(40), Engine.KAFKA)])
 def test_null_keys_tell_apart_what_keyed_records_do_not(places, engine):
     keys = pa.concat_arrays([KEYS, pa.nulls(1, pa.string())])
-    home = definition_of(Engine.LIBRDKAFKA_MURMUR2).placement(12, None).of_null("string")
+    home = definition_of(Engine.LIBRDKAFKA_MURMUR2).placement(12, None).of_null(KeyType.STRING)
     null = np.array([home if isinstance(places, list) else place % 12 for place in places])
     rows = np.append(np.arange(len(KEYS)), np.full(40, len(KEYS)))
     hashed = definition_of(Engine.KAFKA).placement(12, None).channels_of(KEYS)

@@ -278,7 +278,10 @@ def test_an_expression_that_gives_another_result_each_time_is_refused(tmp_path, 
 def test_a_column_that_the_first_line_names_is_hinted_at(tmp_path, first, rows):
     names = first.split(",")
     lines = [
-        ",".join({"ts": f"2024-03-01 10:00:{row % 60:02}", "customer": f"u{row}"}.get(name, str(row)) for name in names)
+        ",".join(
+            {"ts": f"2024-03-01 10:00:{row % 60:02}", "customer": f"u{row}"}.get(name, str(1709287200 + row))
+            for name in names
+        )
         for row in range(rows)
     ]
     (tmp_path / "in.csv").write_text("\n".join([first, *lines]) + "\n")

@@ -97,7 +97,7 @@ def test_two_clocks_that_disagree_are_set_right(taken_in):
 def test_reviews_are_brought_into_time_order(taken_in):
     done = taken_in("reviews/anonreviews.csv.bz2", Mapping("int(vendorId)", "date"))
     assert (done.trace.rows, done.rejects.rows) == (578_805, 0)
-    assert done.trace.key_type is KeyType.INT64
+    assert done.trace.key_type is KeyType.INT32
     assert done.trace.profile["distinct_keys"] == 247
     assert findings(done)["source-order"]["late"] == 577_400
     assert findings(done)["key-blocks"]["same_as_before"] > 0.89

@@ -102,7 +102,7 @@ def test_every_command_places_int_keys_as_spark(source, tmp_path):
     adapt.ingest(str(source), key="k", time="ts", out=trace)
     for channels in (8, 12):
         right = imbalance(spark_places(WHOLES, channels), channels)
-        found = adapt.verdict(trace, channels=channels, engine="spark")
+        found = adapt.verdict(trace, channels=channels, engine="spark", force=True)
         assert found.verdict.imbalance == pytest.approx(right)
         plan = str(tmp_path / f"{channels}.plan")
         built = adapt.build(trace, channels=channels, scheme="spark", out=plan)

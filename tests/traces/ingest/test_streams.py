@@ -185,7 +185,7 @@ def test_a_mapping_that_cannot_be_meant_is_refused_in_a_sentence(adapt, tmp_path
     ("second", "says"),
     [
         ('key = "usr"', "stream 'b': --key 'usr': column 'usr' does not exist; did you mean 'user'?"),
-        ('key = "length(user)"', "key is string in stream 'a' and bigint in stream 'b'; convert both to one type"),
+        ('key = "length(user)"', "the key is string in one stream and int32 in another; convert both to one type"),
         ('where = "user"', "stream 'b': where 'user' has type string; it must be boolean"),
         ('time-zone = "Mars"', "stream 'b': unknown time zone 'Mars'"),
     ],

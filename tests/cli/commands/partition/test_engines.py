@@ -5,6 +5,7 @@ import json
 import pytest
 
 from adapt.core.engines.names import Engine
+from tests.sealed import resealed
 
 LAST = 2**128 - 1
 
@@ -54,8 +55,8 @@ def test_a_list_of_shards_is_kept_in_the_plan(here, adapt):
     adapt.done("partition", "export", "k.plan", "--to", "plan", "-o", "out")
     assert f"shards 0 {2**126}\n" in (here / "out" / "plan.txt").read_text()
     plan["shards"] = ["0"]
-    (here / "bad.plan").write_text(json.dumps(plan))
-    said = adapt.refused(3, "check", "bad.plan", "--limit", "imbalance<=9")
+    (here / "bad.plan").write_text(resealed(plan))
+    said = adapt.refused(3, "partition", "export", "bad.plan", "--to", "plan", "-o", "bad")
     assert "plan field 'shards': must be 2 ascending numbers from 0" in said
 
 

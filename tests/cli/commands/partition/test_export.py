@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from adapt.core.engines.names import Target
+from tests.sealed import resealed
 from tests.traces.small_traces import trace_of_source
 
 
@@ -32,14 +33,14 @@ def test_a_plan_is_exported(adapt, tmp_path, plan, target):
 
 def test_a_plan_of_no_known_scheme_is_refused(adapt, tmp_path, plan):
     damaged = json.loads(plan.read_text()) | {"scheme": "hybird"}
-    (tmp_path / "bad.plan").write_text(json.dumps(damaged))
+    (tmp_path / "bad.plan").write_text(resealed(damaged))
     said = adapt.refused(3, "partition", "export", tmp_path / "bad.plan", "--to", "kafka", "-o", tmp_path / "out")
     assert "did you mean 'hybrid'" in said
 
 
 def test_a_plan_that_splits_keys_is_refused(adapt, tmp_path, plan):
     splitting = json.loads(plan.read_text()) | {"scheme": "pkg"}
-    (tmp_path / "pkg.plan").write_text(json.dumps(splitting))
+    (tmp_path / "pkg.plan").write_text(resealed(splitting))
     said = adapt.refused(3, "partition", "export", tmp_path / "pkg.plan", "--to", "kafka", "-o", tmp_path / "out")
     assert "splits keys" in said
     assert "--scheme hybrid" in said
