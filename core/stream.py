@@ -11,7 +11,7 @@ Key: TypeAlias = str | int | bytes | None
 
 
 class KeyType(StrEnum):
-    """The type of a key in its source, which decides an engine's hash.
+    """Type of a key in its source; engines hash by it.
 
     `decimal(P,S)` and several columns, such as `(string,int32)`, are types too.
     """
@@ -48,14 +48,14 @@ class KeyType(StrEnum):
 
     @property
     def storage(self) -> "KeyType":
-        """The type of the column that holds such keys: string, int64 or binary."""
+        """Type of the column that holds such keys."""
         if self in (KeyType.INT8, KeyType.INT16, KeyType.INT32, KeyType.INT64):
             return KeyType.INT64
         return KeyType.BINARY if self is KeyType.BINARY else KeyType.STRING
 
     @property
     def precision(self) -> tuple[int, int] | None:
-        """Digits of a decimal, and those after its point; None for other types."""
+        """Digits of a decimal, and those after its point."""
         found = re.fullmatch(r"decimal\((\d+),(\d+)\)", self.value)
         return found and (int(found[1]), int(found[2]))
 

@@ -96,7 +96,7 @@ def narrate(message: str, level: Verbosity = Verbosity.NORMAL) -> None:
 
 
 def narrate_keys(source: "Path", scheme: "AnyScheme") -> None:
-    """Say by which type an engine places keys, where that is not sure."""
+    """Say the type by which an engine places keys, if unsure."""
     from adapt.traces.store.trace import note_on_keys
 
     note = note_on_keys(source, scheme)
@@ -126,7 +126,7 @@ def narrate_guesses(guesses: Sequence[str]) -> None:
 
 
 def readings() -> list[dict[str, Any]]:
-    """How the sources of the command's traces were read, where rows were rejected or settings guessed."""
+    """Readings of sources with rejected rows or guessed settings."""
     return [each for each in _readings.values() if each["rejected"] or each["guesses"]]
 
 

@@ -58,7 +58,7 @@ class WorkUnits:
 
 
 class OtherKeys(StrEnum):
-    """How an engine places keys of other types than text, bytes and those that it names."""
+    """How an engine places keys of other types."""
 
     EXACT = "by their type, several columns too"
     TEXT = "by their text, as all keys are"
@@ -80,7 +80,7 @@ class EngineDefinition:
         rescale: What changing the number of workers or channels does.
         units: The units of work of its workers.
         at_random: The keys that it places at random; they have a fixed channel in `placement`.
-        key_types: Types beside text and bytes that it places by their own bytes.
+        key_types: Types, apart from text and bytes, that it places by their own bytes.
         other_keys: How it places others.
     """
 

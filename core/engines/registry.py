@@ -50,7 +50,7 @@ def placement_of(
 
 
 def assumed_keys(scheme: AnyScheme, key_type: KeyType) -> str:
-    """By which bytes an engine is assumed to place keys; empty where their type decides."""
+    """Bytes by which an engine is assumed to place keys."""
     if not isinstance(scheme, Engine) or key_type is key_type.storage or key_type.columns:
         return ""
     definition = definition_of(scheme)

@@ -24,7 +24,7 @@ _LIMITS = {KeyType.INT8: 1 << 7, KeyType.INT16: 1 << 15, KeyType.INT32: 1 << 31,
 
 
 def is_key_of(value: Any, key_type: KeyType) -> bool:
-    """Whether a value, as a key holds it, is of a type of one column."""
+    """Whether a value is of a type of one column."""
     if key_type in _LIMITS:
         limit = _LIMITS[key_type]
         return isinstance(value, int) and not isinstance(value, bool) and -limit <= value < limit
@@ -35,7 +35,7 @@ def is_key_of(value: Any, key_type: KeyType) -> bool:
 
 
 def row_of(text: str, key_type: KeyType) -> tuple[Any, ...] | None:
-    """The values of one key, None where null; or None if the text is no such key."""
+    """Values of one key; None if the text is no such key."""
     if not key_type.columns:
         return (text,) if is_key_of(text, key_type) else None
     try:
@@ -55,7 +55,7 @@ def rows_of(keys: KeyBytes, key_type: KeyType) -> list[tuple[Any, ...] | None]:
 
 
 def words_of(values: Sequence[Any], key_type: KeyType) -> KeyBytes:
-    """Values of one column as bytes, numbers little-endian: 4 up to 32 bits, dates and booleans, else 8.
+    """Values of one column as bytes, numbers little-endian.
 
     Decimals are their digits as a whole number; those of more than 18 digits have the fewest bytes, big-endian.
     """

@@ -339,7 +339,7 @@ def as_column(text: str, columns: Sequence[str]) -> Column:
 
 
 def key_parts(text: str, columns: Sequence[str]) -> list[str]:
-    """Columns or expressions of a key, separated by commas outside of parentheses, brackets and quotes."""
+    """Columns or expressions of a key, separated by outer commas."""
     if text in columns:
         return [text]
     parts, depth, start = [], 0, 0

@@ -104,7 +104,7 @@ class Trace(Tabular):
 
     @property
     def last_us(self) -> int:
-        """The time of the last row, in microseconds since 1970; raises as `first_us`."""
+        """Time of the last row, in microseconds since 1970."""
         self._check_times(("ts",))
         return int(self.manifest.summary["last_us"])
 
@@ -115,7 +115,7 @@ class Trace(Tabular):
 
     @property
     def key_columns(self) -> tuple[str, ...]:
-        """Columns or expressions of the source that make the key; empty in traces of the first format."""
+        """Columns or expressions of the source that make the key."""
         return tuple(self.manifest.summary.get("key_columns", ()))
 
     def _check_times(self, columns: Sequence[str]) -> None:
@@ -315,7 +315,7 @@ def _footer(part: Path) -> bytes:
 
 
 def note_on_keys(source: Path, scheme: AnyScheme) -> str:
-    """A sentence on the type by which an engine places the keys of a source; empty if it is the true one."""
+    """A sentence on the type by which keys are placed."""
     if not isinstance(scheme, Engine) or not (source / MANIFEST).is_file():
         return ""
     manifest = read_manifest(source)

@@ -135,7 +135,7 @@ class WorkerOptions:
     )
     seeds: int | None = setting(
         None,
-        "Random seeds (default: 10; 3 with several loads or --channels, or a long trace). 1 runs each scenario once.",
+        "Random seeds (default: 10; 3 with several loads or workers, or a long trace).",
         "COUNT",
         shown=False,
     )

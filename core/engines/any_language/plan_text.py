@@ -27,7 +27,7 @@ END = "end"
 
 
 def has_text(plan: ExportablePlan) -> bool:
-    """Whether the text can describe how keys are hashed: as integers, text or bytes."""
+    """Whether the text can describe how keys are hashed."""
     if plan.key_type.storage in (KeyType.INT64, plan.key_type) or not isinstance(plan.hashing, Engine):
         return True
     return definition_of(plan.hashing).other_keys is not OtherKeys.EXACT

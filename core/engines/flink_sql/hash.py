@@ -33,7 +33,7 @@ def row_codes(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
 
 
 def row_codes_of_bytes(keys: KeyBytes, key_type: KeyType) -> NDArray[np.int32]:
-    """The same of keys without nulls: STRING, BYTES or a whole number, whose field ends in zeros."""
+    """The same of keys without nulls, of one column."""
     codes = np.empty(len(keys), np.uint32)
     if key_type in _BITS:
         words = keys.data.view("<i8") & np.int64(_BITS[key_type])

@@ -1,4 +1,4 @@
-"""Keys of Spark's types as traces and plans store them, in Spark SQL."""
+"""Keys as traces and plans store them, in Spark SQL."""
 
 from adapt.core.stream import KeyType
 
@@ -16,14 +16,14 @@ _UTC = "timestampadd(MICROSECOND, unix_micros({}), TIMESTAMP_NTZ'1970-01-01 00:0
 
 
 def spark_key_type(kind: str) -> KeyType | None:
-    """The key type of a column by the name of its Spark type; None if it cannot be a key."""
+    """Key type by the name of a Spark type, if any."""
     if kind.startswith(("varchar(", "char(", "string collate")):
         return KeyType.STRING
     return KeyType(kind) if kind.startswith("decimal(") else _TYPES.get(kind)
 
 
 def stored_key_sql(key_type: KeyType) -> str:
-    """An expression of the stored key, with its columns as `{0}`, `{1}`, and so on."""
+    """Expression of the stored key, with columns as `{0}`, `{1}`."""
     if key_type.columns:
         parts = [_json(kind, f"{{{at}}}") for at, kind in enumerate(key_type.columns)]
         return f"concat('[', concat_ws(',', {', '.join(parts)}), ']')"

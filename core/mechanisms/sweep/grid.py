@@ -61,7 +61,7 @@ class Sweep:
         return list(dict.fromkeys([base, *(Point(*each) for each in grid)]))
 
     def seeds_of(self, rows: int) -> int:
-        """Seeds at a point, given the rows of the stream over all scenarios."""
+        """Seeds at a point, given rows over all scenarios."""
         if self.seeds is not None:
             return self.seeds
         return FEWEST if len(self.speeds) > 1 or len(self.workers) > 1 or rows > MOST_ROWS else SEEDS

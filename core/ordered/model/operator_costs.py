@@ -1,4 +1,4 @@
-"""Costs and selectivities of operators, from the chain or measured with one worker."""
+"""Costs and selectivities of operators, given or measured."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ def measured_costs(
     cpu_clock: Callable[[], float],
     min_time_s: float,
 ) -> Costs:
-    """Costs by CPU time of the operators for which the chain gives none.
+    """Costs by CPU time of operators without given ones.
 
     The chain runs with one worker until `min_time_s` of CPU have passed, `RUNS` times. The CPU time of a run is
     divided over the operators by the time that the worker spent on each, and the run in which an operator took least

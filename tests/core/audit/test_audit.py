@@ -13,6 +13,7 @@ from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.engines.names import Engine
 from adapt.core.engines.registry import definition_of
 from adapt.core.partitioning.build import Recipe
+from adapt.core.stream import KeyType
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.answering import answer_on
 from tests.core.audit.topics import mixture, observed

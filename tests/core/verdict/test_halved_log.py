@@ -9,6 +9,7 @@ from adapt.core.engines.names import Engine
 from adapt.core.out_of_sample.counted_panes import ROWS_A_PANE, CountedPanes
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.stream import KeyType
 from adapt.core.verdict.answering import answer_on
 from adapt.core.verdict.recommended import today_of
 from adapt.core.verdict.verdict_class import VerdictClass
@@ -31,7 +32,7 @@ def test_the_second_half_is_as_the_verdict_on_the_first_says(real_traces, key, e
     panes = CountedPanes(tuple(panes_of(first, middle // ROWS_A_PANE)))
     answer = answer_on(frequencies_of(count_keys(first)), engine, channels, Recipe(), panes=panes)
     verdict, plan = answer.verdict, answer.recommended
-    today, _ = today_of(engine, channels, Recipe(), None)
+    today, _ = today_of(engine, channels, Recipe(), None, KeyType.STRING)
     low, high = verdict.out_of_sample.next_window
 
     later = [second.slice(at, ROWS_A_PANE) for at in range(0, len(second), ROWS_A_PANE)]

@@ -110,7 +110,7 @@ class Swept:
         )
 
     def race_at(self, point: Point, seeds: int) -> Race:
-        """The race at a point; scenarios that drop rows take part at the given point only."""
+        """The race at a point; droppers race at the given point only."""
         frame, known = self.frame_of(point), {each.name: each for each in self.scenarios}
         entrants = [
             each.name for each in self.scenarios if point == self.base or not (each.sheds or each.drops is not None)
