@@ -123,5 +123,6 @@ def _options(where: str, fields: Fields[str, Any], known: tuple[str, ...]) -> di
 
 def _texts(where: str, name: str, given: Any) -> tuple[str, ...]:
     if not isinstance(given, list) or not all(isinstance(text, str) for text in given):
-        raise BadInput(f"{where}: {name} must be a list of strings (got {given!r})")
+        wanted = "a text or a list of texts" if name == "key" else "a list of strings"
+        raise BadInput(f"{where}: {name} must be {wanted} (got {given!r})")
     return tuple(given)

@@ -56,7 +56,10 @@ def test_damaged_files_are_named(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
-        ({"key": [1.5], "count": [1]}, "key column 'key' must be text, binary or integers"),
+        (
+            {"key": [1.5], "count": [1]},
+            "key column 'key' must be text, binary, whole numbers, decimals, dates or times",
+        ),
         ({"key": ["a"], "count": ["1"]}, "column 'count' must be numeric"),
     ],
 )

@@ -137,7 +137,7 @@ STREAM = '[[stream]]\nname = "a"\nkey = "user"\ntime = "ts"\n'
 ODD_FILES = {
     "no TOML": ("key = \n", 3, "m.toml is not valid TOML: Invalid value (at line 1, column 7)"),
     "an unknown field": ('keys = "a"\n', 3, "m.toml has an unknown field 'keys'; did you mean 'key'?"),
-    "a number for a text": ("key = 3\n", 3, "m.toml: key must be a text"),
+    "a number for a text": ("key = 3\n", 3, "m.toml: key must be a text or a list of texts"),
     "a text for a truth": ('key = "user"\nheader = "yes"\n', 3, "m.toml: header must be true or false"),
     "an unknown format": ('key = "user"\nformat = "cvs"\n', 3, "m.toml: there is no format 'cvs'; did you mean 'csv'?"),
     "a list of numbers": ('key = "user"\nkeep = [1]\n', 3, "m.toml: keep must be a list of strings (got [1])"),
