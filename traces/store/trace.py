@@ -22,9 +22,9 @@ from adapt.core.table import Tabular
 from adapt.traces.dictionary_pages import dictionary_column
 from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.locations.location import location, of_size
-from adapt.traces.locations.run_folders import RUN
+from adapt.traces.locations.run_folders import MANIFEST, RUN
 from adapt.traces.read_errors import damaged
-from adapt.traces.store.manifest import MANIFEST, Manifest, file_entry, read_manifest, verify
+from adapt.traces.store.manifest import Manifest, file_entry, read_manifest, verify
 
 BLOCK_ROWS = 1 << 20
 """Work over a trace is cut into blocks of this many rows, independent of files."""
