@@ -14,6 +14,7 @@ from adapt.core.audit.explaining import audit_of
 from adapt.core.engines.names import Engine
 from adapt.core.engines.registry import definition_of
 from tests.core.audit.topics import observed
+from tests.core.plain_hashes import fnv1a
 
 TEXTS = [f"user-{at}" for at in range(300)]
 NUMBERS = [int(each) for each in np.random.default_rng(3).integers(-(10**6), 10**7, 300)]
@@ -21,13 +22,6 @@ NUMBERS = [int(each) for each in np.random.default_rng(3).integers(-(10**6), 10*
 
 def signed(word):
     return word - 2**32 if word >= 2**31 else word
-
-
-def fnv1a(data):
-    state = 0x811C9DC5
-    for byte in data:
-        state = (state ^ byte) * 0x01000193 % 2**32
-    return state
 
 
 def code(text):

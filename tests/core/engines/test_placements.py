@@ -25,6 +25,7 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.at_random import AtRandom, random_keys
 from adapt.core.keys.columns import key_bytes
 from adapt.core.stream import COLUMN_TYPES, KeyType
+from tests.core.plain_hashes import fnv1a
 
 PUBLISHED_FNV1A = {
     "kafka": 0xD33C4E1,
@@ -47,13 +48,6 @@ KEYS = {
     KeyType.INT64: st.integers(-(2**63), 2**63 - 1),
     KeyType.BINARY: st.binary(max_size=140),
 }
-
-
-def fnv1a(data):
-    state = 0x811C9DC5
-    for byte in data:
-        state = (state ^ byte) * 0x01000193 % 2**32
-    return state
 
 
 def java_code(text):
