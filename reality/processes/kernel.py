@@ -10,7 +10,7 @@ from adapt.core.stage.engine.kernel.commit import commit
 from adapt.core.stage.engine.kernel.connections import send_waiting
 from adapt.core.stage.engine.kernel.orders import halt, pause, refill, restart, resume, schedule
 from adapt.core.stage.engine.kernel.producers import fill_pool
-from adapt.core.stage.engine.kernel.tuples import pass_acknowledgement, take_in_hand
+from adapt.core.stage.engine.kernel.tuples import leave_queue, pass_acknowledgement, take_in_hand
 from adapt.core.stage.records.arrays import Records
 from adapt.core.stage.records.codes import NONE
 from adapt.core.stage.records.finding import (
@@ -110,13 +110,7 @@ def _finish_one(
         return False
     worker = worker_at(world, worker_number)
     take_in_hand(worker, queued, partition, producer, row.taken)
-    connection.first += 1
-    if connection.first == world.credits:
-        connection.first = 0
-    connection.count -= 1
-    connection.owed += 1
-    if connection.owed == world.packet or connection.count == 0:
-        connection.owed = 0
+    leave_queue(world, connection)
     sent[number] -= 1
     pass_acknowledgement(worker, connection)
     if connection.owed == 0 and connection.turn != NONE:  # before anything fills a pool, which would overtake

@@ -15,7 +15,7 @@ from adapt.core.stage.engine.kernel.producers import fill_pool
 from adapt.core.stage.engine.kernel.shedding import count_shed, sheds
 from adapt.core.stage.engine.kernel.spill import spill_tuple, take_spilled
 from adapt.core.stage.engine.kernel.standby import finish_mirrored, send_to_twin, take_mirrored
-from adapt.core.stage.engine.kernel.tuples import pass_acknowledgement, take_in_hand
+from adapt.core.stage.engine.kernel.tuples import leave_queue, pass_acknowledgement, take_in_hand
 from adapt.core.stage.records.codes import IDLE, IN_JOB, NONE, SERVING
 from adapt.core.stage.records.finding import (
     channel_at,
@@ -87,13 +87,7 @@ def _take(world: World, worker_number: int, producer: int, now: float) -> None:
     connection = connection_at(world, number)
     taken = queued_at(world, number * world.credits + connection.first)
     take_in_hand(worker, taken, taken.partition, producer, now)
-    connection.first += 1
-    if connection.first == world.credits:
-        connection.first = 0
-    connection.count -= 1
-    connection.owed += 1
-    if connection.owed == world.packet or connection.count == 0:
-        connection.owed = 0
+    leave_queue(world, connection)
     worker.poll = producer + 1
     if worker.poll == world.workers:
         worker.poll = 0

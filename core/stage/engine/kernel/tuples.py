@@ -26,6 +26,18 @@ def take_in_hand(worker: Any, taken: Any, partition: int, producer: int, since: 
 
 
 @inlined
+def leave_queue(world: Any, connection: Any) -> None:
+    """Take the first tuple off a connection, and return its credit once a packet of credits is full."""
+    connection.first += 1
+    if connection.first == world.credits:
+        connection.first = 0
+    connection.count -= 1
+    connection.owed += 1
+    if connection.owed == world.packet or connection.count == 0:
+        connection.owed = 0
+
+
+@inlined
 def pass_acknowledgement(worker: Any, queue: Any) -> None:
     """Count down the tuples ahead of an acknowledgement."""
     if queue.ack > 0:
