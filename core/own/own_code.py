@@ -40,11 +40,6 @@ class OwnCode:
         """The name."""
         return self.name
 
-    @property
-    def short_name(self) -> str:
-        """The name without its module."""
-        return self.name.partition(":")[2]
-
     def as_data(self) -> dict[str, Any]:
         """What decides its results, as JSON data."""
         module, _, name = self.name.partition(":")

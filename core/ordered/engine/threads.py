@@ -49,20 +49,6 @@ def run_by_workers(
     return memory.run(elapsed_s)
 
 
-def run_alone(chain: BoundChain, settings: RunSettings, pace: int) -> WorkersRun:
-    """Run a chain for several workers by only one of them."""
-    memory = Memory(chain, settings, pace, 0)
-    try:
-        _compile(memory)
-        start = kernel.now_ns()
-        kernel.work(memory.address, 0)
-        elapsed_s = (kernel.now_ns() - start) / 1e9
-        _check_finished(memory)
-        return memory.run(elapsed_s)
-    finally:
-        memory.release()
-
-
 def _check_finished(memory: Memory) -> None:
     if memory.ended == FAULTY:
         raise memory.failure()

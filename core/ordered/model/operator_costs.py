@@ -9,7 +9,6 @@ from adapt.core.ordered.chain.names import CostSource, FunctionName
 from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.outcome import OperatorTally
-from adapt.core.ordered.own.function import inner_of
 
 RUNS = 5
 """Runs of which the one with the least CPU time gives an operator's cost."""
@@ -82,17 +81,6 @@ def measured_costs(
         tuple(CostSource.CHAIN if says else CostSource.THREADS for says in said),
         tuple(None if says else most for _, says, (*_, most) in of_each),
     )
-
-
-def mean_costs_us(chain: BoundChain, costs_us: Sequence[float | None]) -> list[float]:
-    """Mean cost of each operator's function, in microseconds."""
-    means = [us or 0.0 for us in costs_us]
-    for bound, us in zip(chain.operators, costs_us, strict=True):
-        if us is None:
-            own = inner_of(bound)
-            costs = chain.column(own.fields[own.cost_at])
-            means[bound.number] = float(costs.mean()) / 1000 if len(costs) else 0.0
-    return means
 
 
 def _sending_us(tally: OperatorTally, contention: Contention) -> float:
