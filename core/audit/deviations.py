@@ -54,7 +54,8 @@ def deviations(keys: pa.Array, partitions: int) -> Iterator[tuple[str, Places]]:
     Args:
         keys: Neither null nor empty.
     """
-    for encoding, sent in _encodings(keys):
+    numbers = _numbers(keys)
+    for encoding, sent in _encodings(keys, numbers):
         for name, hash_of in _HASHES.items():
             hashes = hash_of(sent).view(np.int32).astype(np.int64)
             for sign, positive in _SIGNS.items():
@@ -62,15 +63,14 @@ def deviations(keys: pa.Array, partitions: int) -> Iterator[tuple[str, Places]]:
         high, low = md5(sent)
         wide = np.uint64(partitions)
         yield f"MD5{encoding}", ((high % wide * np.uint64(2**64 % partitions) + low % wide) % wide).astype(np.int64)
-    numbers = _numbers(keys)
     if numbers is not None:
         yield "the number modulo the partitions", numbers % partitions
         yield "the absolute number modulo the partitions", np.abs(numbers) % partitions
 
 
-def _encodings(keys: pa.Array) -> Iterator[tuple[str, KeyBytes]]:
-    """Ways to send the keys, in words, as bytes."""
-    kind, numbers = key_type_of(keys.type), _numbers(keys)
+def _encodings(keys: pa.Array, numbers: Places | None) -> Iterator[tuple[str, KeyBytes]]:
+    """Ways to send the keys, in words, as bytes; `numbers` as of `_numbers`."""
+    kind = key_type_of(keys.type)
     if kind is not KeyType.INT64:
         yield "", key_bytes(keys)
     if kind is KeyType.STRING:

@@ -193,23 +193,18 @@ def mapped(
     key_type = key_type or key_type_of_rows(source, mapping, columns, paths)
     keys = []
     for at, text in enumerate(key_parts(mapping.key, columns)):
-        keys.append(as_column(text, columns))
-        if text not in columns:
-            whole = with_whole_casts(source, text)
-            keys[-1] = F.expr(whole.text)
-            if whole.refused:
-                odd[f"_odd_key_{at}"] = F.expr(" or ".join(whole.refused))
+        value, refused = _value_of(source, text, columns)
+        keys.append(value)
+        if refused is not None:
+            odd[f"_odd_key_{at}"] = refused
     for name, text in mapping.expressions().items():
         if name == "key":
             continue
         # analyzed separately, so that an error names the option
         kinds[name] = selected(source, text, name, columns, paths).schema[name].dataType.simpleString()
-        values[name] = as_column(text, columns)
-        if text not in columns:
-            whole = with_whole_casts(source, text)
-            values[name] = F.expr(whole.text)
-            if whole.refused and name in _WHOLE_ONLY:
-                odd[f"_odd_{name}"] = F.expr(" or ".join(whole.refused))
+        values[name], refused = _value_of(source, text, columns)
+        if refused is not None and name in _WHOLE_ONLY:
+            odd[f"_odd_{name}"] = refused
     kept = tuple(dict.fromkeys(mapping.keep))
     check_kept(kept, columns)
     for name in kept:
@@ -283,6 +278,14 @@ def _text_of(name: str, kind: str) -> Column:
     if kind.startswith(NESTED):
         raise UsageError(f"--{name} has type {kind}; it must be text, a number, a time or binary: use concat_ws")
     return F.when(~_missing(f"_raw_{name}"), F.col(f"_raw_{name}").cast("string"))
+
+
+def _value_of(source: DataFrame, text: str, columns: Sequence[str]) -> tuple[Column, Column | None]:
+    """A column or expression, and whether its whole number had a fraction or was too large; None if it cannot."""
+    if text in columns:
+        return as_column(text, columns), None
+    whole = with_whole_casts(source, text)
+    return F.expr(whole.text), F.expr(" or ".join(whole.refused)) if whole.refused else None
 
 
 def selected(source: DataFrame, text: str, option: str, columns: Sequence[str], paths: Sequence[str] = ()) -> DataFrame:

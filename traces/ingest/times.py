@@ -227,11 +227,12 @@ def guess_format(sample: DataFrame, given: str, kind: str) -> TimeFormat:
             raise BadInput(_implausible(given, typical, text, kind))
         return TimeFormat(unit, guessed=True)
     if not reads.get(best):
-        without_year = sample.where(value.cast("string").rlike(_WITHOUT_YEAR)).limit(1).count()
+        advice = f"give --time-format: {', '.join(KNOWN)}, or {A_PATTERN}"
+        if sample.where(value.cast("string").rlike(_WITHOUT_YEAR)).limit(1).count():
+            advice = f"these have no year: {_year_in_front(given, 'MMM [ ]d HH:mm:ss')}"
         raise BadInput(
             f"--time {given!r}: no value of the first rows reads as a time (first values: {_shown(sample, column)});"
-            + (f" these have no year: {_year_in_front(given, 'MMM [ ]d HH:mm:ss')}" if without_year else "")
-            + (f" give --time-format: {', '.join(KNOWN)}, or {A_PATTERN}" if not without_year else "")
+            f" {advice}"
         )
     return TimeFormat(best, guessed=True)
 
@@ -260,12 +261,12 @@ def _implausible(given: str, number: float, text: str, kind: str) -> str:
     patterns = [pattern for pattern in _WHOLE_PATTERNS if _is_written(number, pattern)]
     cut = kind not in ("string", *WHOLE) or {*patterns} & {*DIGITS}  # else these were guessed
     digits = f"string(bigint({given}))" if cut else given
-    advice = [
-        f"--time \"concat(left({digits}, 14), '.', substr({digits}, 15))\" --time-format {pattern.replace('sS', 's.S')}"
-        if pattern.endswith("S")
-        else f'--time "{digits}" --time-format {pattern}' * bool(cut) or f"--time-format {pattern}"
-        for pattern in patterns
-    ]
+    advice = []
+    for pattern in patterns:
+        value = f'--time "{digits}" ' if cut else ""
+        if pattern.endswith("S"):
+            value = f"--time \"concat(left({digits}, 14), '.', substr({digits}, 15))\" "
+        advice.append(f"{value}--time-format {pattern.replace('sS', 's.S')}")
     for clock, start_s, per_s, expression in () if advice else _OTHER_CLOCKS:
         if _is_plausible(number / per_s - start_s):
             advice.append(f'--time "{expression.format(named)}" for {clock}')

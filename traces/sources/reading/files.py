@@ -135,17 +135,22 @@ def _check_no_table(paths: Sequence[Path]) -> None:
     for folder in folders:
         if "=" in folder.name:  # one of Hive's partitions
             continue
-        with suppress(OSError, AdaptError):  # folders above a source need not be readable
-            table = next((name for log, name in _LOGS.items() if (folder / log).is_dir()), "")
-            table = table or "Iceberg" * any((folder / "metadata").glob("*.metadata.json*"))
-            if table:
-                break
-    else:
-        return
-    raise BadInput(
-        f"{folder} is a table of {table}, whose files may hold rows that were removed from it; read the table by"
-        " `adapt ingest --table CATALOG.DB.TABLE`"
-    )
+        if table := _table_in(folder):
+            raise BadInput(
+                f"{folder} is a table of {table}, whose files may hold rows that were removed from it; read the table"
+                " by `adapt ingest --table CATALOG.DB.TABLE`"
+            )
+
+
+def _table_in(folder: Path) -> str:
+    """The kind of table that a folder is; empty if none, or if it cannot be read, as a source's parents need not."""
+    with suppress(OSError, AdaptError):
+        for log, name in _LOGS.items():
+            if (folder / log).is_dir():
+                return name
+        if any((folder / "metadata").glob("*.metadata.json*")):
+            return "Iceberg"
+    return ""
 
 
 @contextmanager

@@ -112,7 +112,9 @@ def read_table(
     rows = _read(form, spark, files)
     fields = {field.name: field.type for file in files for field in form.schema_of(file)}
     own = [name for name in wanted if name != PATH and name not in folders]
-    typed = [_in_micros(quoted(name), fields[name], form).alias(name) for name in own]
+    typed = [
+        (_in_micros(quoted(name), fields[name]) if form.name == "Parquet" else quoted(name)).alias(name) for name in own
+    ]
     own_columns = [quoted(name) for name in own]
     # aliased, since a column of the files may have the same name
     named = {name: f"_folder{at}" for at, name in enumerate(folders) if name in wanted}
@@ -252,20 +254,13 @@ def uuid_texts(column: pa.Array) -> pa.Array:
     return pa.array([None if each is None else str(each) for each in column.to_pylist()], pa.string())
 
 
-def _in_micros(value: Column, kind: pa.DataType, form: TableFormat) -> Column:
+def _in_micros(value: Column, kind: pa.DataType) -> Column:
     """A column of Parquet with its nanosecond times, which Spark reads as numbers, as times."""
-    if form.name != "Parquet":
-        return value
-    if pa.types.is_struct(kind):
-        parts = {field.name: _in_micros(value[field.name], field.type, form) for field in kind.fields}
-        changed = _has_nanos(kind)
-        return (
-            F.when(value.isNotNull(), F.struct(*(part.alias(name) for name, part in parts.items())))
-            if changed
-            else value
-        )
     if not _has_nanos(kind):
         return value
+    if pa.types.is_struct(kind):
+        parts = (_in_micros(value[field.name], field.type).alias(field.name) for field in kind.fields)
+        return F.when(value.isNotNull(), F.struct(*parts))
     micros = nanos_to_micros(value)
     if kind.tz:
         return F.timestamp_micros(micros)
