@@ -12,6 +12,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -51,7 +52,7 @@ def main() -> int:
     speedups = {load: load * saturated["throughput"] / RATE for load in LOADS}
     for repeat in range(wanted.repeats):
         for load, speedup in speedups.items():
-            kept.of(f"{load:.0%}", repeat, lambda speedup=speedup: measured(trace, speedup=speedup))  # type: ignore[misc]
+            kept.of(f"{load:.0%}", repeat, partial(measured, trace, speedup=speedup))
     return 0 if shown(trace, profile, kept, saturated, speedups) else 1
 
 

@@ -39,7 +39,7 @@ class KeyType(StrEnum):
             return None
         member = str.__new__(cls, text)
         member._name_, member._value_ = text, text
-        return cls._value2member_map_.setdefault(text, member)  # type: ignore[return-value]
+        return cls._value2member_map_.setdefault(text, member)  # type: ignore[return-value] # the members of this class
 
     @property
     def columns(self) -> "tuple[KeyType, ...]":

@@ -46,7 +46,7 @@ def placement_of(
             f"how {engine} places {key_type} keys is not known; ingest them as text or as a whole number, if the job"
             " has them so, e.g. --key 'string(...)'"
         )
-    return replace(placement, key_type=key_type)  # type: ignore[type-var]
+    return replace(placement, key_type=key_type)  # type: ignore[type-var] # each is a dataclass
 
 
 def assumed_keys(scheme: AnyScheme, key_type: KeyType) -> str:

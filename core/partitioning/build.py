@@ -103,6 +103,10 @@ class Recipe:
         """The scheme of the keys that are not pinned."""
         return hashing_of(self.scheme, self.base)
 
+    def parts(self, channels: int, key_type: KeyType) -> Parts:
+        """What makes its partitioners, with other schemes too, of keys of a type."""
+        return Parts(channels, self.hash, self.replicas, max_parallelism=self.max_parallelism, key_type=key_type)
+
     def as_data(self) -> dict[str, Any]:
         """All that decides its plans, as JSON data."""
         return {
@@ -281,8 +285,7 @@ def _without_construction(
     scheme: AnyScheme, counted: Counted, recipe: Recipe, channels: int, current: Partitioner | None
 ) -> Partitioner:
     """The partitioner of the recipe's scheme, or of its base."""
-    key_type = frequencies_in(counted).key_type
-    parts = Parts(channels, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism, key_type=key_type)
+    parts = recipe.parts(channels, frequencies_in(counted).key_type)
     return follow(scheme, counted, recipe.resources.network, parts, current, recipe.constraints)
 
 

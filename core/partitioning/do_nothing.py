@@ -10,7 +10,7 @@ from adapt.core.partitioning.compare import Compared, Comparison, ComparisonRow
 from adapt.core.partitioning.measures.metrics import Metrics, evaluate
 from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
 from adapt.core.partitioning.plans.plan import Plan
-from adapt.core.partitioning.plans.registry import Parts, follow
+from adapt.core.partitioning.plans.registry import follow
 from adapt.core.partitioning.problem.at_random import spread_at_random
 from adapt.core.partitioning.schemes.split_map import SplitPartitioner
 from adapt.core.partitioning.split_plan import dealt_metrics
@@ -36,13 +36,7 @@ def with_nothing_done(
     rows: list[ComparisonRow] = []
     last: Built | None = None
     for count in channels:
-        parts = Parts(
-            count,
-            recipe.hash,
-            recipe.replicas,
-            max_parallelism=recipe.max_parallelism,
-            key_type=frequencies_in(counted).key_type,
-        )
+        parts = recipe.parts(count, frequencies_in(counted).key_type)
         now = None if last is None else last.partitioner
         partitioner = follow(today, counted, recipe.resources.network, parts, now)
         spread = spread_at_random(counted, today, count)

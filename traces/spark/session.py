@@ -528,7 +528,7 @@ def _why_damaged(path: str) -> str:
                 stripes.read_stripe(at)
         else:
             return f"it begins with {start!r}, which is neither Parquet nor ORC"
-    except (FileNotFoundError, pa.ArrowNotImplementedError):
+    except (FileNotFoundError, pa.ArrowNotImplementedError):  # gone, or of a kind that Arrow does not read either way
         return ""
     except (OSError, pa.ArrowException) as error:
         return str(error).splitlines()[0].rstrip(".")

@@ -117,7 +117,7 @@ def _versions() -> dict[str, str]:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest, the last file of an artefact."""
-    data = json.loads(as_json({"schema": SCHEMA, "format": _version_of(manifest.kind), **asdict(manifest)}))
+    data = {"schema": SCHEMA, "format": _version_of(manifest.kind), **asdict(manifest)}
     del data["run"]
     if folder.name.startswith(RUN):
         data["run"] = folder.name

@@ -15,6 +15,7 @@ from adapt.core.partitioning.measures.metrics import Metrics, measure
 from adapt.core.partitioning.measures.migration import Migration, migration
 from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.problem.constraints import refuse_unhonoured
+from adapt.core.stream import KeyType
 
 
 class PlanInForce:
@@ -29,14 +30,7 @@ class PlanInForce:
         refuse_unhonoured(recipe.scheme, recipe.construction, recipe.given)
         self._recipe = recipe
         self._clock = clock
-        self._partitioner: Partitioner = make_partitioner(
-            recipe.hashing,
-            channels,
-            recipe.hash,
-            recipe.replicas,
-            max_parallelism=recipe.max_parallelism,
-            key_type=recipe.key_type,
-        )
+        self._partitioner = _hashing(recipe.hashing, channels, recipe, recipe.key_type)
         self._routed: tuple[Frequencies, Channels] | None = None
         self._change: Migration | None = None
         self.build_s: float | None = None
@@ -75,16 +69,15 @@ class PlanInForce:
 
 def imbalance_of_nothing(today: AnyScheme, channels: int, recipe: Recipe, frequencies: Frequencies) -> float | None:
     """Imbalance of doing nothing in a period; None without load."""
-    partitioner = make_partitioner(
-        today,
-        channels,
-        recipe.hash,
-        recipe.replicas,
-        max_parallelism=recipe.max_parallelism,
-        key_type=frequencies.key_type,
-    )
+    partitioner = _hashing(today, channels, recipe, frequencies.key_type)
     loads = channel_loads(partitioner.channels_of(frequencies.keys), frequencies, recipe.resources, channels)
     return max_over_mean(loads[2], recipe.constraints.unequal)
+
+
+def _hashing(scheme: AnyScheme, channels: int, recipe: Recipe, key_type: KeyType | None) -> Partitioner:
+    """The partitioner of a scheme without pinned keys."""
+    groups = recipe.max_parallelism
+    return make_partitioner(scheme, channels, recipe.hash, recipe.replicas, max_parallelism=groups, key_type=key_type)
 
 
 def _with_migration(metrics: Metrics, change: Migration | None) -> Metrics:

@@ -60,7 +60,11 @@ def imbalance(places, channels):
     [
         ("k", "int32", WHOLES),
         ("day", "date", [str(each) for each in table()["day"].to_pylist()]),
-        ("land,k", "(string,int32)", [json.dumps([a, b], separators=(",", ":")) for a, b in zip(LANDS, WHOLES)]),  # noqa: B905
+        (
+            "land,k",
+            "(string,int32)",
+            [json.dumps([a, b], separators=(",", ":")) for a, b in zip(LANDS, WHOLES, strict=True)],
+        ),
         ("money, upper(land)", "(decimal(10,2),string)", None),
     ],
 )
