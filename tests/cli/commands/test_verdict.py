@@ -106,12 +106,22 @@ def test_a_raw_file_is_answered_in_one_command(adapt, here, monkeypatch):
     assert adapt.done(*ASK, "--format", "md").out.count("Verdict: Pin") == 1
 
 
+def write_topic(path, seed, keys, share, engines):
+    """Write a topic of 6 partitions, a share of whose records one engine placed and another the rest.
+
+    Returns:
+        The partition of each record, and by each engine.
+    """
+    chance = np.random.default_rng(seed)
+    names = pa.array([f"k{key}" for key in (keys ** chance.random(4_000)).astype(int)])
+    homes = [definition_of(engine).placement(6, None).channels_of(names) for engine in engines]
+    partition = np.where(chance.random(len(names)) < share, *homes).astype(np.int32)
+    write_trace(path, {"ts": np.arange(len(names)) * 1000, "key": names, "partition": partition})
+    return partition, homes
+
+
 def test_a_topic_is_judged_by_the_partitions_of_its_records(adapt, here):
-    chance = np.random.default_rng(1)
-    keys = pa.array([f"k{key}" for key in (500 ** chance.random(4_000)).astype(int)])
-    homes = [definition_of(engine).placement(6, None).channels_of(keys) for engine in (Engine.LIBRDKAFKA, Engine.KAFKA)]
-    partition = np.where(chance.random(len(keys)) < 0.8, *homes).astype(np.int32)
-    write_trace(here / "topic.trace", {"ts": np.arange(len(keys)) * 1000, "key": keys, "partition": partition})
+    partition, _ = write_topic(here / "topic.trace", 1, 500, 0.8, (Engine.LIBRDKAFKA, Engine.KAFKA))
     ask = ("verdict", "topic.trace", "--channels", "6")
     document = json.loads(adapt.done(*ask, "--format", "json").out)
     true = np.bincount(partition, minlength=6)
@@ -130,11 +140,7 @@ def test_a_topic_is_judged_by_the_partitions_of_its_records(adapt, here):
 @pytest.mark.parametrize("given", ["kafka", "librdkafka"])
 def test_a_given_engine_is_judged_instead_of_the_topics_mixture(adapt, here, given):
     """Of a topic that Java wrote but for an eighth, `--engine kafka` judges what all of Java would do."""
-    chance = np.random.default_rng(4)
-    keys = pa.array([f"k{key}" for key in (60 ** chance.random(4_000)).astype(int)])
-    homes = [definition_of(each).placement(6, None).channels_of(keys) for each in (Engine.KAFKA, Engine.LIBRDKAFKA)]
-    partition = np.where(chance.random(len(keys)) < 0.87, *homes).astype(np.int32)
-    write_trace(here / "topic.trace", {"ts": np.arange(len(keys)) * 1000, "key": keys, "partition": partition})
+    _, homes = write_topic(here / "topic.trace", 4, 60, 0.87, (Engine.KAFKA, Engine.LIBRDKAFKA))
     ask = ("verdict", "topic.trace", "--channels", "6")
     own, stated = (
         json.loads(adapt.done(*ask, *more, "--format", "json").out) for more in ([], ["--engine", given, "--force"])
