@@ -17,10 +17,10 @@ from typing import Any
 
 import typer
 
-from adapt.cli.failures import usage_sentence
 from adapt.cli.main import app
 from adapt.cli.terminal.command_line import typed
 from adapt.cli.terminal.narration import muted
+from adapt.cli.terminal.usage import as_key, usage_sentence
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.inputs import new_trace, path_of
 from adapt.traces.sources.frames import is_frame
@@ -145,7 +145,9 @@ def _called(name: str, command: Any, arguments: Sequence[Any], options: Mapping[
     except TypeError as error:
         strange = [each for each in options if each not in known]
         if strange:
-            raise UsageError(f"{name} has no option {strange[0]!r}{did_you_mean(strange[0], known)}") from error
+            key = as_key(command, f"--{strange[0].replace('_', '-')}")
+            hint = f"; write {key}" if key else did_you_mean(strange[0], known)
+            raise UsageError(f"{name} has no option {strange[0]!r}{hint}") from error
         raise UsageError(f"{name}: {error}") from error
     with tempfile.TemporaryDirectory(prefix="adapt-") as folder, muted(), active_session_kept():
         if "out" in known and _may_pass(known["out"]) and bound.get("out") is None:
@@ -189,7 +191,7 @@ def _texts(parameter: Any, value: Any, folder: Path) -> Iterator[str]:
         return
     several = parameter.multiple or parameter.nargs < 0
     if isinstance(value, Mapping) and parameter.multiple:
-        value = [f"{key}={each}" for key, each in value.items()]
+        value = [key if each is True else f"{key}={each}" for key, of in value.items() for each in _each(of)]
     if parameter.name == "key" and isinstance(value, (list, tuple)) and not several:
         from adapt.traces.ingest.mapping import key_text
 

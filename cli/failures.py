@@ -9,7 +9,8 @@ from typing import Any
 
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import Verbosity, narrate
-from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, Interrupted, did_you_mean
+from adapt.cli.terminal.usage import usage_sentence
+from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, Interrupted
 from adapt.core.redaction import redacted
 
 USAGE = 2
@@ -62,32 +63,6 @@ def _explain_usage(error: Any) -> int:
     help_command = context.command_path if context is not None else "adapt"
     _say(f"adapt: {usage_sentence(error)}; see `{help_command} --help`")
     return int(error.exit_code)
-
-
-def usage_sentence(error: Any) -> str:
-    """What the option parser complains about."""
-    return _about_value(error) or _first_small(" ".join(str(error.format_message()).split())).rstrip(".?")
-
-
-def _about_value(error: Any) -> str:
-    """What is wrong with an option's value; empty if the parser does not say."""
-    errors = getattr(error.__cause__, "errors", None)
-    parameter = getattr(error, "param", None)
-    if errors is None or parameter is None:
-        return ""
-    first = errors()[0]
-    name, given = parameter.opts[0], str(first["input"])
-    choices = getattr(getattr(parameter, "type_descriptor", None), "choices", None)
-    if choices:
-        return f"{name} has no choice {given!r}{did_you_mean(given, [choice.value for choice in choices])}"
-    if parameter.type_descriptor.parameter_info.parser is not None:
-        return f"{name} {first['ctx']['error']}"
-    expected = {"int": "a whole number", "float": "a number"}.get(str(first["type"]).partition("_")[0])
-    return f"{name} must be {expected} (got {given!r})" if expected else ""
-
-
-def _first_small(sentence: str) -> str:
-    return sentence[:1].lower() + sentence[1:]
 
 
 def _say(line: str) -> None:

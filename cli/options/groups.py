@@ -1,17 +1,20 @@
-"""Option groups: dataclasses whose fields are options of a command."""
+"""Option groups: dataclasses whose fields are options of a command, or keys of one option."""
 
 import inspect
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
-from functools import wraps
+from functools import cache, partial, wraps
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Any, TypeVar, cast, get_args, get_type_hints
+from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import typer
 
-from adapt.cli.terminal.help import show_all
+from adapt.cli.terminal.help import Key, show_all, value_of
+from adapt.cli.terminal.usage import usage_sentence
+from adapt.core.errors import UsageError, did_you_mean
 from adapt.traces.locations.location import location
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -40,13 +43,17 @@ def grouped(command: Command) -> Command:
     A field is a `setting`, or annotated as an option of typer (`Annotated[int, option("Workers.", "N")]`). A group may
     hold groups. Groups are frozen, so a command's groups are values that read and check themselves. A group's `PANEL`
     is the heading in the help of those of its options that name no other.
+
+    A group with an `OPTION` is that one option, and its fields are the keys: `--network latency=70us,bandwidth=1Gbps`.
+    The field of its `HEAD`, if it has one, stands before them: `--shed 5000@100ms:min-drop=0.1`. A key with `of` is for
+    these heads alone. A `list` of such a group has one for each time that the option is typed.
     """
     signature = inspect.signature(command)
     kinds = {name: parameter.annotation for name, parameter in signature.parameters.items()}
     options: list[inspect.Parameter] = []
     for name, parameter in signature.parameters.items():
         kind, default = kinds[name], parameter.default
-        if is_dataclass(kind):
+        if is_dataclass(kind) or _keyed(kind) is not None:
             options += _options_of(kind)
         elif isinstance(default, Field):
             options.append(_option_of(name, kind, default))
@@ -60,6 +67,9 @@ def grouped(command: Command) -> Command:
 
     call.__dict__["__signature__"] = inspect.Signature(options)
     call.__annotations__ = {option.name: option.annotation for option in options}
+    call.__dict__["keyed"] = {
+        each.OPTION: partial(keys_of, each) for kind in kinds.values() for each in _all_keyed(kind)
+    }
     call.__dict__["several"] = {name for name, kind in kinds.items() if _several(kind) is not None}
     return cast(Command, call)
 
@@ -112,9 +122,25 @@ def option(
     )
 
 
-def setting(default: Value, help: str, metavar: str | None = None, *names: str, **others: Any) -> Value:
-    """An option with a default, as a dataclass field or parameter."""
-    return field(default=default, metadata={"option": option(help, metavar, *names, **others)})
+def setting(
+    default: Value, help: str, metavar: str | None = None, *names: str, of: tuple[str, ...] = (), **others: Any
+) -> Value:
+    """An option with a default, as a dataclass field or parameter.
+
+    Args:
+        of: The heads of the option that it is a key for; empty, all.
+    """
+    return field(default=default, metadata={"option": option(help, metavar, *names, **others), "of": of})
+
+
+def keys_of(group: Any) -> list[Key]:
+    """The keys of a group that is one option."""
+    of = {each.name: each.metadata.get("of", ()) for each in fields(group)}
+    return [
+        Key(each.opts[0].removeprefix(f"{group.OPTION} "), of[each.name], each)
+        for each in _command_of_keys(group).params
+        if each.opts[0] != group.OPTION
+    ]
 
 
 def _several(kind: Any) -> Several | None:
@@ -141,13 +167,110 @@ def _help_all(*, hidden: bool) -> inspect.Parameter:
 
 
 def _options_of(group: Any) -> list[inspect.Parameter]:
-    """The options of a group, in the order of its fields."""
+    """The options of a group, in the order of its fields; the one of a group whose fields are keys."""
+    keyed = _keyed(group)
+    return _fields_of(group) if keyed is None else [_option_of_keys(keyed)]
+
+
+def _fields_of(group: Any) -> list[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
     options: list[inspect.Parameter] = []
     for each in fields(group):
         kind = hints[each.name]
-        options += _options_of(kind) if is_dataclass(kind) else [_option_of(each.name, kind, each, group)]
+        is_group = is_dataclass(kind) or _keyed(kind) is not None
+        options += _options_of(kind) if is_group else [_option_of(each.name, kind, each, group)]
     return options
+
+
+def _keyed(kind: Any) -> Any:
+    """The group of a type that is one option; None if it has none."""
+    group = get_args(kind)[0] if get_origin(kind) is list else kind
+    return group if is_dataclass(group) and hasattr(group, "OPTION") else None
+
+
+def _all_keyed(kind: Any) -> Iterator[Any]:
+    """The groups within a type that are one option each."""
+    if (keyed := _keyed(kind)) is not None:
+        yield keyed
+    elif is_dataclass(kind):
+        for each in get_type_hints(kind, include_extras=True).values():
+            yield from _all_keyed(each)
+
+
+def _option_of_keys(group: Any) -> inspect.Parameter:
+    """The option whose keys are the fields of a group."""
+    help, metavar = getattr(group, "HELP", ""), "KEY=VALUE,..."
+    for each in _command_of_keys(group).params:
+        if each.opts[0] == group.OPTION:
+            help, metavar = each.help, f"{value_of(each)}[:{metavar}]"
+
+    def complete(incomplete: str) -> list[str]:
+        before = re.match(r".*[:,]|", incomplete)[0]  # type: ignore[index]  # matches at least nothing
+        names = [f"{key.name}{'' if key.parameter.is_flag else '='}" for key in keys_of(group)]
+        return [f"{before}{name}" for name in names if name.startswith(incomplete.removeprefix(before))]
+
+    about = option(help, metavar, group.OPTION, panel=getattr(group, "PANEL", None), completion=complete)
+    annotation = cast(Any, Annotated)[list[str] | None, about]
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(_parameter_of(group), kind, default=None, annotation=annotation)
+
+
+def _parameter_of(group: Any) -> str:
+    """The parameter of a group that is one option."""
+    return str(group.OPTION[2:].replace("-", "_"))
+
+
+@cache
+def _command_of_keys(group: Any) -> Any:
+    """A command whose options are the keys of a group, so that they are typed, checked and explained as options are."""
+    options = _fields_of(group)
+    for each in options:
+        names = [] if each.name == getattr(group, "HEAD", None) else [each.name.replace("_", "-")]
+        about = each.annotation.__metadata__[-1]
+        about.param_decls = (" ".join([group.OPTION, *names]),)
+
+    def keys(**values: Any) -> dict[str, Any]:
+        return values
+
+    keys.__dict__["__signature__"] = inspect.Signature(options)
+    keys.__annotations__ = {each.name: each.annotation for each in options}
+    app = typer.Typer(add_completion=False)
+    app.command()(keys)
+    return typer.main.get_command(app)
+
+
+def _read(group: Any, texts: list[str]) -> Any:
+    """A group from what was typed for its option.
+
+    Raises:
+        UsageError: a key does not exist, is for another head, or its value is not of its type.
+    """
+    keys = {key.name: key for key in keys_of(group)}
+    flags = [key.name for key in keys.values() if key.parameter.is_flag]
+    key = "|".join(["[a-z][a-z0-9_-]*=", *(rf"{name}(?![^,])" for name in flags)])
+    words, typed = [], []
+    for text in texts:
+        head, *pairs = re.split(rf"(?:^|[:,])(?={key})", text)
+        if head and not hasattr(group, "HEAD"):
+            raise UsageError(f"{group.OPTION} takes KEY=VALUE (got {text!r}){did_you_mean(head, keys)}")
+        words += [f"{group.OPTION}={head}"] if head else []
+        for name, equals, value in (pair.partition("=") for pair in pairs):
+            spelled = name.replace("_", "-")
+            if spelled not in keys:
+                raise UsageError(f"{group.OPTION} has no key {name!r}{did_you_mean(spelled, keys)}")
+            words.append(f"{group.OPTION} {spelled}{equals}{value}")
+            typed.append(keys[spelled])
+    try:
+        command = _command_of_keys(group)
+        made = _filled(group, command.invoke(command.make_context(group.OPTION, words)))
+    except typer.BadParameter as error:
+        raise UsageError(usage_sentence(error)) from error
+    for each in typed:
+        if each.of and getattr(made, group.HEAD) not in each.of:
+            raise UsageError(
+                f"{group.OPTION} {each.name} is for {' or '.join(each.of)}; write {group.OPTION} {each.spelled}"
+            )
+    return made
 
 
 def _option_of(name: str, kind: Any, field: "Field[Any]", group: Any = None) -> inspect.Parameter:
@@ -162,12 +285,20 @@ def _option_of(name: str, kind: Any, field: "Field[Any]", group: Any = None) -> 
 
 def _made(kind: Any, name: str, values: dict[str, Any]) -> Any:
     """The value of one parameter: a group from its options, or the option itself, a path as a location."""
-    if not is_dataclass(kind):
-        value = values[name]
-        if (several := _several(kind)) is not None:
-            return several.joined([location(each) if several.of is Path else each for each in value]) if value else None
-        if isinstance(value, list):
-            return [location(each) if isinstance(each, Path) else each for each in value]
-        return location(value) if isinstance(value, Path) else value
-    hints = get_type_hints(kind, include_extras=True)
-    return cast(Any, kind)(**{field.name: _made(hints[field.name], field.name, values) for field in fields(kind)})
+    if (keyed := _keyed(kind)) is not None:
+        texts = values[_parameter_of(keyed)] or []
+        return _read(keyed, texts) if keyed is kind else [_read(keyed, [each]) for each in texts]
+    if is_dataclass(kind):
+        return _filled(kind, values)
+    value = values[name]
+    if (several := _several(kind)) is not None:
+        return several.joined([location(each) if several.of is Path else each for each in value]) if value else None
+    if isinstance(value, list):
+        return [location(each) if isinstance(each, Path) else each for each in value]
+    return location(value) if isinstance(value, Path) else value
+
+
+def _filled(group: Any, values: dict[str, Any]) -> Any:
+    """A group whose fields are these values."""
+    hints = get_type_hints(group, include_extras=True)
+    return group(**{field.name: _made(hints[field.name], field.name, values) for field in fields(group)})

@@ -6,7 +6,8 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import typer
@@ -21,6 +22,38 @@ _WIDEST_NAME = 26
 
 _EXAMPLE = "Example: "
 _FIRST_SENTENCE = re.compile(r"(?<=\.) (?=[A-Z])")
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key of an option.
+
+    Attributes:
+        name: As typed.
+        of: The heads of the option that it is for; empty, all.
+        parameter: Its type, help and default, as those of an option.
+    """
+
+    name: str
+    of: tuple[str, ...]
+    parameter: Any
+
+    @property
+    def spelled(self) -> str:
+        """The key as typed after its option, with what stands for its value."""
+        value = "" if self.parameter.is_flag else f"={value_of(self.parameter)}"
+        return f"{''.join(f'{head}:' for head in self.of[:1])}{self.name}{value}"
+
+    @property
+    def about(self) -> str:
+        """Its help, with its choices, its default, and the heads that it is for."""
+        of = ", ".join(self.of)
+        return f"{_about(self.parameter)}{f' [{of}]' if len(self.of) > 1 else ''}"
+
+
+def keyed(command: Any) -> dict[str, Callable[[], list[Key]]]:
+    """The options of a command that have keys, with these."""
+    return getattr(getattr(command, "callback", None), "keyed", {})
 
 
 class HelpPage:
@@ -80,6 +113,8 @@ def sections_of(command: Any, ctx: Any, short: Sequence[str] = ()) -> dict[str, 
     else:
         for title, panel in _panels(parameters).items():
             sections[title] = [(_name(each), _about(each)) for each in panel]
+        for option, keys in keyed(command).items():
+            sections[f"Keys of {option}"] = [(key.spelled, key.about) for key in keys()]
     return {title: rows for title, rows in sections.items() if rows}
 
 
@@ -130,10 +165,10 @@ def _name(parameter: Any) -> str:
         return str(parameter.metavar or parameter.name.upper())
     short_first = sorted(parameter.opts, key=lambda name: name.startswith("--"))
     names = ", ".join(short_first) + "".join(f" / {name}" for name in parameter.secondary_opts)
-    return names if parameter.is_flag else f"{names} {_value(parameter)}"
+    return names if parameter.is_flag else f"{names} {value_of(parameter)}"
 
 
-def _value(parameter: Any) -> str:
+def value_of(parameter: Any) -> str:
     """The placeholder of an option's value."""
     return str(parameter.metavar or ("NAME" if _choices(parameter) else parameter.name.upper().strip("_")))
 
