@@ -25,7 +25,8 @@ TITLES = {
 ABOUT = {
     Engine.STAGE: (
         "`adapt replay flux`, and `adapt replay elastic` for the rescale, with worker processes (`reality/processes`)"
-        " in place of the simulated workers. They run from the start, so that the prediction has `--startup-time 0s`."
+        " in place of the simulated workers. They run from the start, so that the prediction has"
+        " `--migrate startup-time=0s`."
         "\n\nA rescale of 146 partitions once took 65 ms where 31 ms were foretold. Times of each step showed "
         "why: orders went out one by one (6 to 13 ms), donors copied states and contended with the threads "
         "that sent them (10 to 20 ms), and an order waits for the row in service, which the simulator did "

@@ -43,10 +43,10 @@ ELASTIC: Mapping[str, Any] = {
     "scale_out_delay": "500ms",
     "cooldown": "1500ms",
     "window": "2s",
-    "tau": "0.2,0.5,0.7,0.8",
+    "shed": "tau=0.2,0.5,0.7,0.8",
     "utilization": 0.7,
     "lag": 50,
-    "startup_time": "0s",  # the processes of the pool run from the start
+    "migrate": "startup-time=0s",  # the processes of the pool run from the start
 }
 NAMES = {"static": f"static, {WORKERS} workers", "fixed": f"static, {START} workers"}
 

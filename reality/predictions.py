@@ -36,7 +36,7 @@ def elastic_options(workload: Workload, scenario: Scenario, rate: float) -> dict
         "workers": scenario.workers,
         "policy": "thresholds",
         "speedup": workload.speedup(rate),
-        "tau": "0.1,0.4,0.6,0.7",
+        "shed": "tau=0.1,0.4,0.6,0.7",
         "period": "500ms",
         "scale_out_delay": "1s",
         "cooldown": "1000s",
@@ -109,13 +109,11 @@ def predicted(workload: Workload, scenario: Scenario, rate: float, costs: Mappin
 def _restarts(scenario: Scenario, costs: Mapping[str, Any]) -> dict[str, Any]:
     """How the engine rescales."""
     if scenario.engine is Engine.STAGE:
-        return {"startup_time": "0s"}  # its processes run from the start
+        return {"migrate": "startup-time=0s"}  # its processes run from the start
     return {
-        "queueing": "flink",
+        "engine": "flink",
         "scheme": "flink",
-        "migrate": "restart",
-        "restart": "flink-adaptive",
-        "restart_time": f"{costs['restart_s']:.4f}s",
+        "migrate": f"restart:restart=flink-adaptive,restart-time={costs['restart_s']:.4f}s",
     }
 
 
@@ -125,7 +123,7 @@ def _queues(scenario: Scenario, costs: Mapping[str, Any]) -> dict[str, Any]:
         case Engine.STAGE:
             return {}
         case Engine.FLINK:
-            return {"queueing": "flink"}
+            return {"engine": "flink"}
         case _:
             rows = BATCH_ROWS if scenario.kind is Kind.SATURATED else 2**20
-            return {"queueing": "spark", "batch_overhead": f"{costs['batch_s'] * 1e3:.3f}ms", "batch_rows": rows}
+            return {"engine": f"spark:batch-overhead={costs['batch_s'] * 1e3:.3f}ms,batch-rows={rows}"}

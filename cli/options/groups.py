@@ -1,4 +1,4 @@
-"""Option groups: dataclasses whose fields are options of a command, or keys of one option."""
+"""Option groups: dataclasses whose fields are options, or keys of one."""
 
 import inspect
 import re
@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type
 
 import typer
 
-from adapt.cli.terminal.help import Key, show_all, value_of
+from adapt.cli.terminal.help import Key, choices_of, show_all, value_of
 from adapt.cli.terminal.usage import usage_sentence
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.traces.locations.location import location
@@ -45,8 +45,8 @@ def grouped(command: Command) -> Command:
     is the heading in the help of those of its options that name no other.
 
     A group with an `OPTION` is that one option, and its fields are the keys: `--network latency=70us,bandwidth=1Gbps`.
-    The field of its `HEAD`, if it has one, stands before them: `--shed 5000@100ms:min-drop=0.1`. A key with `of` is for
-    these heads alone. A `list` of such a group has one for each time that the option is typed.
+    The field of its `HEAD`, if it has one, is typed before them: `--shed 5000@100ms:min-drop=0.1`. A key with `of` is
+    for these heads alone. A `list` of such a group has one for each time that the option is typed.
     """
     signature = inspect.signature(command)
     kinds = {name: parameter.annotation for name, parameter in signature.parameters.items()}
@@ -167,7 +167,7 @@ def _help_all(*, hidden: bool) -> inspect.Parameter:
 
 
 def _options_of(group: Any) -> list[inspect.Parameter]:
-    """The options of a group, in the order of its fields; the one of a group whose fields are keys."""
+    """The options of a group, in the order of its fields."""
     keyed = _keyed(group)
     return _fields_of(group) if keyed is None else [_option_of_keys(keyed)]
 
@@ -199,10 +199,12 @@ def _all_keyed(kind: Any) -> Iterator[Any]:
 
 def _option_of_keys(group: Any) -> inspect.Parameter:
     """The option whose keys are the fields of a group."""
-    help, metavar = getattr(group, "HELP", ""), "KEY=VALUE,..."
+    help, metavar = getattr(group, "HELP", ""), "KEY=VALUE"
     for each in _command_of_keys(group).params:
         if each.opts[0] == group.OPTION:
-            help, metavar = each.help, f"{value_of(each)}[:{metavar}]"
+            choices = choices_of(each)
+            help = f"{each.help}{f' One of {choices}.' if choices else ''}"
+            metavar = f"{value_of(each)}[:{metavar}]"
 
     def complete(incomplete: str) -> list[str]:
         before = re.match(r".*[:,]|", incomplete)[0]  # type: ignore[index]  # matches at least nothing
@@ -222,7 +224,10 @@ def _parameter_of(group: Any) -> str:
 
 @cache
 def _command_of_keys(group: Any) -> Any:
-    """A command whose options are the keys of a group, so that they are typed, checked and explained as options are."""
+    """A command whose options are the keys of a group.
+
+    So keys have types, checks and help as options do.
+    """
     options = _fields_of(group)
     for each in options:
         names = [] if each.name == getattr(group, "HEAD", None) else [each.name.replace("_", "-")]

@@ -40,13 +40,13 @@ class Key:
 
     @property
     def spelled(self) -> str:
-        """The key as typed after its option, with what stands for its value."""
+        """The key with a placeholder of its value."""
         value = "" if self.parameter.is_flag else f"={value_of(self.parameter)}"
         return f"{''.join(f'{head}:' for head in self.of[:1])}{self.name}{value}"
 
     @property
     def about(self) -> str:
-        """Its help, with its choices, its default, and the heads that it is for."""
+        """Its help, choices, default, and heads."""
         of = ", ".join(self.of)
         return f"{_about(self.parameter)}{f' [{of}]' if len(self.of) > 1 else ''}"
 
@@ -170,10 +170,10 @@ def _name(parameter: Any) -> str:
 
 def value_of(parameter: Any) -> str:
     """The placeholder of an option's value."""
-    return str(parameter.metavar or ("NAME" if _choices(parameter) else parameter.name.upper().strip("_")))
+    return str(parameter.metavar or ("NAME" if choices_of(parameter) else parameter.name.upper().strip("_")))
 
 
-def _choices(parameter: Any) -> str:
+def choices_of(parameter: Any) -> str:
     """The choices of an option, or empty."""
     if parameter.is_flag or parameter.metavar:
         return ""
@@ -185,7 +185,7 @@ def _choices(parameter: Any) -> str:
 def _about(parameter: Any, *, short: bool = False) -> str:
     """The help of a parameter, with choices and default; if short, its first sentence and default."""
     is_option = parameter.param_type_name == "option"
-    choices = _choices(parameter) if is_option else ""
+    choices = choices_of(parameter) if is_option else ""
     default = parameter.default
     shown = parameter.show_default and default not in (None, "", [], ()) and not getattr(parameter, "is_flag", False)
     notes = [

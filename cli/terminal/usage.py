@@ -39,7 +39,7 @@ def _first_small(sentence: str) -> str:
 
 
 def as_key(command: Any, typed: str) -> str:
-    """How an unknown option is spelled as a key of another one; empty if it is none."""
+    """An unknown option as a key of another one; empty if unknown."""
     for option, keys in keyed(command).items():
         for key in keys():
             if typed in (f"--{key.name}", f"{option}-{key.name}"):

@@ -39,7 +39,7 @@ def initial_workers_table(
         Column("shedding_from", Kind.NUMBER, "rows/s", "rate at which the busiest worker begins to shed"),
         Column("rise", Kind.RATIO, about="that rate over the expected one"),
         Column("connections", Kind.COUNT, about="between workers, each of which sends to all"),
-        Column("given", Kind.TEXT, about="tau1 of --tau"),
+        Column("given", Kind.TEXT, about="tau1 of --shed tau"),
     )
     note = (
         "A small tau1 takes a large rise of the rate without shedding; it costs idle workers, and connections grow with"

@@ -113,8 +113,8 @@ class Transport:
 
     row_s: float | None = measured("worker time to receive and report a row", "0")
     byte_s: float | None = measured("worker time per byte of a row", "0")
-    produce_s: float | None = measured("worker time to produce a row", "--produce-time, 0.5us")
-    latency_s: float | None = measured("one-way time from producer to worker", "--network-latency, 70us")
+    produce_s: float | None = measured("worker time to produce a row", "--producers produce-time, 0.5us")
+    latency_s: float | None = measured("one-way time from producer to worker", "--network latency, 70us")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +126,14 @@ class StateCosts:
     """
 
     serialize_row_s: float | None = measured(
-        "time to serialize a tuple of state", "0 with a time per byte, else --marshal-time, 0.2us"
+        "time to serialize a tuple of state", "0 with a time per byte, else --network marshal-time, 0.2us"
     )
     serialize_byte_s: float | None = measured("time to serialize a byte of state", "0")
     install_row_s: float | None = measured(
         "time to install a tuple of state", "0 with a time per byte, else as to serialize it"
     )
     install_byte_s: float | None = measured("time to install a byte of state", "as to serialize it")
-    transfer_byte_s: float | None = measured("time to send a byte of state", "--state-bandwidth, 250Mbps")
+    transfer_byte_s: float | None = measured("time to send a byte of state", "--network state-bandwidth, 250Mbps")
     plan_s: float | None = measured("time to build the plan of a rescale", "0")
     order_move_s: float | None = measured("time of the controller to order a move", "0")
     serialize_move_s: float | None = measured("worker time to extract a state of any size", "0")
@@ -146,7 +146,7 @@ class Restart:
     """Stop, start and restore of a job or worker."""
 
     stop_s: float | None = measured("time to stop, with a savepoint where the engine takes one", "0s")
-    start_s: float | None = measured("time until a started worker takes rows", "--startup-time, 0s")
+    start_s: float | None = measured("time until a started worker takes rows", "--migrate startup-time, 0s")
     restore_byte_s: float | None = measured("time to restore a byte of state", "as to send and install it")
 
 

@@ -109,7 +109,7 @@ class Terms:
             raise UsageError(f"the speed-up must be above 0 (got {self.speedup:g})")
         if self.buffer_tuples < PACKET_TUPLES:
             raise UsageError(
-                f"--buffer must hold at least one packet of {PACKET_TUPLES} rows (got {self.buffer_tuples})"
+                f"--producers buffer must hold at least one packet of {PACKET_TUPLES} rows (got {self.buffer_tuples})"
             )
 
     def as_data(self) -> dict[str, Any]:

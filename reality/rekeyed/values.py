@@ -107,14 +107,14 @@ def predicted_s(engine: Engine, keys: Keys, workload: Skewed, costs: Mapping[str
 
 def _replayed_s(engine: Engine, workload: Skewed, trace: Path, costs: Mapping[str, Any]) -> float:
     """Time until all rows of a trace are done, placed by the engine's own hash."""
-    queues: dict[str, Any] = {"queueing": engine.value}
-    if engine is Engine.SPARK:
-        queues |= {"batch_rows": ONE_BATCH, "batch_overhead": f"{costs['batch_s'] * 1e3:.3f}ms"}
+    batches = f":batch-rows={ONE_BATCH},batch-overhead={costs['batch_s'] * 1e3:.3f}ms" if engine is Engine.SPARK else ""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "costs.toml"
         file.write_text(costs["profile"])
         plan = workload.keyed(engine, Keys.NATURAL)
-        found: Any = adapt.replay.flux(trace, plan=plan, policy="none", costs=file, arrivals="saturate", **queues)
+        found: Any = adapt.replay.flux(
+            trace, plan=plan, policy="none", costs=file, arrivals="saturate", engine=f"{engine}{batches}"
+        )
         rows = len(adapt.read_trace(trace).to_arrow())
         assert plan.channels == WORKERS
         return rows / float(found.outcomes[0].throughput)

@@ -59,7 +59,7 @@ COMMANDS = {
     "replan": f"replay replan t.trace --channels 3 --period 2s --window 1s -o t.replan {JSON}",
     "flux": f"replay flux t.trace --workers 4 --policy load {STAGE} t.flux {JSON}",
     "flux of stages": f"replay flux t.trace --workers 4 --stages stages.toml {STAGE} t.dag {JSON}",
-    "elastic": f"replay elastic t.trace --pool 4 --workers 2 --join stream --join-window 50ms {STAGE} t.elastic {JSON}",
+    "elastic": f"replay elastic t.trace --pool 4 --workers 2 --join stream:window=50ms {STAGE} t.elastic {JSON}",
     "elastic sweep": "replay elastic t.trace --pool 4 --workers 2 --shed 200@1s --sweep tau1=0.2,0.4"
     f" {STAGE} sweep.elastic {JSON}",
     "fit": "replay fit t.trace --network net.toml --planner none,c-fit,d-fit --plans net.plans --true drift:0.5@1"

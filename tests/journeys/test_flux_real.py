@@ -31,8 +31,8 @@ def weblog(adapt, real_traces, tmp_path):
 def test_weblog_by_host_on_eight_workers_of_which_one_is_loaded(adapt, weblog):
     """At a rate that the workers could do together, but not with one that is loaded and holds its share."""
     log, trace = weblog
-    line = "--speedup 45000 --service-time 3ms --buffer 96 --state rows --load 3@0 --policy load --policy load-several"
-    document, cases = replayed(adapt, trace, *line.split())
+    line = "--speedup 45000 --service-time 3ms --producers buffer=96 --state rows --load 3@0 --policy load"
+    document, cases = replayed(adapt, trace, *line.split(), "--policy", "load-several")
     assert [case["processed"] for case in cases.values()] == [9_999] * 3
     hosts = Counter(text.split(" ", 1)[0] for text in log.read_text(errors="replace").splitlines())
     at_worker = Counter()

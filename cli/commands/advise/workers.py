@@ -25,7 +25,7 @@ def workers(
     The fewest with which the busiest worker fills at most tau1 of its buffer at the expected rate.
     Does not start Java.
 
-    Example: adapt advise workers --rate 1000 --shed 10000@60s --tau 0.1,0.4,0.8,0.9
+    Example: adapt advise workers --rate 1000 --shed 10000@60s:tau=0.1,0.4,0.8,0.9
     """
     from adapt.core.advice.initial_workers import initial_workers_table
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @short_help(
     *("out", "scenario", "scenarios", "channels", "offered", "growth", "seeds", "sustainable", "service_time"),
-    *("jobs", "queueing"),
+    *("jobs", "engine"),
 )
 def compare(
     trace: TracePath,

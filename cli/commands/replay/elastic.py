@@ -8,7 +8,7 @@ from adapt.cli.options.groups import short_help
 from adapt.cli.options.replay.elastic import PlanOptions, ScalingOptions
 from adapt.cli.options.replay.join import JoinOptions
 from adapt.cli.options.replay.speed import PoolSpeedOptions
-from adapt.cli.options.replay.stage import StageOptions, TroubleOptions
+from adapt.cli.options.replay.stage import EngineStage, TroubleOptions
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.narration import narrate_keys
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @short_help(
     *("out", "pool", "workers", "policy", "offered", "growth", "service_time", "period", "scale_out_delay", "shed"),
-    *("queueing", "migrate"),
+    *("engine", "migrate"),
 )
 def elastic(
     trace: TracePath,
@@ -29,7 +29,7 @@ def elastic(
     plans: PlanOptions,
     join: JoinOptions,
     trouble: TroubleOptions,
-    stage: StageOptions,
+    stage: EngineStage,
     speed: PoolSpeedOptions,
 ) -> "ElasticRun":
     """Simulate a trace through a stage that adds and removes workers.
@@ -48,8 +48,8 @@ def elastic(
     asked = speed.only("adapt replay elastic")
     operator = stage.operator(join)
     opened = open_trace(trace)
-    placed = plans.placed(scaling.pool, stage.queues.queueing, opened.key_type)
-    units = plans.units(scaling.pool, stage.queues.queueing)
+    placed = plans.placed(scaling.pool, stage.queues.engine, opened.key_type)
+    units = plans.units(scaling.pool, stage.queues.engine)
     if units is not None:
         narrate_keys(trace, units.engine)
     reading = stage.reading(opened, placed, 1.0)
@@ -65,7 +65,7 @@ def elastic(
             plans,
             stage.shedding.thresholds(),
             tempo,
-            engine=stage.queues.queueing,
+            engine=stage.queues.engine,
             profile=stage.costs.profile(),
         ),
         operator=operator,

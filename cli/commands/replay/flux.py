@@ -9,7 +9,7 @@ from adapt.cli.options.replay.dag import DagOptions
 from adapt.cli.options.replay.flux import FaultOptions, PlacingOptions, PolicyOptions
 from adapt.cli.options.replay.join import JoinOptions
 from adapt.cli.options.replay.speed import SpeedOptions
-from adapt.cli.options.replay.stage import StageOptions
+from adapt.cli.options.replay.stage import EngineStage
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.stages import stages
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @short_help(
     *("out", "workers", "plan", "policy", "offered", "growth", "arrivals"),
-    *("service_time", "queueing", "load", "faults", "standby", "format"),
+    *("service_time", "engine", "load", "faults", "standby", "format"),
 )
 def flux(
     trace: TracePath,
@@ -33,7 +33,7 @@ def flux(
     faults: FaultOptions,
     join: JoinOptions,
     dag: DagOptions,
-    stage: StageOptions,
+    stage: EngineStage,
     speed: SpeedOptions,
     arrivals: Arrivals = setting(
         Arrivals.TRACE,
@@ -67,11 +67,10 @@ def flux(
         of_one_stage = {
             "--plan": placing.plan,
             "--standby": faults.standby,
-            "--standby-partitions": faults.standby_partitions,
             "--join": join.join,
             "--shed": stage.shedding.shed,
             "--split-hot": policy.split_hot,
-            f"--queueing {stage.queues.queueing}": stage.queues.queueing not in (None, QueueingName.FLUX),
+            f"--engine {stage.queues.engine}": stage.queues.engine not in (None, QueueingName.FLUX),
             "--arrivals rotate": arrivals is Arrivals.ROTATE,
             "--offered": speed.offered,
         }

@@ -12,7 +12,7 @@ from adapt.cli.options.placement import HashOption
 from adapt.cli.options.replay.costs import SERVICE, SERVICE_HELP, CostOptions
 from adapt.cli.options.replay.migration import MigrationOptions
 from adapt.cli.options.replay.speed import ComparedSpeedOptions
-from adapt.cli.options.replay.stage import BUFFER, IdleClockOption, StageOptions
+from adapt.cli.options.replay.stage import EngineStage, IdleClockOption
 from adapt.cli.options.result import RunOutput
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
@@ -32,7 +32,7 @@ class ComparisonOutput(RunOutput):
     out: Path | None = setting(None, "Where to keep the comparison, with a run per scenario.", "RUN", "--out", "-o")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedCosts(CostOptions):
     """Costs of a row in a comparison."""
 
@@ -43,11 +43,10 @@ class ComparedCosts(CostOptions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedStage(StageOptions):
+class ComparedStage(EngineStage):
     """The stage on which mechanisms are compared."""
 
     DEFAULT_BUFFER: ClassVar[int] = 240
-    buffer: int | None = setting(None, BUFFER.format("240"), "ROWS")
     state: str = setting(
         "rows", "State per partition: a number of tuples, or all its rows or bytes in the trace.", "TUPLES|rows|bytes"
     )

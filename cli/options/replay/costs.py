@@ -8,6 +8,7 @@ from adapt.cli.options.amounts import amount_of, bits, bits_of_workers, seconds
 from adapt.cli.options.groups import option, setting
 from adapt.cli.terminal.output import narrate
 from adapt.core.errors import UsageError
+from adapt.core.stage.conditions.names import Producers
 from adapt.core.units.amounts import bytes_of
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 DEFAULT_CONNECTION = 24
 """Rows that a connection buffers, as in Flux: two packets of 12."""
 
-NETWORK_PANEL = "Network and disk"
-
 SERVICE = "45us"
 SERVICE_HELP = "CPU time per row, or its distribution"
 ASSUMED = (
@@ -31,8 +30,102 @@ ASSUMED = (
 
 
 @dataclass(frozen=True, slots=True)
+class NetworkOptions:
+    """The network between producers and workers."""
+
+    OPTION: ClassVar[str] = "--network"
+    HELP: ClassVar[str] = "Latency and bandwidth between workers, and what a tuple of state takes."
+    latency: str | None = setting(None, "One-way network latency (default: 70us).", "70us", shown=False)
+    connection_buffer: str | None = setting(
+        None,
+        "Rows that a connection buffers (default: 24; for flink 2 network buffers). With 2x12 they are two packets of"
+        " 12, each free again once it is empty.",
+        "ROWS|2x12",
+    )
+    bandwidth: list[str] | None = setting(
+        None,
+        "Bandwidth of a worker for the rows it sends (default: unlimited). Repeatable; 0:3=10Mbps is for some workers.",
+        "1Gbps|3=10Mbps",
+    )
+    state_bandwidth: list[str] | None = setting(
+        None,
+        "Bandwidth for the state of one partition (default: 250Mbps). Repeatable; 0:3=10Mbps is for what some workers"
+        " send.",
+        "250Mbps|3=10Mbps",
+    )
+    state_bandwidth_total: str | None = setting(
+        None,
+        "Bandwidth for all state transfers together (default: 500Mbps).",
+        "500Mbps",
+        shown=False,
+    )
+    tuple_size: str = setting("80B", "Size of a tuple of state.", "80B")
+    marshal_time: str | None = setting(
+        None, "CPU time to serialize or deserialize a tuple of state (default: 0.2us).", "0.2us", shown=False
+    )
+
+    @property
+    def tuple_bytes(self) -> int:
+        """Size of a tuple of state."""
+        return round(amount_of("--network tuple-size", self.tuple_size, bytes_of))
+
+    def network(
+        self, workers: int | None = None, connection: int = DEFAULT_CONNECTION, profile: "Profile | None" = None
+    ) -> "Network":
+        """The network in seconds and bits per second.
+
+        Args:
+            workers: Number of workers; None, unknown, so that options are for all of them.
+            connection: Rows that a connection buffers, unless given.
+            profile: The cost profile, if any; options win over it.
+        """
+        from adapt.core.stage.conditions.settings import Network
+
+        packets, times, rows = (self.connection_buffer or str(connection)).rpartition("x")
+        if not rows.isdecimal() or not (packets.isdecimal() or not times):
+            raise UsageError(
+                f"--network connection-buffer takes a number of rows, or packets and their rows such as 2x12 (got"
+                f" {self.connection_buffer!r})"
+            )
+        latency_s = None if profile is None else profile.transport.latency_s
+        byte_s = None if profile is None else profile.state.transfer_byte_s
+        flow = 8 / byte_s if byte_s else 250e6
+        total = (
+            2 * flow
+            if self.state_bandwidth_total is None
+            else bits("--network state-bandwidth-total", self.state_bandwidth_total)
+        )
+        return Network(
+            latency_s=given("--network latency", self.latency, latency_s, "70us"),
+            connection_tuples=int(packets or 1) * int(rows),
+            packet_tuples=int(rows) if packets else 1,
+            link_bits_per_s=bits_of_workers("--network bandwidth", self.bandwidth or (), None, workers),
+            flow_bits_per_s=bits_of_workers("--network state-bandwidth", self.state_bandwidth or (), flow, workers),
+            state_bits_per_s=total,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerOptions:
+    """Who produces rows, and how."""
+
+    OPTION: ClassVar[str] = "--producers"
+    HEAD: ClassVar[str] = "by"
+    by: Producers | None = setting(
+        None, "Assign rows to producers by row or by stream (default: by stream, if the trace has streams)."
+    )
+    buffer: int | None = setting(
+        None,
+        "Rows that a producer buffers (default: 2048, in compare 240; with --engine flink 8 network buffers, and 2 per"
+        " worker).",
+        "ROWS",
+    )
+    produce_time: str | None = setting(None, "CPU time to produce a row (default: 0.5us).", "0.5us", shown=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CostOptions:
-    """What a row and a tuple of state cost."""
+    """Costs of a row, and of a tuple of state."""
 
     PANEL: ClassVar[str] = "Costs"
     DEFAULT_SERVICE: ClassVar[str] = "45us"
@@ -42,11 +135,8 @@ class CostOptions:
     costs_file: Path | None = setting(
         None, "Cost profile from adapt calibrate; options win over it.", "FILE.toml", "--costs", panel="Options"
     )
-    produce_time: str | None = setting(None, "CPU time to produce a row (default: 0.5us).", "0.5us", shown=False)
-    marshal_time: str | None = setting(
-        None, "CPU time to serialize or deserialize a tuple of state (default: 0.2us).", "0.2us", shown=False
-    )
-    tuple_size: str = setting("80B", "Size of a tuple of state.", "80B")
+    producers: ProducerOptions
+    network: NetworkOptions
 
     def costs(self) -> "Costs":
         """The costs in seconds and bytes."""
@@ -56,7 +146,7 @@ class CostOptions:
         from adapt.core.stage.input.profiled import fixed_costs_of, shifted, transport_of
         from adapt.traces.replay.files.service_times import measured
 
-        profile, tuple_bytes = self.profile(), self._tuple_bytes()
+        profile, tuple_bytes = self.profile(), self.network.tuple_bytes
         service = measured(self._service())
         if service.mean_s is None:
             service = Service(seconds("--service-time", self.DEFAULT_SERVICE), service.sd_s, service.spread)
@@ -70,11 +160,11 @@ class CostOptions:
         return Costs(
             service_s=service.mean_s,
             service_sd_s=service.sd_s or 0.0,
-            produce_s=given("--produce-time", self.produce_time, produce_s, "0.5us"),
-            marshal_s=given("--marshal-time", self.marshal_time, by_file_s, "0.2us"),
+            produce_s=given("--producers produce-time", self.producers.produce_time, produce_s, "0.5us"),
+            marshal_s=given("--network marshal-time", self.network.marshal_time, by_file_s, "0.2us"),
             tuple_bytes=tuple_bytes,
             spread=None if service.sd_s is not None else service.spread,
-            install_s=install_s if self.marshal_time is None else None,
+            install_s=install_s if self.network.marshal_time is None else None,
             fixed=fixed_costs_of(profile),
             pauses=() if profile is None else profile.pauses,
             profile=None if profile is None else profile_hash(profile),
@@ -98,7 +188,7 @@ class CostOptions:
         from adapt.traces.replay.files.cost_profiles import profiled_row_costs
         from adapt.traces.replay.files.service_times import row_costs
 
-        profile, tuple_bytes = self.profile(), self._tuple_bytes()
+        profile, tuple_bytes = self.profile(), self.network.tuple_bytes
         if self.service_time is not None:
             costs = row_costs(self._service(), trace, seed)
         elif self.costs_file is not None and profile is not None and profile.service.mean_s is not None:
@@ -141,9 +231,6 @@ class CostOptions:
                 return found
         return amount_of("--service-time", self.service_time or self.DEFAULT_SERVICE, Service.parse)
 
-    def _tuple_bytes(self) -> int:
-        return round(amount_of("--tuple-size", self.tuple_size, bytes_of))
-
 
 def given(option: str, text: str | None, by_file: float | None, default: str) -> float:
     """Seconds by an option, else by the profile, else the default."""
@@ -153,69 +240,3 @@ def given(option: str, text: str | None, by_file: float | None, default: str) ->
 def _of_tuple(row_s: float | None, byte_s: float | None, tuple_bytes: int) -> float | None:
     """Seconds of a tuple of state; None if not measured."""
     return None if row_s is None and byte_s is None else (row_s or 0.0) + (byte_s or 0.0) * tuple_bytes
-
-
-@dataclass(frozen=True, slots=True)
-class NetworkOptions:
-    """The network between producers and workers."""
-
-    PANEL: ClassVar[str] = NETWORK_PANEL
-    network_latency: str | None = setting(None, "One-way network latency (default: 70us).", "70us", shown=False)
-    connection_buffer: str | None = setting(
-        None,
-        "Rows that a connection buffers (default: 24; for flink 2 network buffers). With 2x12 they are two packets of"
-        " 12, each free again once it is empty.",
-        "ROWS|2x12",
-    )
-    network_bandwidth: list[str] | None = setting(
-        None,
-        "Bandwidth of a worker for the rows it sends (default: unlimited). Repeatable; 0:3=10Mbps is for some workers.",
-        "1Gbps|3=10Mbps",
-    )
-    state_bandwidth: list[str] | None = setting(
-        None,
-        "Bandwidth for the state of one partition (default: 250Mbps). Repeatable; 0:3=10Mbps is for what some workers"
-        " send.",
-        "250Mbps|3=10Mbps",
-    )
-    state_bandwidth_total: str | None = setting(
-        None,
-        "Bandwidth for all state transfers together (default: 500Mbps).",
-        "500Mbps",
-        shown=False,
-    )
-
-    def network(
-        self, workers: int | None = None, connection: int = DEFAULT_CONNECTION, profile: "Profile | None" = None
-    ) -> "Network":
-        """The network in seconds and bits per second.
-
-        Args:
-            workers: Number of workers; None, unknown, so that options are for all of them.
-            connection: Rows that a connection buffers, unless given.
-            profile: The cost profile, if any; options win over it.
-        """
-        from adapt.core.stage.conditions.settings import Network
-
-        packets, times, rows = (self.connection_buffer or str(connection)).rpartition("x")
-        if not rows.isdecimal() or not (packets.isdecimal() or not times):
-            raise UsageError(
-                f"--connection-buffer takes a number of rows, or packets and their rows such as 2x12 (got"
-                f" {self.connection_buffer!r})"
-            )
-        latency_s = None if profile is None else profile.transport.latency_s
-        byte_s = None if profile is None else profile.state.transfer_byte_s
-        flow = 8 / byte_s if byte_s else 250e6
-        total = (
-            2 * flow
-            if self.state_bandwidth_total is None
-            else bits("--state-bandwidth-total", self.state_bandwidth_total)
-        )
-        return Network(
-            latency_s=given("--network-latency", self.network_latency, latency_s, "70us"),
-            connection_tuples=int(packets or 1) * int(rows),
-            packet_tuples=int(rows) if packets else 1,
-            link_bits_per_s=bits_of_workers("--network-bandwidth", self.network_bandwidth or (), None, workers),
-            flow_bits_per_s=bits_of_workers("--state-bandwidth", self.state_bandwidth or (), flow, workers),
-            state_bits_per_s=total,
-        )

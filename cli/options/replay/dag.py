@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class DagOptions:
     """A DAG of stages, and who moves their partitions."""
 
-    PANEL: ClassVar[str] = "Several stages"
+    OPTION: ClassVar[str] = "--stages"
+    HEAD: ClassVar[str] = "stages"
     stages: Path | None = setting(
         None, "Replay through a DAG of stages over the same workers, each a [[stage]] of this file.", "FILE.toml"
     )
@@ -57,9 +58,9 @@ class DagOptions:
         controllers = self.controllers or Controllers.JOINT
         if self.movement_budget is None:
             return Governing(controllers)
-        budget = size("--movement-budget", self.movement_budget)
+        budget = size("--stages movement-budget", self.movement_budget)
         if budget <= 0:
-            raise UsageError(f"--movement-budget must be above 0 (got {self.movement_budget})")
+            raise UsageError(f"--stages movement-budget must be above 0 (got {self.movement_budget})")
         return Governing(controllers, budget)
 
     def opened(self) -> "StagesOptions | None":
@@ -73,7 +74,6 @@ class DagOptions:
 
         if self.stages is not None:
             return StagesOptions(open_stages(self.stages), self._governing())
-        for option, given in (("--controllers", self.controllers), ("--movement-budget", self.movement_budget)):
-            if given is not None:
-                raise UsageError(f"{option} needs --stages FILE.toml")
+        if (self.controllers, self.movement_budget) != (None, None):
+            raise UsageError("--stages needs a file before its keys, such as FILE.toml:controllers=each")
         return None

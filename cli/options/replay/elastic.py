@@ -30,6 +30,13 @@ if TYPE_CHECKING:
 USUAL = "(default: {}). At an offered load, {} periods."
 
 
+@dataclass(frozen=True, slots=True)
+class RescaleOptions(MigrationOptions):
+    """How partitions migrate in a rescale, and how soon workers start."""
+
+    startup_time: str | None = setting(None, "Worker start-up time (default: 0s).", "10s", shown=False)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanOptions:
     """How partitions are placed and moved."""
@@ -50,8 +57,8 @@ class PlanOptions:
     own_keys: int = setting(0, "Number of hot keys that get a partition each.", "KEYS")
     scheme: SchemeChoice | None = setting(
         None,
-        "Partitioning scheme of plans, or an engine, whose key groups or partitions move. Default: hybrid, or the"
-        " engine of --queueing unless an option needs plans.",
+        "Partitioning scheme of plans, or an engine, whose key groups or partitions move. Default: hybrid, or"
+        " --engine unless an option needs plans.",
         "NAME",
         **SCHEME,
     )
@@ -61,7 +68,7 @@ class PlanOptions:
         False, "Give workers ranges of partitions without a plan, as Kafka's range assignor does.", None, "--ranges"
     )
     window: str | None = setting(None, f"How much recent history a plan is built from {USUAL.format('30s', 10)}", "30s")
-    migration: MigrationOptions
+    migration: RescaleOptions
     hash: HashOption = HashName.MURMUR3
 
     def placed(self, pool: int, queueing: QueueingName | None, key_type: "KeyType") -> "MiniPartitions":
@@ -183,7 +190,6 @@ class ScalingOptions:
         "Multiply times of ds2, lag, flink and spark by this (default: 1). At an offered load, 1/speedup.",
         "FACTOR",
     )
-    startup_time: str | None = setting(None, "Worker start-up time (default: 0s).", "10s", shown=False)
     utilization: float = setting(0.8, "Target utilization for --policy ds2.", "RATIO")
     lag: float = setting(1000.0, "Lag threshold of a worker for --policy lag.", "ROWS")
     alignment: Alignment = setting(
@@ -244,7 +250,7 @@ class ScalingOptions:
             counting=Counting(above_0_or("--window", plans.window, tempo.or_periods(30.0, 10))),
             period_s=self.period_s(tempo),
             migration=plans.migration.chosen(engine),
-            startup_s=given("--startup-time", self.startup_time, start_s, "0s"),
+            startup_s=given("--migrate startup-time", plans.migration.startup_time, start_s, "0s"),
             sweep=self._swept(),
         )
 

@@ -9,7 +9,6 @@ from adapt.cli.options import own
 from adapt.cli.options.amounts import above_0, above_0_or, bits_of_workers, seconds
 from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import HashOption
-from adapt.cli.options.replay.costs import NETWORK_PANEL
 from adapt.cli.options.replay.stage import TROUBLE_PANEL, IdleClockOption, TroubleOptions
 from adapt.core.errors import UsageError
 from adapt.core.flux.policies.names import FluxPolicy, Imbalance
@@ -136,6 +135,22 @@ def _hot_split(text: str) -> "HotSplit":
 
 
 @dataclass(frozen=True, slots=True)
+class DiskOptions:
+    """The disks to which state spills."""
+
+    OPTION: ClassVar[str] = "--disk"
+    HELP: ClassVar[str] = "Bandwidth and seek times of the disks to which state spills."
+    bandwidth: list[str] | None = setting(
+        None,
+        "Disk bandwidth per worker (default: 160Mbps). Repeatable; 0:3=80Mbps is for some workers.",
+        "160Mbps|3=80Mbps",
+    )
+    seek: str = setting("5ms", "Mean disk seek time, before every access.", "5ms")
+    seek_sd: str = setting("0.2ms", "Standard deviation of the disk seek time.", "0.2ms")
+    quantum: str = setting("200ms", "Time for input before a worker reads its next spilled partition.", "200ms")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FaultOptions(TroubleOptions):
     """Memory, faults and standby replicas."""
 
@@ -149,23 +164,12 @@ class FaultOptions(TroubleOptions):
     faults: Path | None = setting(
         None, "Fault schedule, as JSON (adapt.faults/1). It lists loads, slowdowns, pauses and crashes.", "FILE"
     )
-    standby: bool = setting(False, "Keep a replica of every partition on another worker.", None, "--standby")
-    standby_partitions: str | None = setting(
+    standby: str | None = setting(
         None,
-        "Keep replicas of these partitions only: their numbers, or those with the most work.",
-        "3,7,9|hot:4",
+        "Keep replicas on other workers: of all partitions, of these, or of those with the most work.",
+        "all|3,7,9|hot:4",
     )
-    disk_bandwidth: list[str] | None = setting(
-        None,
-        "Disk bandwidth per worker (default: 160Mbps). Repeatable; 0:3=80Mbps is for some workers.",
-        "160Mbps|3=80Mbps",
-        panel=NETWORK_PANEL,
-    )
-    disk_seek: str = setting("5ms", "Mean disk seek time, before every access.", "5ms", panel=NETWORK_PANEL)
-    disk_seek_sd: str = setting("0.2ms", "Standard deviation of the disk seek time.", "0.2ms", panel=NETWORK_PANEL)
-    disk_quantum: str = setting(
-        "200ms", "Time for input before a worker reads its next spilled partition.", "200ms", panel=NETWORK_PANEL
-    )
+    disk: DiskOptions
 
     def conditions(self, settings: "StageSettings") -> "Conditions":
         """Memory, faults and standby replicas of a stage.
@@ -183,16 +187,14 @@ class FaultOptions(TroubleOptions):
     def _protected(self) -> "Protected | Hottest":
         from adapt.core.flux.replay.replay import Hottest
 
-        text = self.standby_partitions
-        if text is None:
-            return self.standby
-        if self.standby:
-            raise UsageError("--standby keeps replicas of all partitions; omit it, or --standby-partitions")
+        text = self.standby
+        if text is None or text == "all":
+            return text is not None
         hot, numbers = re.fullmatch(r"hot:(\d+)", text), re.fullmatch(r"\d+(,\d+)*", text)
         if hot is not None and int(hot[1]) > 0:
             return Hottest(int(hot[1]))
         if numbers is None:
-            raise UsageError(f"--standby-partitions takes numbers such as 3,7,9, or hot:4 (got {text!r})")
+            raise UsageError(f"--standby takes all, numbers such as 3,7,9, or hot:4 (got {text!r})")
         return tuple(int(one) for one in text.split(","))
 
     def _memory(self, workers: int) -> "Memory | None":
@@ -202,12 +204,12 @@ class FaultOptions(TroubleOptions):
         worker_bytes, changes = memory_of_workers(self.memory or [], workers)
         if worker_bytes is None:
             return None
-        disks = bits_of_workers("--disk-bandwidth", self.disk_bandwidth or (), 160e6, workers)
+        disks = bits_of_workers("--disk bandwidth", self.disk.bandwidth or (), 160e6, workers)
         return Memory(
             worker_bytes,
             tuple(changes),
             disk_bytes_per_s=disks / 8 if isinstance(disks, float) else tuple(each / 8 for each in disks),
-            seek_s=seconds("--disk-seek", self.disk_seek),
-            seek_sd_s=seconds("--disk-seek-sd", self.disk_seek_sd),
-            quantum_s=above_0("--disk-quantum", self.disk_quantum),
+            seek_s=seconds("--disk seek", self.disk.seek),
+            seek_sd_s=seconds("--disk seek-sd", self.disk.seek_sd),
+            quantum_s=above_0("--disk quantum", self.disk.quantum),
         )

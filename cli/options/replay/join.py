@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 class JoinOptions:
     """The windowed join of two streams."""
 
-    PANEL: ClassVar[str] = "Join of two streams"
+    OPTION: ClassVar[str] = "--join"
+    HEAD: ClassVar[str] = "join"
     join: str | None = setting(
         None, "Join rows with equal keys and different values in COLUMN, which has two values.", "COLUMN"
     )
-    join_window: str | None = setting(
+    window: str | None = setting(
         None,
-        "How far apart matching rows may be, in trace time. With --shed 5000, workers retain rows for it.",
+        "How far apart matching rows may be, in trace time. With --shed 5000, workers keep rows that long.",
         "10s",
     )
     match_time: str | None = setting(
@@ -32,16 +33,15 @@ class JoinOptions:
         """The join; None without one.
 
         Raises:
-            UsageError: a join without a window, or a window or match time without a join.
+            UsageError: a column without a window, or keys without a column.
         """
         from adapt.core.stage.conditions.join import Join
 
         if self.join is None:
-            for option, given in (("--join-window", self.join_window), ("--match-time", self.match_time)):
-                if given is not None:
-                    raise UsageError(f"{option} needs --join COLUMN")
+            if (self.window, self.match_time) != (None, None):
+                raise UsageError("--join needs a column before its keys, such as COLUMN:window=10s")
             return None
-        if self.join_window is None:
-            raise UsageError("--join needs --join-window, such as 10s")
-        match_s = 1e-6 if self.match_time is None else seconds("--match-time", self.match_time)
-        return Join(round(above_0("--join-window", self.join_window) * 1e6), match_s)
+        if self.window is None:
+            raise UsageError(f"--join needs a window, such as {self.join}:window=10s")
+        match_s = 1e-6 if self.match_time is None else seconds("--join match-time", self.match_time)
+        return Join(round(above_0("--join window", self.window) * 1e6), match_s)

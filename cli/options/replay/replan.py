@@ -39,7 +39,7 @@ class LoopOptions(ChannelsOverTime):
     hold: str = setting("0s", "Trigger violation: how long the tolerance must be exceeded.", "10m")
     move_cost: float | None = setting(
         None,
-        "Trigger worth: rows processed in the time of moving a row of state (default: by --marshal-time).",
+        "Trigger worth: rows processed in the time of moving a row of state (default: by marshal-time).",
         "ROWS",
     )
 

@@ -11,8 +11,6 @@ from adapt.core.stage.conditions.names import DropCurve
 if TYPE_CHECKING:
     from adapt.core.stage.conditions.shed_factor import Overload, Thresholds
 
-SHED_PANEL = "Load shedding"
-
 MinDropOption: TypeAlias = Annotated[float, option("Drop probability at the threshold.", "RATIO")]
 DropCurveOption: TypeAlias = Annotated[DropCurve, option("Shape of the drop-probability curve.")]
 
@@ -21,12 +19,12 @@ DropCurveOption: TypeAlias = Annotated[DropCurve, option("Shape of the drop-prob
 class SheddingOptions:
     """What a worker of a stage buffers, and what it drops."""
 
-    PANEL: ClassVar[str] = SHED_PANEL
+    OPTION: ClassVar[str] = "--shed"
+    HEAD: ClassVar[str] = "shed"
     shed: str | None = setting(
         None,
-        "Buffer per worker, as rows@retention such as 5000@100ms. The drop probability rises with occupancy."
-        " Off by default.",
-        "CAPACITY@RETENTION",
+        "Buffer per worker, such as 5000@100ms. The drop probability rises with occupancy. Off by default.",
+        "ROWS@TIME",
     )
     tau: str = setting(
         "0.1,0.4,0.8,0.9",
@@ -43,9 +41,11 @@ class SheddingOptions:
         try:
             return Thresholds(*map(float, self.tau.split(",")))
         except UsageError as error:
-            raise UsageError(f"--tau: {error}") from None
+            raise UsageError(f"--shed tau: {error}") from None
         except (TypeError, ValueError):
-            raise UsageError(f"--tau takes up to four numbers, such as 0.1,0.4,0.8,0.9 (got {self.tau!r})") from None
+            raise UsageError(
+                f"--shed tau takes up to four numbers, such as 0.1,0.4,0.8,0.9 (got {self.tau!r})"
+            ) from None
 
     def overload(self, window_s: float | None = None) -> "Overload | None":
         """Buffer and drop probability of a worker.

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
 
 from adapt.cli.options.amounts import above_0_or_none
 from adapt.cli.options.groups import option, setting
-from adapt.cli.options.replay.costs import DEFAULT_CONNECTION, CostOptions, NetworkOptions
+from adapt.cli.options.replay.costs import DEFAULT_CONNECTION, CostOptions
 from adapt.cli.options.replay.join import JoinOptions
 from adapt.cli.options.replay.queueing import QueueingOptions
 from adapt.cli.options.replay.shedding import SheddingOptions
@@ -29,7 +29,6 @@ SeedOption: TypeAlias = Annotated[int, option("Random seed.", "S")]
 IdleClockOption: TypeAlias = Annotated[
     str, option("Resolution at which workers measure idle time, rounded up; 0s is exact.", "10ms", shown=False)
 ]
-BUFFER = "Rows that a producer buffers (default: {}). With --queueing flink 8 network buffers, and 2 per worker."
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +61,14 @@ class StageOptions:
     interval: str | None = setting(None, "Sampling interval of the time series (default: about 300 samples).", "1s")
     seed: SeedOption = 0
     DEFAULT_BUFFER: ClassVar[int] = 2048
-    buffer: int | None = setting(None, BUFFER.format("2048"), "ROWS")
     state: str = setting(
         DEFAULT_STATE,
         "State: tuples per partition, or what it grows by: a tuple per row or key, or the rows' bytes. After @10m of"
         " trace time rows expire; rows@9rows keeps 9 rows per key.",
         "TUPLES|rows|bytes|keys[@10m]",
     )
-    producers: Producers | None = setting(
-        None, "Assign rows to producers by row or by stream (default: by stream, if the trace has streams)."
-    )
     shedding: SheddingOptions
     costs: CostOptions
-    network: NetworkOptions
-    queues: QueueingOptions
 
     @property
     def duration_s(self) -> float | None:
@@ -109,7 +102,8 @@ class StageOptions:
 
     def by_stream(self, trace: "Trace") -> bool:
         """Whether all rows of a stream have the same producer."""
-        return "stream" in trace.columns if self.producers is None else self.producers is Producers.STREAM
+        by = self.costs.producers.by
+        return "stream" in trace.columns if by is None else by is Producers.STREAM
 
     def settings(
         self,
@@ -150,10 +144,14 @@ class StageOptions:
             trace: Whose engine decides if no queues are named.
         """
         size = self.costs.costs().tuple_bytes
-        queueing = self.queues.chosen(size, trace)
+        queueing = self._queues().chosen(size, trace)
         buffer, connection = queueing.buffers(workers, size, (self.DEFAULT_BUFFER, DEFAULT_CONNECTION))
-        network = self.network.network(workers if each else None, connection, self.costs.profile())
-        return buffer if self.buffer is None else self.buffer, network, queueing
+        network = self.costs.network.network(workers if each else None, connection, self.costs.profile())
+        given = self.costs.producers.buffer
+        return buffer if given is None else given, network, queueing
+
+    def _queues(self) -> QueueingOptions:
+        return QueueingOptions()
 
     def reading(self, trace: "Trace", placed: "MiniPartitions", speedup: float | None) -> "Reading":
         """How rows of the trace become tuples of the stage."""
@@ -166,6 +164,16 @@ class StageOptions:
             by_stream=self.by_stream(trace),
             until_s=float("inf") if self.duration_s is None else self.duration_s,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineStage(StageOptions):
+    """A simulated stage with the queues of an engine."""
+
+    queues: QueueingOptions
+
+    def _queues(self) -> QueueingOptions:
+        return self.queues
 
 
 def check_speedup(speedup: float, instead: str = "") -> None:

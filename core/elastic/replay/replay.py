@@ -311,7 +311,7 @@ def check_elastic(settings: StageSettings, elastic: Elastic) -> None:
     """
     if settings.router is Router.FLUX and settings.buffer_tuples < PACKET_TUPLES:
         raise UsageError(
-            f"--buffer must hold at least one packet of {PACKET_TUPLES} rows (got {settings.buffer_tuples})"
+            f"--producers buffer must hold at least one packet of {PACKET_TUPLES} rows (got {settings.buffer_tuples})"
         )
     check_pool(1 if elastic.least is None else elastic.least, elastic.pool)
     segments_of(settings.workers, settings.disturbances)

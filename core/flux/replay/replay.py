@@ -244,8 +244,8 @@ def check_replay(settings: StageSettings, adapting: Adapting, conditions: Condit
     """
     if settings.router is Router.FLUX and settings.buffer_tuples < PACKET_TUPLES:
         raise UsageError(
-            f"--buffer must be at least one packet, {PACKET_TUPLES} tuples (got {settings.buffer_tuples}); --router"
-            " exchange needs no buffer"
+            f"--producers buffer must be at least one packet, {PACKET_TUPLES} tuples (got {settings.buffer_tuples});"
+            " --router exchange needs no buffer"
         )
     memory, faults = conditions.memory, conditions.faults
     settings.queueing.check(conditions.standby, faults and faults.crashes, adapting.hot)

@@ -39,8 +39,8 @@ def test_the_whole_load_is_balanced_on_request(adapt, here):
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("--replicas 0", "greater than or equal to 1"),
-        ("--replicas 100001", "less than or equal to 100000"),
+        ("--replicas 0", "at least 1 (got"),
+        ("--replicas 100001", "at most 100000 (got"),
         (
             "--replicas 5 --base kafka",
             "--replicas are those of a hash ring, but kafka has none; omit it",

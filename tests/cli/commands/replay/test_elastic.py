@@ -72,8 +72,8 @@ def test_all_policies_run_with_their_own_times(adapt, here):
 
 def test_every_option_is_taken(adapt, here):
     line = (
-        f"x.trace {QUICK} --signal offered --shed 200@200ms --tau 0.1,0.4,0.7,0.9 --rebuild 300ms,1.5 --migrate hottest"
-        " --batch 2 --startup-time 20ms --alignment factors --state bytes --policy ds2"
+        f"x.trace {QUICK} --signal offered --shed 200@200ms:tau=0.1,0.4,0.7,0.9 --rebuild 300ms,1.5 --migrate"
+        " hottest:batch=2,startup-time=20ms --alignment factors --state bytes --policy ds2"
         " --utilization 0.7"
     )
     document = json.loads(adapt.done("replay", "elastic", *line.split(), "--format", "json").out)
@@ -90,7 +90,7 @@ def test_every_option_is_taken(adapt, here):
 ON_ENGINE = "--pool 4 --workers 3 --service-time 100us --interval 100ms --policy fixed --format json"
 
 
-@pytest.mark.parametrize("chosen", ["--queueing flink", "--scheme flink"])
+@pytest.mark.parametrize("chosen", ["--engine flink", "--scheme flink"])
 def test_an_engine_moves_its_own_units(adapt, here, chosen):
     """Each of three workers processes the rows that Flink's subtask would."""
     document = json.loads(adapt.done("replay", "elastic", "x.trace", *ON_ENGINE.split(), *chosen.split()).out)
@@ -107,7 +107,7 @@ def test_an_engine_moves_its_own_units(adapt, here, chosen):
 
 def test_plans_are_asked_for_by_their_options(adapt, here):
     """A rebuild needs plans, so that the queues of an engine do not choose its placement."""
-    line = f"x.trace {ON_ENGINE} --queueing kafka --rebuild 500ms"
+    line = f"x.trace {ON_ENGINE} --engine kafka --rebuild 500ms"
     document = json.loads(adapt.done("replay", "elastic", *line.split()).out)
     assert (document["parameters"]["scheme"], document["parameters"]["units"]) == ("hybrid", None)
     assert "places" not in document["summary"]["verdict"]
@@ -163,7 +163,7 @@ def venues(here):
 
 def test_two_streams_are_joined(adapt, venues):
     """A row matches the one of its key 31 rows before it, which is of the other side, within 50 ms."""
-    line = f"two.trace {JOINING} --join stream --join-window 50ms --match-time 20us --policy ds2 -o x.run"
+    line = f"two.trace {JOINING} --join stream:window=50ms,match-time=20us --policy ds2 -o x.run"
     document = json.loads(adapt.done("replay", "elastic", *line.split(), "--format", "json").out)
     expected = 2000 - 31
     assert [(row["answers"], row["expected"], row["recall"]) for row in document["cases"]] == [
@@ -185,14 +185,14 @@ def test_two_streams_are_joined(adapt, venues):
 
 
 def test_policies_of_flux_move_the_window_of_a_join_and_keep_its_answers(adapt, venues):
-    line = "two.trace --speedup 1 --workers 3 --partitions 9 --service-time 500us --interval 50ms --join stream"
-    line += " --join-window 400ms"
+    line = "two.trace --speedup 1 --workers 3 --partitions 9 --service-time 500us --interval 50ms --join"
+    line += " stream:window=400ms"
     (venues / "f.json").write_text(
         '{"schema": "adapt.faults/1", "faults": [{"kind": "crash", "worker": 2, "at_s": 0.3}], "detection_s": 0.05}'
     )
     policies = "--policy hybrid --min-imbalance 1.01 --min-collection 20ms -o x.run --force"
     answers = set()
-    for more in ("--faults f.json --standby", "--memory 10900B --disk-seek 0.1ms"):
+    for more in ("--faults f.json --standby all", "--memory 10900B --disk seek=0.1ms"):
         said = adapt.done("replay", "flux", *f"{line} {policies} {more} --format json".split())
         document = json.loads(said.out)
         answers.update(row["answers"] for row in document["cases"])
@@ -206,7 +206,7 @@ def test_policies_of_flux_move_the_window_of_a_join_and_keep_its_answers(adapt, 
 
 def test_tau1_is_swept(adapt, venues):
     quick = JOINING.replace("--workers 1 ", "")
-    line = f"two.trace {quick} --join stream --join-window 50ms --shed 60 --sweep tau1=0.3,0.6 -o x.run"
+    line = f"two.trace {quick} --join stream:window=50ms --shed 60 --sweep tau1=0.3,0.6 -o x.run"
     said = adapt.done("replay", "elastic", *line.split()).out
     assert "Trade-off" in said
     rows = read_run(venues / "x.run").tables["trade_off"].records()
@@ -223,16 +223,16 @@ def test_tau1_is_swept(adapt, venues):
 @pytest.mark.parametrize(
     ("line", "code", "sentence"),
     [
-        ("two.trace --join venue --join-window 1s", 2, "two.trace has no column 'venue'; available: "),
-        ("two.trace --join stream", 2, "--join needs --join-window"),
-        ("two.trace --join-window 1s", 2, "--join-window needs --join"),
-        ("two.trace --match-time 1us", 2, "--match-time needs --join"),
-        ("two.trace --join stream --join-window 0s", 2, "above 0"),
-        ("two.trace --join stream --join-window 1s --shed 50@1s", 2, "such as 5000"),
-        ("two.trace --join stream --join-window 1s --state rows", 2, "--state does not apply to --join"),
+        ("two.trace --join venue:window=1s", 2, "two.trace has no column 'venue'; available: "),
+        ("two.trace --join stream", 2, "--join needs a window, such as stream:window=10s"),
+        ("two.trace --join window=1s", 2, "--join needs a column before its keys"),
+        ("two.trace --join match-time=1us", 2, "--join needs a column before its keys"),
+        ("two.trace --join stream:window=0s", 2, "above 0"),
+        ("two.trace --join stream:window=1s --shed 50@1s", 2, "such as 5000"),
+        ("two.trace --join stream:window=1s --state rows", 2, "--state does not apply to --join"),
         ("two.trace --sweep tau2=0.5", 2, "--sweep takes values of tau1"),
         ("two.trace --sweep tau1=0.9", 2, "above tau1"),
-        ("three.trace --join stream --join-window 1s", 3, "'east', 'north', 'west'"),
+        ("three.trace --join stream:window=1s", 3, "'east', 'north', 'west'"),
     ],
 )
 def test_what_cannot_be_joined_is_refused(adapt, venues, line, code, sentence):
@@ -251,11 +251,11 @@ def test_what_cannot_be_joined_is_refused(adapt, venues, line, code, sentence):
         ),
         (2, "x.trace --own-keys 5 --ranges", "remove --own-keys or --ranges"),
         (2, "x.trace --scheme flink --rebuild 1s", "--rebuild does not apply to --scheme flink"),
-        (2, "x.trace --queueing flink --partitions 8", "give --max-parallelism, or --scheme hybrid"),
+        (2, "x.trace --engine flink --partitions 8", "give --max-parallelism, or --scheme hybrid"),
         (2, "x.trace --max-parallelism 64", "add --scheme flink"),
-        (2, "x.trace --tau 0.5,0.4,0.8,0.9", "--tau: tau1 "),
-        (2, "x.trace --tau 0.1,0.4,0.8,1.2", "--tau: tau3 "),
-        (2, "x.trace --tau high", "up to four numbers"),
+        (2, "x.trace --shed tau=0.5,0.4,0.8,0.9", "--shed tau: tau1 "),
+        (2, "x.trace --shed tau=0.1,0.4,0.8,1.2", "--shed tau: tau3 "),
+        (2, "x.trace --shed tau=high", "up to four numbers"),
         (2, "x.trace --pool 3 --workers 5", "the pool of 3 workers is smaller than the 5 workers at the start"),
         (2, "x.trace --pool 2 --speedup 100", "the pool of 2 workers is smaller than the"),
         (2, "x.trace --workers 0", "a stage needs at least 1 worker (got 0)"),
@@ -264,16 +264,16 @@ def test_what_cannot_be_joined_is_refused(adapt, venues, line, code, sentence):
         (2, "x.trace --cooldown 0s", "above 0"),
         (2, "x.trace --scale-out-delay -5s", "--scale-out-delay"),
         (2, "x.trace --period 0s", "above 0"),
-        (2, "x.trace --startup-time never", "'never'"),
+        (2, "x.trace --migrate startup-time=never", "'never'"),
         (2, "x.trace --window 0s", "above 0"),
         (2, "x.trace --utilization 0 --policy ds2", "the target utilization must be above 0"),
         (2, "x.trace --lag 0 --policy lag", "the lag threshold must be above 0 rows"),
         (2, "x.trace --rebuild 0.5", "the imbalance limit of rebuilds must be at least 1"),
         (2, "x.trace --rebuild soon", "'soon'"),
-        (2, "x.trace --batch 0", "partition"),
+        (2, "x.trace --migrate batched:batch=0", "partition"),
         (2, "x.trace --partitions 0", "partition"),
         (2, "x.trace --speedup 0", "above 0"),
-        (2, "x.trace --buffer 3", "at least one packet"),
+        (2, "x.trace --producers buffer=3", "at least one packet"),
         (2, "x.trace --shed 50", "5000@100ms"),
         (2, "x.trace --load 99@1s", "99"),
         (2, "bare.trace --state bytes", "bare.trace has no "),

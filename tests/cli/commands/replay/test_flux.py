@@ -53,19 +53,17 @@ def told(adapt, *line):
 
 
 def test_disks_and_networks_are_those_of_each_worker(adapt, here):
-    line = (
-        f"x.trace {QUICK} --speedup 20 --memory 20KB --policy none --connection-buffer 2x12 --network-bandwidth 1Gbps"
-    )
-    more = "--network-bandwidth 0,1=10Mbps --disk-bandwidth 3=80Mbps"
+    line = f"x.trace {QUICK} --speedup 20 --memory 20KB --policy none --network connection-buffer=2x12,bandwidth=1Gbps"
+    more = "--network bandwidth=0,1=10Mbps --disk bandwidth=3=80Mbps"
     parameters = told(adapt, *f"{line} {more}".split())["parameters"]
     assert parameters["memory"]["disk_bytes_per_s"] == [20e6, 20e6, 20e6, 10e6]
     network = parameters["network"]
     assert network["link_bits_per_s"] == [1e7, 1e7, 1e9, 1e9]
     assert (network["connection_tuples"], network["packet_tuples"]) == (24, 12)
     for wrong, said in (
-        ("--network-bandwidth 4=1Gbps", "workers run from 0 to 3"),
-        ("--network-bandwidth x=1Gbps", "workers are a number"),
-        ("--connection-buffer 2x", "such as 2x12"),
+        ("--network bandwidth=4=1Gbps", "workers run from 0 to 3"),
+        ("--network bandwidth=x=1Gbps", "workers are a number"),
+        ("--network connection-buffer=2x", "such as 2x12"),
     ):
         failed = adapt("replay", "flux", *f"x.trace {QUICK} {wrong}".split())
         assert failed.code == 2
@@ -153,8 +151,8 @@ def test_waits_of_independent_arrivals_are_those_of_pollaczek_and_khinchine(adap
     times = (np.cumsum(chance.exponential(1e3 / 0.7, 100_000))).astype(np.int64)
     write_trace(Path("one.trace"), {"ts": times, "key": pa.array(["k"] * len(times))}, row_group=50_000)
     for service, variation in (("constant(1ms)", 0.0), ("exponential(1ms)", 1.0), ("lognormal(1ms, 2)", 2.0)):
-        line = "one.trace --growth 1x --workers 2 --partitions 1 --policy none --buffer 100000 --state 0"
-        run = told(adapt, *line.split(), "--network-latency", "0s", "--service-time", service)
+        line = "one.trace --growth 1x --workers 2 --partitions 1 --policy none --producers buffer=100000 --state 0"
+        run = told(adapt, *line.split(), "--network", "latency=0s", "--service-time", service)
         wanted = 1e-3 * (1 + 0.7 * (1 + variation**2) / (2 * 0.3))
         assert run["cases"][0]["latency_mean"] == pytest.approx(wanted, rel=0.1), service
 
@@ -165,8 +163,8 @@ def test_a_coarse_idle_clock_and_a_slow_disk_change_the_run(adapt, here):
     assert (exact["parameters"]["idle_clock_s"], coarse["parameters"]["idle_clock_s"]) == (0, 0.02)
     assert exact["cases"][0] == coarse["cases"][0]
     assert exact["moves"] != coarse["moves"]
-    line = f"x.trace {QUICK} --policy none --memory 40KB --disk-seek 1ms --disk-seek-sd 0s"
-    often, seldom = (told(adapt, *line.split(), "--disk-quantum", each)["cases"][0] for each in ("5ms", "500ms"))
+    line = f"x.trace {QUICK} --policy none --memory 40KB --disk seek=1ms,seek-sd=0s"
+    often, seldom = (told(adapt, *line.split(), "--disk", f"quantum={each}")["cases"][0] for each in ("5ms", "500ms"))
     assert 0 < often["spilled_max"] < seldom["spilled_max"]
 
 
@@ -177,7 +175,7 @@ def test_memory_that_shrinks_sends_partitions_to_disk_and_a_crash_loses_rows(ada
     (here / "faults.json").write_text(json.dumps(faults))
     line = f"x.trace {QUICK} --service-time 600us --faults faults.json"
     assert told(adapt, *line.split())["cases"][0]["lost"] > 0
-    safe = told(adapt, *line.split(), "--standby")
+    safe = told(adapt, *line.split(), "--standby", "all")
     assert [row["lost"] for row in safe["cases"]] == [0, 0]
     assert safe["parameters"]["faults"]["faults"][0]["worker"] == 3
 
@@ -185,7 +183,7 @@ def test_memory_that_shrinks_sends_partitions_to_disk_and_a_crash_loses_rows(ada
 def test_workers_that_fill_up_drop_what_they_cannot_do_and_latency_stays_short(adapt, here):
     line = f"x.trace {QUICK} --speedup 20 --policy none"
     (plain,) = told(adapt, *line.split())["cases"]
-    shedding = told(adapt, *line.split(), *"--shed 50@10ms --tau 0.1,0.3,0.5,0.9 --min-drop 0.1".split())
+    shedding = told(adapt, *line.split(), *"--shed 50@10ms:tau=0.1,0.3,0.5,0.9,min-drop=0.1".split())
     (shed,) = shedding["cases"]
     assert plain["shed"] == 0 < shed["shed"]
     assert shed["processed"] + shed["shed"] == ROWS
@@ -196,7 +194,7 @@ def test_workers_that_fill_up_drop_what_they_cannot_do_and_latency_stays_short(a
 
 
 def test_a_report_says_the_verdict_and_draws_the_cases(adapt, here):
-    adapt.done("replay", "flux", "x.trace", *f"{QUICK} --speedup 20 --buffer 12 --load 1@0 -o x.flux".split())
+    adapt.done("replay", "flux", "x.trace", *f"{QUICK} --speedup 20 --producers buffer=12 --load 1@0 -o x.flux".split())
     verdict = read_run(here / "x.flux").summary.records()[0]["verdict"]
     said = adapt.done("report", "x.flux", "--html", "x.html")
     assert verdict in said.err
@@ -254,8 +252,12 @@ def test_a_plan_is_compared_with_uniform_hashing(adapt, here):
         (2, "x.trace --plan 1.plan", "a stage needs 2 to 4,096 workers (got 1)"),
         (3, "x.trace --plan int.plan", "int.plan is for keys of type int64"),
         (3, "x.trace --plan none.plan", "none.plan does not exist"),
-        (2, "x.trace --workers 4 --buffer 11", "--buffer must be at least one packet, 12 tuples (got 11)"),
-        (2, "x.trace --workers 4 --connection-buffer 11", "a connection must buffer at least one packet"),
+        (
+            2,
+            "x.trace --workers 4 --producers buffer=11",
+            "--producers buffer must be at least one packet, 12 tuples (got 11)",
+        ),
+        (2, "x.trace --workers 4 --network connection-buffer=11", "a connection must buffer at least one packet"),
         (2, "x.trace --workers 4 --router river --policy load", "--router river sends a tuple to any worker"),
         (2, "x.trace --workers 4 --load 4@1s", "--load '4@1s': workers run from 0 to 3 (got 4)"),
         (2, "x.trace --workers 4 --load 1@5s-2s", "ends before it begins"),
@@ -267,13 +269,17 @@ def test_a_plan_is_compared_with_uniform_hashing(adapt, here):
         (2, "x.trace --workers 4 --shed 50", "--shed takes rows@retention, such as 5000@100ms (got '50')"),
         (2, "x.trace --workers 4 --shed 50@never", "--shed 'never'"),
         (2, "x.trace --workers 4 --shed 0@1s", "must hold at least 1 tuple (got 0)"),
-        (2, "x.trace --workers 4 --shed 5@1s --tau 0.1,0.8,0.4,0.9", "--tau: tau2 must be above tau1, 0.8 (got 0.4)"),
-        (2, "x.trace --workers 4 --shed 5@1s --tau 0.1,x", "--tau takes up to four numbers"),
-        (2, "x.trace --workers 4 --shed 5@1s --min-drop 2", "the minimum drop probability must be from 0 to 1 (got 2)"),
-        (3, "x.trace --workers 4 --standby-partitions 3,900", "must be from 0 to 255 (got 900)"),
+        (
+            2,
+            "x.trace --workers 4 --shed 5@1s:tau=0.1,0.8,0.4,0.9",
+            "--shed tau: tau2 must be above tau1, 0.8",
+        ),
+        (2, "x.trace --workers 4 --shed 5@1s:tau=0.1,x", "--shed tau takes up to four numbers"),
+        (2, "x.trace --workers 4 --shed 5@1s:min-drop=2", "the minimum drop probability must be from 0 to 1 (got 2)"),
+        (3, "x.trace --workers 4 --standby 3,900", "must be from 0 to 255 (got 900)"),
         (2, "x.trace --workers 4 --split-hot 5", "--split-hot takes a share of a worker's time, such as 50% or 50%@1s"),
         (2, "x.trace --workers 4 --split-hot 0%", "is split above a share of a worker's time from 0 to 100 %"),
-        (2, "x.trace --workers 4 --split-hot 50% --standby", "splitting hot partitions excludes memory limits"),
+        (2, "x.trace --workers 4 --split-hot 50% --standby all", "splitting hot partitions excludes memory limits"),
         (
             2,
             "x.trace --workers 4 --split-hot 50% --state rows",
@@ -286,8 +292,7 @@ def test_a_plan_is_compared_with_uniform_hashing(adapt, here):
         (3, "x.trace --workers 4 --memory 1kB", "the largest partition, 800,000 bytes (got 1,000)"),
         (3, "x.trace --workers 4 --memory 1GB --memory 0@1s:1kB", "the largest partition, 800,000 bytes"),
         (2, "x.trace --workers 4 --memory 0@1s:1GB", "--memory needs an initial limit"),
-        (2, "x.trace --workers 4 --standby-partitions hot", "takes numbers such as 3,7,9, or hot:4 (got 'hot')"),
-        (2, "x.trace --workers 4 --standby-partitions 3 --standby", "omit it, or --standby-partitions"),
+        (2, "x.trace --workers 4 --standby hot", "takes all, numbers such as 3,7,9, or hot:4 (got 'hot')"),
         (3, "x.trace --workers 4 --faults none.json", "none.json"),
         (3, "x.trace --workers 4 --faults x.trace", "x.trace"),
         (3, "x.trace --workers 4 --faults late.json", "sort faults by time"),
@@ -305,7 +310,7 @@ def test_a_plan_is_compared_with_uniform_hashing(adapt, here):
         (2, "x.trace --workers 4 --service-time key", "column 'key' holds"),
         (3, "x.trace --workers 4 --service-time keys:none.csv", "none.csv"),
         (3, "x.trace --workers 4 --service-time empirical:none.csv", "none.csv"),
-        (2, "x.trace --workers 4 --tuple-size 0", "the tuple size at least 1 B"),
+        (2, "x.trace --workers 4 --network tuple-size=0", "the tuple size at least 1 B"),
         (
             2,
             "x.trace --workers 4 --state some",
@@ -313,8 +318,8 @@ def test_a_plan_is_compared_with_uniform_hashing(adapt, here):
         ),
         (2, "x.trace --workers 4 --state rows@5", "--state: the window 5 needs a unit: 5rows or 5h?"),
         (2, "x.trace --workers 4 --state keys@5rows", "a state of keys takes a window of time (got 5rows)"),
-        (2, "x.trace --workers 4 --join side --join-window 1s", "--join: x.trace has no column 'side'"),
-        (2, "x.trace --workers 4 --join key --join-window 1s --state rows", "--state does not apply to --join"),
+        (2, "x.trace --workers 4 --join side:window=1s", "--join: x.trace has no column 'side'"),
+        (2, "x.trace --workers 4 --join key:window=1s --state rows", "--state does not apply to --join"),
         (3, "x.trace --workers 4 --state rows --memory 4KB", "the most that any worker has; give workers more memory"),
         (2, "x.trace --plan some.plan --ranges", "omit --plan or --ranges"),
         (2, "x.trace --workers 4 --arrivals rotate --state rows@1s", "omit --join, or the window of --state"),
@@ -326,7 +331,7 @@ def test_a_plan_is_compared_with_uniform_hashing(adapt, here):
             "x.trace --workers 4 --max-receiver-utilization 2",
             "max_receiver_utilization must be above 0 and at most 1 (got 2)",
         ),
-        (2, "x.trace --workers 4 --state-bandwidth 0", "the bandwidth for state must be above 0"),
+        (2, "x.trace --workers 4 --network state-bandwidth=0", "the bandwidth for state must be above 0"),
         (2, "bare.trace --workers 4 --state bytes", "bare.trace has no column 'bytes'; ingest it with --bytes COLUMN"),
         (2, "bare.trace --workers 4 --producers stream", "bare.trace has no column 'stream'"),
         (3, "back.trace --workers 4", "is before its predecessor; sort the trace by 'ts'"),
@@ -366,7 +371,7 @@ STAGES = '[[stage]]\nname = "a"\n[[stage]]\nname = "b"\ninputs = ["a"]\nkey = "s
 
 def test_stages_are_replayed_kept_and_reported(adapt, here):
     (here / "s.toml").write_text(STAGES)
-    line = f"x.trace {QUICK} --stages s.toml --speedup 20 --load 1@0 --controllers both --movement-budget 1MB"
+    line = f"x.trace {QUICK} --stages s.toml --speedup 20 --load 1@0 --stages controllers=both,movement-budget=1MB"
     document = told(adapt, *f"{line} --memory 60KB -o s.flux".split())
     assert document["mechanism"] == "flux-dag"
     assert [row["processed"] for row in document["cases"]] == [2 * ROWS] * 3
@@ -383,11 +388,11 @@ def test_stages_are_replayed_kept_and_reported(adapt, here):
 @pytest.mark.parametrize(
     ("more", "code", "said"),
     [
-        ("--controllers each", 2, "--controllers needs --stages FILE.toml"),
-        ("--movement-budget 1MB", 2, "--movement-budget needs --stages FILE.toml"),
-        ("--stages s.toml --movement-budget 0MB", 2, "--movement-budget must be above 0 (got 0MB)"),
-        ("--stages s.toml --standby", 2, "--standby does not apply to --stages"),
-        ("--stages s.toml --join stream --join-window 1s", 2, "--join does not apply to --stages"),
+        ("--stages controllers=each", 2, "--stages needs a file before its keys"),
+        ("--stages movement-budget=1MB", 2, "--stages needs a file before its keys"),
+        ("--stages s.toml:movement-budget=0MB", 2, "--stages movement-budget must be above 0 (got 0MB)"),
+        ("--stages s.toml --standby all", 2, "--standby does not apply to --stages"),
+        ("--stages s.toml --join stream:window=1s", 2, "--join does not apply to --stages"),
         ("--stages s.toml --policy optimum", 2, "--policy optimum knows the load of one stage only"),
         ("--stages s.toml --router river --policy none", 2, "routing by content"),
         ("--stages none.toml", 3, "none.toml: cannot be read"),

@@ -201,7 +201,13 @@ def test_without_a_policy_the_static_case_stands_alone():
 @pytest.mark.parametrize(
     ("settings", "adapting", "conditions", "error", "told"),
     [
-        ({"buffer_tuples": 11}, {}, {}, UsageError, "--buffer must be at least one packet, 12 tuples (got 11)"),
+        (
+            {"buffer_tuples": 11},
+            {},
+            {},
+            UsageError,
+            "must be at least one packet, 12 tuples (got 11)",
+        ),
         ({"router": Router.RIVER}, {}, {}, UsageError, "river sends a tuple to any worker"),
         ({}, {"min_collection_s": 0.0}, {}, UsageError, "above 0"),
         ({}, {"min_imbalance": 0.9}, {}, UsageError, "min_imbalance must be at least 1 (got 0.9)"),
