@@ -104,7 +104,7 @@ class Recipe:
         return hashing_of(self.scheme, self.base)
 
     def parts(self, channels: int, key_type: KeyType) -> Parts:
-        """What makes its partitioners, with other schemes too, of keys of a type."""
+        """What makes its partitioners, for a type of keys."""
         return Parts(channels, self.hash, self.replicas, max_parallelism=self.max_parallelism, key_type=key_type)
 
     def as_data(self) -> dict[str, Any]:

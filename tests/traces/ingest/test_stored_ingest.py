@@ -16,7 +16,6 @@ from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.session import SparkOptions
 from adapt.traces.store.trace import open_trace
-from adapt.traces.store.trace_tables import rejects_of
 from tests.fault_proxy import seeded
 from tests.tiers import SOAK
 
@@ -58,7 +57,7 @@ def test_a_trace_in_a_store_is_that_on_a_disk(bucket, source, tmp_path, monkeypa
     ingest([f"{bucket}source.csv"], target, MAPPING, spark_options=MAKERS[maker])
     trace = open_trace(target, check_all=True)
     assert trace.manifest.content_hash == local.manifest.content_hash
-    assert rejects_of(trace) == rejects_of(local)
+    assert trace.reading.rejects == local.reading.rejects
     assert next(open_trace(target).batches()).equals(next(local.batches()))
     run = trace.manifest.run
     assert names(target) == ["_manifest.json", f"{run}/_rejects/part-00000.parquet", f"{run}/part-00000.parquet"]

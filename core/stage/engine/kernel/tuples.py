@@ -27,7 +27,7 @@ def take_in_hand(worker: Any, taken: Any, partition: int, producer: int, since: 
 
 @inlined
 def leave_queue(world: Any, connection: Any) -> None:
-    """Take the first tuple off a connection, and return its credit once a packet of credits is full."""
+    """Take a connection's first tuple; return a full packet of credits."""
     connection.first += 1
     if connection.first == world.credits:
         connection.first = 0

@@ -243,7 +243,9 @@ def test_a_graph_that_cannot_be_compiled_runs_serially() -> None:
 
 
 def test_a_table_says_what_each_operator_reads() -> None:
-    run = replay_ordered(joined(100), Ordered((1,), Backend.SIM, min_time_s=0.0), clock=lambda: 0.0, cpu_clock=lambda: 0.0)
+    run = replay_ordered(
+        joined(100), Ordered((1,), Backend.SIM, min_time_s=0.0), clock=lambda: 0.0, cpu_clock=lambda: 0.0
+    )
     assert run.tables()["operators"].values("reads") == ["trades", "large, quotes"]
 
 
