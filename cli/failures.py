@@ -12,6 +12,7 @@ from adapt.cli.terminal.output import Verbosity, narrate
 from adapt.cli.terminal.usage import usage_sentence
 from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, Interrupted
 from adapt.core.redaction import redacted
+from adapt.core.units.process_limits import exhausted
 
 USAGE = 2
 BUG = 5
@@ -38,7 +39,7 @@ def explain(error: Exception, *, debug: bool) -> int:
 
     if debug:
         print(_traceback(error), end="", file=sys.stderr)
-    error = no_temporary_folder(error) or error
+    error = no_temporary_folder(error) or exhausted(error) or error
     if isinstance(error, AdaptError):
         _say(f"adapt: {error}")
         return error.exit_code

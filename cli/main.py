@@ -28,6 +28,7 @@ from adapt.cli.terminal.command_line import exit_code_of, typed
 from adapt.cli.terminal.help import Command, Group
 from adapt.cli.terminal.output import ReaderGone, Verbosity, open_closed_streams, set_verbosity, written_out
 from adapt.core.errors import EnvironmentFailure
+from adapt.core.units.process_limits import require_limits
 from adapt.traces.locations.storage_options import read_options, use_options
 
 PANELS = {
@@ -129,6 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: list[str]) -> int:
     """Run a command line in this process and return its exit code."""
     try:
+        require_limits("adapt", address_gb=2, files=64)
         with typed(arguments):
             code = exit_code_of(
                 command_tree()(args=settings_first(arguments), prog_name="adapt", standalone_mode=False)

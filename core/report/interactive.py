@@ -12,7 +12,7 @@ from typing import Any
 
 from adapt.core.charts.chart import Chart
 from adapt.core.charts.theme import INK, config
-from adapt.core.report.svg import NARROW, WIDE, safe
+from adapt.core.report.svg import NARROW, WIDE, chart_renderer, safe
 
 BUNDLED = "window.vegaEmbed = vegaEmbed;"
 """The last statement of the library."""
@@ -72,9 +72,7 @@ def _compact(chart: Chart) -> Mapping[str, Any]:
 @cache
 def bundled() -> Library:
     """The library, bundled anew, which takes about a second; once per process."""
-    import vl_convert
-
-    script = vl_convert.javascript_bundle(BUNDLED)
+    script = chart_renderer().javascript_bundle(BUNDLED)
     return Library(_packed(script), _digest(script))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from adapt.core.charts.theme import FONT, INK, config
+from adapt.core.units.process_limits import require_limits
 from adapt.core.values import plain, visible
 
 WIDE = 540
@@ -38,16 +39,26 @@ def render_svg(spec: Mapping[str, Any], width: int = WIDE, prefix: str | None = 
         width: Outer width in pixels.
         prefix: Prefix of ids; must be unique within a page.
     """
-    import vl_convert
-
     checked = safe({**spec, "width": width, "config": config(width)})
     if prefix is None:
         prefix = "v" + sha256(json.dumps(checked, sort_keys=True).encode()).hexdigest()[:10]
-    drawn = vl_convert.vegalite_to_svg(checked, allowed_base_urls=[])
+    drawn = chart_renderer().vegalite_to_svg(checked, allowed_base_urls=[])
     root = ElementTree.fromstring(drawn)
     _clean(root, _Ids(prefix))
     _name(root, str(checked.get("description", "")))
     return ElementTree.tostring(root, encoding="unicode")
+
+
+def chart_renderer() -> Any:
+    """The library that draws charts.
+
+    Raises:
+        EnvironmentFailure: it would abort, as it reserves 64 GiB of addresses.
+    """
+    require_limits("drawing charts", address_gb=72, files=32)
+    import vl_convert
+
+    return vl_convert
 
 
 class _Ids:

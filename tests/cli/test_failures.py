@@ -1,5 +1,6 @@
 """What failures look like: one line on stderr, the exit code of their kind, nothing on stdout."""
 
+import errno
 import os
 import re
 import subprocess
@@ -29,6 +30,18 @@ def failing(monkeypatch):
         monkeypatch.setattr(reporting, "reported", raise_it)
 
     return fail
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (MemoryError(), "memory ran out; free some"),
+        (OSError(errno.EMFILE, "Too many open files"), "too many files are open; raise the limit"),
+    ],
+)
+def test_memory_and_files_that_run_out_are_no_bug(adapt, failing, error, sentence):
+    failing(error)
+    assert adapt.refused(4, "report", "x.trace").startswith(f"adapt: {sentence}")
 
 
 @pytest.fixture

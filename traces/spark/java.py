@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from adapt.core.errors import EnvironmentFailure
+from adapt.core.units.process_limits import require_limits
 
 OLDEST_JAVA = 17
 """Spark 4 is compiled for Java 17."""
@@ -36,8 +37,10 @@ def find_java_home() -> Path:
     """The `JAVA_HOME` for Spark.
 
     Raises:
-        EnvironmentFailure: no Java 17 or later was found; the message says where it was searched.
+        EnvironmentFailure: no Java 17 or later was found (the message says where it was searched), or a limit of this
+            process is too low for it.
     """
+    require_limits("Spark's Java", address_gb=6, files=512)
     explicit = os.environ.get("JAVA_HOME")
     if explicit:
         return _explicit_home(Path(explicit))

@@ -311,7 +311,7 @@ def replay_fit(
     for control in controls:
         control.announce(rates)
     done: list[list[tuple[Decision, Tick]]] = [[] for _ in names]
-    passed, learnt_us = 0, learnt * settings.tick_us
+    passed, bound, learnt_us = 0, int(counts.by_tick.sum()), learnt * settings.tick_us
     replayed = islice(binding.ticks(batches(), learnt + len(rates)), learnt, None)
     for at, offered in enumerate(each.after(learnt_us) for each in replayed):
         for control, runs, log in zip(controls, running, done, strict=True):
@@ -324,7 +324,7 @@ def replay_fit(
         if answers is not None:
             answers.add(offered)
         passed += len(offered.at_us)
-        report(f"tick {at + 1:,} of {len(rates):,}", passed, int(counts.by_tick.sum()))
+        report(f"tick {at + 1:,} of {len(rates):,}", passed, bound)
     all_keeps = [np.stack([decision.keeps for decision, _ in log]) for log in done]
     if changing is not None:
         judged = Judged.by(changing, rates, all_keeps)
