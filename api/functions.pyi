@@ -48,9 +48,7 @@ def check(
     verify: bool = False,
     force: bool = False,
     master: str | None = None,
-    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
-    runner: Literal["auto", "spark", "in-process"] = "auto",
 ) -> Verdict:
     """Fail (exit 1) if a metric exceeds its limit."""
 
@@ -87,9 +85,7 @@ def generate(
     drift_share: float | None = None,
     key_life: str | None = None,
     master: str | None = None,
-    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
-    runner: Literal["auto", "spark", "in-process"] = "auto",
 ) -> Ingested:
     """Make a synthetic trace, the same for the same options and seed."""
 
@@ -131,7 +127,6 @@ def ingest(
     client_config: File | None = None,
     key_format: Literal["auto", "text", "bytes", "int", "confluent"] = "auto",
     master: str | None = None,
-    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
 ) -> Ingested:
     """Turn a raw keyed stream into a trace sorted by time."""
@@ -175,9 +170,7 @@ def verdict(
     time_format: str = "",
     time_zone: str = "UTC",
     master: str | None = None,
-    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
-    runner: Literal["auto", "spark", "in-process"] = "auto",
 ) -> Answer:
     """Say what to do about skew, judged on later windows."""
 
@@ -216,9 +209,7 @@ def build(
     ]
     | None = None,
     master: str | None = None,
-    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
-    runner: Literal["auto", "spark", "in-process"] = "auto",
     optimum: str | None = None,
 ) -> Plan:
     """Build a plan: pin the hot keys to channels, hash the others."""
@@ -259,9 +250,7 @@ def compare(
     ]
     | None = None,
     master: str | None = None,
-    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
-    runner: Literal["auto", "spark", "in-process"] = "auto",
 ) -> Comparison:
     """Compare partitioning schemes over one or more channel counts."""
 
@@ -288,9 +277,7 @@ def count(
     sigma: float = 0.1,
     max_pins: int | None = None,
     master: str | None = None,
-    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
-    runner: Literal["auto", "spark", "in-process"] = "auto",
 ) -> Surveyed:
     """Count the keys of a trace and judge its skew."""
 
@@ -309,9 +296,7 @@ def diff(
     measure: str | Sequence[str] | Mapping[str, object] | None = None,
     tolerance: float | str = "1.2",
     master: str | None = None,
-    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
-    runner: Literal["auto", "spark", "in-process"] = "auto",
 ) -> Difference:
     """Show which keys move between two plans, and how much state."""
 
@@ -329,9 +314,7 @@ def evaluate(
     tolerance: str | None = None,
     measure: str | Sequence[str] | Mapping[str, object] | None = None,
     baseline: bool = True,
-    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
-    runner: Literal["auto", "spark", "in-process"] = "auto",
 ) -> Evaluation:
     """Measure plans on every key of a stream."""
 
@@ -393,9 +376,7 @@ class replay:
         migrate: str | Sequence[str] | Mapping[str, object] | None = None,
         idle_clock: str = "0s",
         master: str | None = None,
-        remote: str | None = None,
         spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
-        runner: Literal["auto", "spark", "in-process"] = "auto",
     ) -> ComparisonRun:
         """Compare mechanisms on one trace with one cost model, and recommend one."""
 
@@ -703,10 +684,7 @@ class calibrate:
 class cluster:
     @staticmethod
     def check(
-        *places: File,
-        master: str | None = None,
-        remote: str | None = None,
-        spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
+        *places: File, master: str | None = None, spark_conf: str | Sequence[str] | Mapping[str, object] | None = None
     ) -> ClusterCheck:
         """Check Python, packages, memory and locations of executors."""
 

@@ -156,7 +156,7 @@ def check_cluster(options: Spark = None, places: Sequence[Path] = ()) -> Cluster
     """
     options = options or SparkOptions()
     if options.master is None and options.server is None and not is_running():
-        raise UsageError("--master is required: the cluster to check, such as spark://HOST:7077; or --remote")
+        raise UsageError("--master is required: the cluster to check, such as spark://HOST:7077 or sc://HOST:15002")
     spark = spark_session(options, as_found=True)
     with spark_failures("asking the executors"):
         found = executors(spark, all=True)

@@ -18,6 +18,7 @@ from tests.cli.commands.replay.test_ordered import CHAIN
 from tests.journeys.test_compare_real import STREAMS, ingested
 from tests.tiers import SOAK, soak
 
+MASTER = {RunnerName.SPARK: "local[*]", RunnerName.IN_PROCESS: "in-process"}
 RAN = {RunnerName.SPARK: "ran on Spark", RunnerName.IN_PROCESS: "ran in this process"}
 
 OF_TRACE = {
@@ -126,7 +127,7 @@ def plans(trace):
 def ran(adapt, line, runner, folder):
     """What a command printed and wrote, and whether it said where it ran; nothing is counted beforehand."""
     shutil.rmtree(folder / CACHE, ignore_errors=True)
-    said = adapt.done(*line, "--runner", runner)
+    said = adapt.done(*line, "--master", MASTER[runner])
     assert [each for each in said.err.splitlines() if each in RAN.values()] == [RAN[runner]], said.err
     out = folder / "OUT"
     if not out.exists():
@@ -181,7 +182,6 @@ def test_every_command_is_in_one_of_the_lists():
     assert found.keys() == {*both, *IN_PROCESS, *ON_SPARK, *OF_A_JOB}
     for name, command in found.items():
         options = {option for parameter in command.params for option in parameter.opts}
-        assert ("--runner" in options) == (name in both), name
         assert ("--master" in options) == (name in both or name in ON_SPARK - {"demo"}), name
 
 

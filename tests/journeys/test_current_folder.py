@@ -45,7 +45,7 @@ def trapped(tmp_path, monkeypatch):
         "replay elastic x.trace --workers 1 --pool 2",
         f"{COMPARE} --jobs 2",
         "replay ordered x.trace --chain mine.toml --workers 1",
-        pytest.param(f"{COMPARE} --runner spark", marks=soak),
+        pytest.param(f"{COMPARE} --master local[*]", marks=soak),
     ],
 )
 def test_no_command_imports_a_module_of_the_current_folder_unasked(trapped, line):

@@ -78,7 +78,7 @@ def cluster(kind, folder, python):
     """The option for a cluster with a Python."""
     if kind == "connect":
         with connect_server(folder, python) as address:
-            yield ["--remote", address]
+            yield ["--master", address]
     else:
         with standalone(folder) as master:
             yield ["--master", master]

@@ -223,7 +223,7 @@ if own:
     theirs = builder.getOrCreate()
     begun, options = theirs.conf.getAll, {}
 adapt.ingest(source, key="user", time="ts", cost="try_cast(cost AS double)", cost_unit="us", out=out, **options)
-counts = adapt.count(out, method="exact", **(options or {"runner": "spark"}))
+counts = adapt.count(out, method="exact", **(options or {"master": "local[*]"}))
 found = adapt.verdict(out, channels=4, **options).as_data()
 if own:
     assert theirs.conf.getAll == begun, "settings changed"

@@ -175,7 +175,7 @@ def test_thirty_days_of_several_blocks_on_a_disk_and_in_a_store(tmp_path: Path, 
     series = open_trace(stream_of(days / "*.trace"))
     assert series.profile == _profile(whole) == open_trace(stream_of(bucket / "days")).profile
     told = {}
-    here = ["--runner", "in-process", "--format", "json"]
+    here = ["--master", "in-process", "--format", "json"]
     for path in (whole.path, days, bucket / "days"):
         judged = adapt.done("verdict", path, "--channels", "8", *here)
         exact = adapt.done("partition", "count", path, "--method", "exact", *here)

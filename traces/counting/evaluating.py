@@ -219,7 +219,7 @@ def _of_parquet(
     files = counts_files(path)
     stored = is_stored(path)
     if files.only_spark and (stored or (spark_options or SparkOptions()).runner is RunnerName.IN_PROCESS):
-        remedy = "copy the files to a disk" if stored else "omit --runner"
+        remedy = "copy the files to a disk" if stored else "omit --master in-process"
         raise UsageError(f"{path}: folders by column, decimals and unsigned integers need Spark; {remedy}")
     if stored or not (runs_on_spark(files.rows, spark_options) or files.only_spark):
         _check_exist(columns, files.schema.names, path)

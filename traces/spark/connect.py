@@ -46,14 +46,14 @@ def connected(url: str) -> SparkSession:
     try:
         channel = DefaultChannelBuilder(url).toChannel()
     except PySparkException as error:
-        raise UsageError(f"--remote must be an address such as sc://HOST:15002 (got {url!r})") from error
+        raise UsageError(f"--master must be an address such as sc://HOST:15002 (got {url!r})") from error
     with channel:
         try:
             grpc.channel_ready_future(channel).result(ANSWER_S)
         except grpc.FutureTimeoutError as error:
             raise EnvironmentFailure(
                 f"no Spark Connect server answers at {url}; start one with Spark's sbin/start-connect-server.sh, or"
-                " correct --remote (SPARK_REMOTE)"
+                " correct --master (or SPARK_REMOTE)"
             ) from error
     session = pyspark.sql.SparkSession.builder.remote(url).getOrCreate()
     session.client.set_retry_policies([DefaultPolicy(max_retries=MOST_RETRIES)])

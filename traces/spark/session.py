@@ -92,10 +92,9 @@ class SparkOptions:
     """Spark master and settings.
 
     Attributes:
-        master: A Spark master: `local[*]`, `local-cluster[...]`, `spark://...`, `yarn`, `k8s://...`; all cores of this
-            machine if None.
+        master: A Spark master (`local[*]`, `local-cluster[...]`, `spark://...`, `yarn`, `k8s://...`), or the address of
+            a Spark Connect server (`sc://HOST:PORT`); all cores of this machine if None.
         conf: Spark settings that go before ours.
-        remote: The address of a Spark Connect server, as `sc://HOST:PORT`, instead of a master.
         runner: Where work runs that both Spark and this process can do.
         in_process_rows: The most rows that this process works on by itself, unless a master is given.
         brief: Whether this process ends after little work, so that Spark's Java compiles quickly rather than well.
@@ -106,7 +105,6 @@ class SparkOptions:
     brief: bool = False
     runner: RunnerName = RunnerName.AUTO
     in_process_rows: int = IN_PROCESS_ROWS
-    remote: str | None = None
 
     def for_work(self, *, small: bool) -> "SparkOptions":
         """The options for one piece of work, brief only if small."""
@@ -120,7 +118,9 @@ class SparkOptions:
     @property
     def server(self) -> str | None:
         """The address of Spark Connect; without a master, that in SPARK_REMOTE too."""
-        return self.remote or (None if self.master else os.environ.get("SPARK_REMOTE")) or None
+        if self.master is None:
+            return os.environ.get("SPARK_REMOTE") or None
+        return self.master if self.master.startswith("sc:") else None
 
     @property
     def asked_for(self) -> bool:

@@ -35,7 +35,7 @@ def test_what_only_spark_reads_is_not_read_in_this_process(tmp_path):
     pq.write_table(pa.table({"count": [1]}), tmp_path / "by-key" / "key=a" / "0.parquet")
     for name in ("decimal.parquet", "by-key"):
         assert counts_files(tmp_path / name).only_spark
-        with pytest.raises(UsageError, match="need Spark; omit --runner"):
+        with pytest.raises(UsageError, match="need Spark; omit --master"):
             evaluate_plans(PLANS, tmp_path / name, spark_options=SparkOptions(runner=RunnerName.IN_PROCESS))
 
 

@@ -18,7 +18,6 @@ from adapt.cli.options.spark import RunnerOptions, Spark
 from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
 from adapt.traces.spark import connect, executors
 from adapt.traces.spark.executors import Installed, here
-from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.progress import watched
 from adapt.traces.spark.session import SparkOptions, carry_failures, spark_failures
 from adapt.traces.store.manifest import read_manifest
@@ -38,21 +37,19 @@ sys.addaudithook(check)
 
 
 def test_a_server_is_given_or_in_the_environment_and_a_master_goes_before(monkeypatch):
-    assert SparkOptions(remote="sc://here").server == "sc://here"
+    assert Spark("sc://here").options().server == "sc://here"
     monkeypatch.setenv("SPARK_REMOTE", "sc://there")
     assert [SparkOptions().server, SparkOptions("local[2]").server] == ["sc://there", None]
     assert [SparkOptions().asked_for, SparkOptions().on_spark(small=True)] == [True, True]
 
 
-def test_a_master_and_a_server_are_refused_together():
-    with pytest.raises(UsageError, match=r"needs no master; drop --master local\[2\]"):
-        Spark("local[2]", "sc://here").options()
-    with pytest.raises(UsageError, match="does not use Spark; drop --remote sc://here"):
-        RunnerOptions(None, "sc://here", runner=RunnerName.IN_PROCESS).options()
+def test_in_process_keeps_spark_out(monkeypatch):
+    monkeypatch.setenv("SPARK_REMOTE", "sc://there")
+    assert not RunnerOptions("in-process").options().on_spark(small=False)
 
 
 def test_what_is_no_address_is_a_usage_error():
-    with pytest.raises(UsageError, match=r"^--remote must be an address such as sc://HOST:15002 \(got 'spark://x'\)"):
+    with pytest.raises(UsageError, match=r"^--master must be an address such as sc://HOST:15002 \(got 'spark://x'\)"):
         connect.connected("spark://x")
 
 

@@ -113,7 +113,6 @@ def test_the_rates_that_are_sustained_are_told(adapt, here):
         (2, "--state bytes", "x.trace has no "),
         (2, "--shed 50", "5000@100ms"),
         (2, "--spark-conf a", "--spark-conf must be NAME=VALUE"),
-        (2, "--runner in-process --master local", "--runner in-process does not use Spark"),
         (3, "--scenarios none.toml", "none.toml"),
         (
             3,
