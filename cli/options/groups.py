@@ -199,22 +199,25 @@ def _all_keyed(kind: Any) -> Iterator[Any]:
 
 def _option_of_keys(group: Any) -> inspect.Parameter:
     """The option whose keys are the fields of a group."""
-    help, metavar = getattr(group, "HELP", ""), "KEY=VALUE"
+    help, metavar, text, default = getattr(group, "HELP", ""), "KEY=VALUE", str, None
     for each in _command_of_keys(group).params:
         if each.opts[0] == group.OPTION:
             choices = choices_of(each)
             help = f"{each.help}{f' One of {choices}.' if choices else ''}"
             metavar = f"{value_of(each)}[:{metavar}]"
+            text = Path if each.type_descriptor.is_path else str
+            default = inspect.Parameter.empty if each.required else None
 
     def complete(incomplete: str) -> list[str]:
         before = re.match(r".*[:,]|", incomplete)[0]  # type: ignore[index]  # matches at least nothing
         names = [f"{key.name}{'' if key.parameter.is_flag else '='}" for key in keys_of(group)]
         return [f"{before}{name}" for name in names if name.startswith(incomplete.removeprefix(before))]
 
-    about = option(help, metavar, group.OPTION, panel=getattr(group, "PANEL", None), completion=complete)
-    annotation = cast(Any, Annotated)[list[str] | None, about]
+    names, panel = [group.OPTION, *getattr(group, "SHORT", ())], getattr(group, "PANEL", None)
+    about = option(help, metavar, *names, panel=panel, completion=complete)
+    annotation = cast(Any, Annotated)[list[text] if default else list[text] | None, about]
     kind = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(_parameter_of(group), kind, default=None, annotation=annotation)
+    return inspect.Parameter(_parameter_of(group), kind, default=default, annotation=annotation)
 
 
 def _parameter_of(group: Any) -> str:
@@ -244,7 +247,7 @@ def _command_of_keys(group: Any) -> Any:
     return typer.main.get_command(app)
 
 
-def _read(group: Any, texts: list[str]) -> Any:
+def _read(group: Any, texts: list[Any]) -> Any:
     """A group from what was typed for its option.
 
     Raises:
@@ -254,7 +257,7 @@ def _read(group: Any, texts: list[str]) -> Any:
     flags = [key.name for key in keys.values() if key.parameter.is_flag]
     key = "|".join(["[a-z][a-z0-9_-]*=", *(rf"{name}(?![^,])" for name in flags)])
     words, typed = [], []
-    for text in texts:
+    for text in map(str, texts):
         head, *pairs = re.split(rf"(?:^|[:,])(?={key})", text)
         if head and not hasattr(group, "HEAD"):
             raise UsageError(f"{group.OPTION} takes KEY=VALUE (got {text!r}){did_you_mean(head, keys)}")

@@ -42,6 +42,6 @@ def as_key(command: Any, typed: str) -> str:
     """An unknown option as a key of another one; empty if unknown."""
     for option, keys in keyed(command).items():
         for key in keys():
-            if typed in (f"--{key.name}", f"{option}-{key.name}"):
+            if typed in (f"--{key.name}", f"{option}-{key.name}", f"{option.removesuffix('s')}-{key.name}"):
                 return f"{option} {key.spelled}"
     return ""

@@ -83,7 +83,7 @@ class DropPlans:
                 taken = "each by itself" if options.merges(name) else "together"
                 raise BadInput(
                     f"its plans of {name} take inputs that do not differ {taken}, unlike this replay (with --observe or"
-                    " --feedback, each is taken by itself); make the plans again"
+                    " --network feedback, each is taken by itself); make the plans again"
                 )
 
     def beyond(self, rates: Floats) -> list[str]:

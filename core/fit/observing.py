@@ -37,7 +37,7 @@ class Observing:
         if self.window < 2:
             raise UsageError(f"--observe must be at least 2 ticks (got {self.window})")
         if not 0 <= self.important < np.inf:
-            raise UsageError(f"--important-change must be at least 0 (got {self.important:g})")
+            raise UsageError(f"--observe important-change must be at least 0 (got {self.important:g})")
 
     def as_data(self) -> dict[str, Any]:
         """The parameters, as JSON data."""

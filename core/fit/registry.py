@@ -87,15 +87,15 @@ class PlannerOptions:
     merge: bool = True
 
     def __post_init__(self) -> None:
-        check_ratio("--epsilon", self.epsilon, above_0=True)
-        check_ratio("--headroom", self.headroom)
-        check_ratio("--distance", self.distance)
+        check_ratio("--network epsilon", self.epsilon, above_0=True)
+        check_ratio("--network headroom", self.headroom)
+        check_ratio("--tables distance", self.distance)
         if self.max_plans < 1:
-            raise UsageError(f"--max-plans must be at least 1 (got {self.max_plans})")
+            raise UsageError(f"--tables max-plans must be at least 1 (got {self.max_plans})")
         if self.table_bytes is not None and self.table_bytes < 1:
-            raise UsageError(f"--table-bytes must be at least 1 byte (got {self.table_bytes})")
+            raise UsageError(f"--tables table-bytes must be at least 1 byte (got {self.table_bytes})")
         if self.plan_budget is not None and self.plan_budget < 1:
-            raise UsageError(f"--plan-budget must be at least 1 (got {self.plan_budget})")
+            raise UsageError(f"--tables plan-budget must be at least 1 (got {self.plan_budget})")
 
     def for_fragment(self, fragment: Fragment) -> "PlannerOptions":
         """The options for a fragment."""
@@ -201,7 +201,7 @@ def _anytime(program: Program, options: PlannerOptions, budget: int) -> TablePla
             break
         tried = max(tried / FINER, options.epsilon)
     if best is None:
-        raise UsageError(f"--plan-budget must suffice for a first table of c-fit (got {budget:,})")
+        raise UsageError(f"--tables plan-budget must suffice for a first table of c-fit (got {budget:,})")
     best.proof = replace(best.proof, reached=tuple(reached))
     return best
 

@@ -63,14 +63,17 @@ def documented(row):
 def check_tables(adapt, trace, folder):
     """Tables of d-fit by size and by epsilon, as documented."""
     lines = []
-    for option, value in zip(["--epsilon"] * 2 + ["--table-bytes", "--epsilon", "--table-bytes"], SIZES, strict=True):
+    loses, largest = "--network epsilon", "--tables table-bytes"
+    for option, value in zip([loses, loses, largest, loses, largest], SIZES, strict=True):
         out = folder / f"d-fit-{value}.fit"
-        adapt.done("replay", "fit", trace, "-n", EXAMPLE, "--planner", "d-fit", option, value, "-o", out, "-q")
+        adapt.done(
+            "replay", "fit", trace, "-n", EXAMPLE, "--planner", "d-fit", *f"{option}={value}".split(), "-o", out, "-q"
+        )
         run = read_run(out)
         (row,), traffic = run.tables["planners"].records(), run.tables["traffic"].records()
         (sent,) = (each["bytes"] for each in traffic if each["about"] == "table")
         share = f"{row['optimum_share_full']:.1%}".replace("%", " %")
-        lines.append(f"| `{option} {value}` | {share} | {sent:,} B |")
+        lines.append(f"| `{option}={value}` | {share} | {sent:,} B |")
     assert "\n".join(lines) in DOCS.read_text()
 
 

@@ -1,12 +1,11 @@
 """`adapt replay fit`: load shedding in a query network, planner by planner."""
 
 from dataclasses import replace
-from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from adapt.cli.options.artefacts import TracePath
-from adapt.cli.options.groups import option, short_help
+from adapt.cli.options.groups import short_help
 from adapt.cli.options.replay.fit import (
     MessageOptions,
     ObservingOptions,
@@ -14,6 +13,7 @@ from adapt.cli.options.replay.fit import (
     QueueOptions,
     RunningOptions,
     TableOptions,
+    WorkloadOptions,
 )
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
@@ -30,9 +30,7 @@ if TYPE_CHECKING:
         "network",
         "out",
         "planner",
-        "tick",
-        "headroom",
-        "lag",
+        "workload",
         "plans",
         "rules",
         "speedup",
@@ -43,11 +41,11 @@ if TYPE_CHECKING:
 )
 def fit(
     trace: TracePath,
-    network: Annotated[Path, option("Query network file.", "N.toml", "--network", "-n")],
+    planning: PlanningOptions,
     output: RunOutput,
     running: RunningOptions,
-    planning: PlanningOptions,
     ahead: TableOptions,
+    workload: WorkloadOptions,
     observing: ObservingOptions,
     messages: MessageOptions,
     queue: QueueOptions,
@@ -67,11 +65,11 @@ def fit(
     from adapt.traces.store.trace import open_trace
 
     output.check()
-    named = open_network(network)
+    named = open_network(planning.network)
     fitted = None if running.utilization is None else read_costs(running.utilization, named.read.network)
     if fitted is not None:
         named = replace(named, read=replace(named.read, network=fitted.network))
-    likely = None if ahead.workload is None else open_workload(ahead.workload, named.read.network)
+    likely = None if workload.workload is None else open_workload(workload.workload, named.read.network)
     settings = planning.settings(named.read.settings)
     shedding = FitOptions(
         planners=running.planners() or tuple(dict.fromkeys((DropPlanner.NONE, settings.planner))),
@@ -89,9 +87,9 @@ def fit(
         trust_upstream=messages.trust_upstream,
         max_plans=MAX_PLANS if ahead.max_plans is None else ahead.max_plans,
         workload=None if likely is None else likely.workload,
-        learn=ahead.learn,
-        margin=ahead.rate_margin,
-        truth=observing.truth(named.read.network),
+        learn=workload.learn,
+        margin=workload.rate_margin,
+        truth=running.truth(named.read.network),
         observing=observing.observing(),
     )
     costs = None if fitted is None else {operator.name: operator.cost for operator in fitted.network.operators}

@@ -32,7 +32,7 @@ class ComparisonOutput(RunOutput):
     out: Path | None = setting(None, "Where to keep the comparison, with a run per scenario.", "RUN", "--out", "-o")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ComparedCosts(CostOptions):
     """Costs of a row in a comparison."""
 
@@ -42,7 +42,7 @@ class ComparedCosts(CostOptions):
     ] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ComparedStage(EngineStage):
     """The stage on which mechanisms are compared."""
 

@@ -1,6 +1,6 @@
 """Options of the CPU and network costs of a stage."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -123,7 +123,7 @@ class ProducerOptions:
     produce_time: str | None = setting(None, "CPU time to produce a row (default: 0.5us).", "0.5us", shown=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class CostOptions:
     """Costs of a row, and of a tuple of state."""
 
@@ -135,8 +135,8 @@ class CostOptions:
     costs_file: Path | None = setting(
         None, "Cost profile from adapt calibrate; options win over it.", "FILE.toml", "--costs", panel="Options"
     )
-    producers: ProducerOptions
-    network: NetworkOptions
+    producers: ProducerOptions = field(default_factory=ProducerOptions)
+    network: NetworkOptions = field(default_factory=NetworkOptions)
 
     def costs(self) -> "Costs":
         """The costs in seconds and bytes."""

@@ -2,11 +2,11 @@
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from adapt.cli.options import completion
 from adapt.cli.options.amounts import amount_of
-from adapt.cli.options.groups import setting
+from adapt.cli.options.groups import option, setting
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid, RateSteps
 from adapt.core.stage.conditions.names import DropCurve
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from adapt.core.fit.network.true_values import TrueSource
     from adapt.core.fit.observing import Observing
     from adapt.core.stage.conditions.shed_factor import Overload
-
-PLANNING_PANEL = "Drop plans (default: as the network file's [settings] say)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +44,18 @@ class RunningOptions:
         "FILE.csv",
     )
     true_costs: float = setting(1.0, "Actual cost per tuple / cost in the network file.", "RATIO")
+    true: str | None = setting(
+        None,
+        "True costs and selectivities, which change over time. A TOML file of changes, or drawn at random: drift:RATIO,"
+        " jump:RATIO and noise:RATIO, separated by commas, then @SEED.",
+        "FILE.toml",
+    )
+
+    def truth(self, network: "Network") -> "TrueSource | None":
+        """The true values; None if not given."""
+        from adapt.traces.replay.files.workloads import open_true
+
+        return None if self.true is None else open_true(self.true, network)
 
     def planners(self) -> tuple[DropPlanner, ...]:
         """The planners named, by repeated options or with commas."""
@@ -58,9 +68,12 @@ class RunningOptions:
 
 @dataclass(frozen=True, slots=True)
 class PlanningOptions:
-    """Settings of the network that a run may override."""
+    """The query network, and settings of its file that a run overrides."""
 
-    PANEL: ClassVar[str] = PLANNING_PANEL
+    OPTION: ClassVar[str] = "--network"
+    SHORT: ClassVar[tuple[str, ...]] = ("-n",)
+    HEAD: ClassVar[str] = "network"
+    network: Annotated[Path, option("Query network file. Keys override its [settings].", "N.toml")]
     tick: str | None = setting(None, "Planning interval.", "1s")
     epsilon: float | None = setting(None, "Score that precomputed plans may lose, as a share of the best.", "RATIO")
     headroom: float | None = setting(None, "Share of every capacity that plans leave free.", "RATIO")
@@ -80,22 +93,23 @@ class PlanningOptions:
 
     def settings(self, said: "SheddingSettings") -> "SheddingSettings":
         """The settings of the network, overridden by the options given."""
-        given = {name: value for name, value in asdict(self).items() if value is not None}
+        given = {name: value for name, value in asdict(self).items() if value is not None and name != self.HEAD}
         if self.tick is not None:
-            given["tick"] = _micros("--tick", self.tick)
+            given["tick"] = _micros("--network tick", self.tick)
         fields = {"tick": "tick_us", "lag": "lag_ticks"}
         try:
             return replace(said, **{fields.get(name, name): value for name, value in given.items()})
         except BadInput as error:
             field, _, required = str(error).removeprefix("settings: ").partition(" ")
-            raise UsageError(f"--{field.removesuffix('_ticks').replace('_', '-')} {required}") from None
+            raise UsageError(f"--network {field.removesuffix('_ticks').replace('_', '-')} {required}") from None
 
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
     """Precomputed drop plans."""
 
-    PANEL: ClassVar[str] = PLANNING_PANEL
+    OPTION: ClassVar[str] = "--tables"
+    HELP: ClassVar[str] = "How drop plans are precomputed as tables, and how large these are."
     grid: Grid = setting(
         Grid.GUARANTEED,
         "How densely c-fit and d-fit sample input rates. A guaranteed grid never loses more than epsilon: where a"
@@ -120,6 +134,21 @@ class TableOptions:
     max_plans: int | None = setting(
         None, "Maximum plans per table. Epsilon is raised, and reported, until they suffice.", "PLANS"
     )
+
+    @property
+    def sent_bytes(self) -> int | None:
+        """The size of the largest table sent; None: unlimited."""
+        return (
+            None if self.table_bytes is None else round(amount_of("--tables table-bytes", self.table_bytes, bytes_of))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadOptions:
+    """Rates for which plans are made."""
+
+    OPTION: ClassVar[str] = "--workload"
+    HEAD: ClassVar[str] = "workload"
     workload: str | None = setting(
         None,
         "Input rates that solver-w expects and tables cover: a CSV with a column of tuples/s per input. Or, for"
@@ -132,18 +161,14 @@ class TableOptions:
     )
     rate_margin: float = setting(1.0, "Rates to cover, as a multiple of the highest known.", "RATIO")
 
-    @property
-    def sent_bytes(self) -> int | None:
-        """The size of the largest table sent; None: unlimited."""
-        return None if self.table_bytes is None else round(amount_of("--table-bytes", self.table_bytes, bytes_of))
-
 
 @dataclass(frozen=True, slots=True)
 class MessageOptions:
     """Messages between nodes, and with a coordinator."""
 
-    PANEL: ClassVar[str] = "Messages between nodes, or with a coordinator"
-    message_delay: str | None = setting(
+    OPTION: ClassVar[str] = "--messages"
+    HELP: ClassVar[str] = "Messages between nodes, or with a coordinator, take time (default: none)."
+    delay: str | None = setting(
         None,
         "Delay of messages. Rates and plans are exchanged from the start of the trace on; until then, nodes go on with"
         " what they know.",
@@ -153,27 +178,20 @@ class MessageOptions:
         False,
         "Accept whatever other nodes send, as in the paper. Nodes are overloaded while tables are stale. By default,"
         " they drop the excess on arrival.",
-        None,
-        "--trust-upstream",
     )
 
     @property
     def delay_s(self) -> float | None:
         """The delay of messages; None if not given."""
-        return None if self.message_delay is None else _micros("--message-delay", self.message_delay) / 1e6
+        return None if self.delay is None else _micros("--messages delay", self.delay) / 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class ObservingOptions:
-    """True values of operators, and what nodes know of them."""
+    """What nodes know of true costs and selectivities."""
 
-    PANEL: ClassVar[str] = "True costs and selectivities (default: those of the network file)"
-    true: str | None = setting(
-        None,
-        "True costs and selectivities, which change over time. A TOML file of changes, or drawn at random: drift:RATIO,"
-        " jump:RATIO and noise:RATIO, separated by commas, then @SEED.",
-        "FILE.toml",
-    )
+    OPTION: ClassVar[str] = "--observe"
+    HEAD: ClassVar[str] = "observe"
     observe: int | None = setting(
         None,
         "Plan with costs and selectivities that nodes estimate over this window while they run. Default: plan with"
@@ -184,18 +202,12 @@ class ObservingOptions:
         "20%", "Difference of an estimate from the value that plans use, above which they use it.", "PERCENT"
     )
 
-    def truth(self, network: "Network") -> "TrueSource | None":
-        """The true values; None if not given."""
-        from adapt.traces.replay.files.workloads import open_true
-
-        return None if self.true is None else open_true(self.true, network)
-
     def observing(self) -> "Observing | None":
         """How nodes observe; None if they do not."""
         from adapt.core.check.amount import percent_of
         from adapt.core.fit.observing import Observing
 
-        important = amount_of("--important-change", self.important_change, percent_of)
+        important = amount_of("--observe important-change", self.important_change, percent_of)
         return None if self.observe is None else Observing(self.observe, important)
 
 
@@ -203,12 +215,13 @@ class ObservingOptions:
 class QueueOptions:
     """What a node drops when its queue fills up."""
 
-    PANEL: ClassVar[str] = "Load shedding at full queues"
+    OPTION: ClassVar[str] = "--queue"
+    HEAD: ClassVar[str] = "queue"
     queue: int | None = setting(
         None, "Queue capacity of a node, which drops more the fuller it is. Default: unbounded.", "TUPLES"
     )
     tau2: float = setting(0.8, "Share of the queue above which a node drops.", "RATIO")
-    min_drop: float = setting(0.0, "Drop probability at the --tau2 threshold.", "RATIO")
+    min_drop: float = setting(0.0, "Drop probability at tau2.", "RATIO")
     drop_curve: DropCurve = setting(
         DropCurve.LINEAR, "Shape of the drop-probability curve, which reaches 1 at a full queue."
     )

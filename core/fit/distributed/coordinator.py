@@ -160,7 +160,9 @@ def fit(program: Program, most: Floats, epsilon: float, fitting: Fitting | None 
 
 def too_large(max_rows: int) -> UsageError:
     """The error where no epsilon makes tables small enough."""
-    return UsageError(f"no epsilon fits this network into {max_rows:,} rows per table; raise --max-plans or use exact")
+    return UsageError(
+        f"no epsilon fits this network into {max_rows:,} rows per table; raise --tables max-plans or use exact"
+    )
 
 
 def check_nodes(program: Program, planner: str) -> None:

@@ -86,7 +86,7 @@ class DFit(Exchanging[Peer]):
         """
         check_nodes(program, "d-fit")
         if spacing.grid is Grid.GUARANTEED:
-            raise UsageError("--grid guaranteed needs a central planner; use c-fit or --grid safe")
+            raise UsageError("--tables grid=guaranteed needs a central planner; use c-fit or --tables grid=safe")
         self._most, self._messaging = most, messaging or Messaging()
         super().__init__(self._messaging.delay_s)
         self._spacing, self._epsilon = spacing, spacing.epsilon

@@ -122,7 +122,7 @@ class Exchanging(Generic[Kind]):
 
     def __init__(self, delay_s: float | None) -> None:
         if delay_s is not None and not 0 <= delay_s < np.inf:
-            raise UsageError(f"--message-delay must be at least 0 s (got {delay_s:g} s)")
+            raise UsageError(f"--messages delay must be at least 0 s (got {delay_s:g} s)")
         self._peers: dict[int, Kind] = {}
         self._exchange = Exchange(delay_s or 0.0, self._peers)
         self._places: dict[int, Places] = {}

@@ -214,7 +214,9 @@ class Counts:
             last_us = max(last_us, int(seen.span_us / binding.speedup))
             ticks = last_us // binding.tick_us + 1
             if ticks > MAX_TICKS:
-                raise UsageError(f"the trace lasts longer than {MAX_TICKS:,} ticks; increase --tick or --speedup")
+                raise UsageError(
+                    f"the trace lasts longer than {MAX_TICKS:,} ticks; increase --network tick or --speedup"
+                )
             if ticks > len(so_far):
                 so_far = np.concatenate(
                     (so_far, np.zeros((max(ticks, 2 * len(so_far)) - len(so_far), inputs), np.int64))

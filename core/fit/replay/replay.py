@@ -104,15 +104,17 @@ class FitOptions:
         if self.truth is not None and self.cost_scale != 1:
             raise UsageError("--true-costs cannot be combined with --true; write the costs to its file")
         if self.observing is not None and self.settings.feedback:
-            raise UsageError("--observe cannot be combined with --feedback; both correct what plans assume of nodes")
+            raise UsageError(
+                "--observe cannot be combined with --network feedback; both correct what plans assume of nodes"
+            )
         if self.settings.drops is Drops.WINDOW and (self.truth is not None or self.observing is not None):
-            raise UsageError("--true and --observe need --drops random; dropped windows hide selectivities")
+            raise UsageError("--true and --observe need --network drops=random; dropped windows hide selectivities")
         if not 0 <= self.learn < 1:
-            raise UsageError(f"--learn must be from 0 to below 1 (got {self.learn:g})")
+            raise UsageError(f"--workload learn must be from 0 to below 1 (got {self.learn:g})")
         if not 0 < self.margin < np.inf:
-            raise UsageError(f"--rate-margin must be above 0 (got {self.margin:g})")
+            raise UsageError(f"--workload rate-margin must be above 0 (got {self.margin:g})")
         if self.max_plans < 1:
-            raise UsageError(f"--max-plans must be at least 1 (got {self.max_plans})")
+            raise UsageError(f"--tables max-plans must be at least 1 (got {self.max_plans})")
         if not self.planners:
             raise UsageError("at least one drop planner is needed")
         if not 0 < self.cost_scale < np.inf:
@@ -122,7 +124,7 @@ class FitOptions:
         if self.overload is not None and self.flow is Flow.FLUID:
             raise UsageError("--queue needs --flow tuples; a fluid flow has no queue of tuples")
         if self.settings.drops is Drops.WINDOW and self.flow is Flow.FLUID:
-            raise UsageError("--drops window needs --flow tuples; a fluid flow has no windows")
+            raise UsageError("--network drops=window needs --flow tuples; a fluid flow has no windows")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -195,7 +197,7 @@ class FitRun(Displayed):
         options = self.options
         online = isinstance(options.workload, Learnt)
         if "plans" not in self.parameters and not options.learn and (options.workload is None or online):
-            said = "Precomputed plans know the highest rates of this trace; --learn 0.5 plans from its first half."
+            said = "Precomputed plans know the highest rates of this trace; --workload learn=0.5 plans from its start."
             often = "solver-w also knows how often they occur; --workload online learns that while the network runs."
             return f"{said} {often}" if DropPlanner.SOLVER_W in options.planners and not online else said
         first = f"the first {options.learn:.0%} of the trace" if options.learn else ""
@@ -290,7 +292,7 @@ def replay_fit(
     learnt = int(options.learn * len(rates))
     if options.learn and not learnt:
         raise UsageError(
-            f"--learn {options.learn:g} of {len(rates):,} ticks is less than one tick; give a shorter --tick"
+            f"--workload learn={options.learn:g} of {len(rates):,} ticks is less than one tick; shorten --network tick"
         )
     asked = planner_options(options, rates[:learnt] if learnt else rates)
     counts, rates = replace(counts, by_tick=counts.by_tick[learnt:]), rates[learnt:]

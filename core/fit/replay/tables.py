@@ -130,7 +130,7 @@ DROP_COLUMNS = (
     Column("drop", about="operator: of random tuples, or of whole windows"),
     Column("offered", Kind.COUNT, "tuples"),
     Column("dropped", Kind.COUNT, "tuples"),
-    Column("keep", Kind.SHARE, about="planned share kept: of tuples, or of windows with --drops window"),
+    Column("keep", Kind.SHARE, about="planned share kept: of tuples, or of windows with --network drops=window"),
 )
 
 
@@ -277,7 +277,7 @@ def _proofs(outcomes: Sequence[FitOutcome], asked: float) -> Iterator[str]:
         elif name in (DropPlanner.C_FIT, DropPlanner.D_FIT):
             yield f"{name} may lose {proof.epsilon:.1%} of the best score, and more than {asked:.1%} in {some}."
         else:
-            yield f"{name} may lose {proof.epsilon:.1%} of the best score, not {asked:.1%}; raise --max-plans."
+            yield f"{name} may lose {proof.epsilon:.1%} of the best score, not {asked:.1%}; raise --tables max-plans."
 
 
 def _verdict(outcomes: Sequence[FitOutcome], best: FitOutcome, optimum: Floats, full: Mask) -> str:

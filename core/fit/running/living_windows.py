@@ -41,20 +41,20 @@ def windows_of_arcs(wiring: Wiring) -> tuple[tuple[Window, ...], ...]:
         if operator.kind is OperatorKind.JOIN:
             raise UsageError(
                 f"operator {operator.name!r} joins streams before an aggregate; its windows count tuples, which drops"
-                " would shift; use --drops random"
+                " would shift; use --network drops=random"
             )
         if windows[0].timed:
             continue
         if len(operator.inputs) > 1:
             raise UsageError(
                 f"operator {operator.name!r} merges streams before a count window, so no tuple's position in it is"
-                " known before; give the window durations or use --drops random"
+                " known before; give the window durations or use --network drops=random"
             )
         nested = aggregates(wiring, arc) and len(windows) > 1
         if (nested or not aggregates(wiring, arc)) and operator.selectivity != (1 / windows[0].slide if nested else 1):
             raise UsageError(
                 f"operator {operator.name!r} emits {operator.selectivity:g} tuples for one before a count window, so"
-                " drops would shift that; give the window durations or use --drops random"
+                " drops would shift that; give the window durations or use --network drops=random"
             )
     return behind
 
@@ -166,7 +166,7 @@ class LivingWindows:
             slide = f"{window.slide / 1e6:g} s" if window.timed else f"{window.slide:,} tuples"
             raise BadInput(
                 f"a window that slides by {slide} opens more than {MAX_WINDOWS:,} times in this trace; increase the"
-                " slide or use --drops random"
+                " slide or use --network drops=random"
             )
         return np.arange(self.begun[row], max(numbers, self.begun[row]))
 

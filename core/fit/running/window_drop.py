@@ -22,7 +22,7 @@ def needed_for(windows: Sequence[Window]) -> Window:
     Source: Tatbul and Zdonik, section 4.2.
     """
     if len({window.timed for window in windows}) > 1:
-        raise UsageError("chained aggregates mix time windows and count windows; use --drops random")
+        raise UsageError("chained aggregates mix time windows and count windows; use --network drops=random")
     needed = windows[-1]
     for inner in reversed(windows[:-1]):
         if inner.timed:
@@ -95,7 +95,7 @@ def windows_behind(wiring: Wiring) -> tuple[tuple[Window, ...], ...]:
         if len(further) > 1:
             raise UsageError(
                 f"operator {operator.name!r} feeds parallel aggregates with different windows, so none can be dropped "
-                "whole; give them the same window or use --drops random"
+                "whole; give them the same window or use --network drops=random"
             )
         behind[arc] = (*_own(operator), *next(iter(further), ()))
     return tuple(behind[arc] for arc in range(len(wiring.arcs)))
@@ -138,6 +138,6 @@ def _own(operator: Operator) -> tuple[Window, ...]:
     if operator.window is None:
         raise UsageError(
             f"operator {operator.name!r} is an aggregate without a window; add window = {{ size = ..., slide = ... }} "
-            "or use --drops random"
+            "or use --network drops=random"
         )
     return (replace(operator.window, group_by=None),)

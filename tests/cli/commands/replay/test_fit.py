@@ -150,7 +150,9 @@ def told(adapt, *line):
 
 
 def test_a_run_is_printed_and_kept_the_same(adapt, here):
-    document = told(adapt, *"x.trace -n n.toml --planner none,exact --planner solver --headroom 0.02 -o x.fit".split())
+    document = told(
+        adapt, *"x.trace -n n.toml --planner none,exact --planner solver --network headroom=0.02 -o x.fit".split()
+    )
     assert document["schema"] == "adapt.run/1"
     assert document["mechanism"] == "fit"
     none, exact, solver = document["planners"]
@@ -165,7 +167,7 @@ def test_a_run_is_printed_and_kept_the_same(adapt, here):
 
 
 def test_solver_w_plans_for_the_rates_that_are_given(adapt, here):
-    line = "x.trace -n two.toml --planner solver-w --epsilon 0.05 --max-plans 12 --flow fluid".split()
+    line = "x.trace -n two.toml --planner solver-w --network epsilon=0.05 --tables max-plans=12 --flow fluid".split()
     learned = told(adapt, *line)
     (here / "calm.csv").write_text("clicks,orders\n1,1\n2,2\n")
     calm = told(adapt, *line, "--workload", "calm.csv", "-o", "calm.fit")
@@ -189,8 +191,8 @@ def _in_bucket(keys):
 
 
 def test_options_override_the_settings_of_the_network(adapt, here):
-    line = "x.trace -n n.toml --tick 250ms --lag 2 --headroom 0.2 --smoothing 0.5 --min-rate-change 0.05 --feedback"
-    document = told(adapt, *line.split(), *"--epsilon 0.1 --true-costs 1.2 --speedup 2 --seed 4".split())
+    line = "x.trace -n n.toml:tick=250ms,lag=2,headroom=0.2,smoothing=0.5,min-rate-change=0.05,feedback"
+    document = told(adapt, *line.split(), *"--network epsilon=0.1 --true-costs 1.2 --speedup 2 --seed 4".split())
     assert document["parameters"]["settings"] == {
         "tick_us": 250_000,
         "epsilon": 0.1,
@@ -215,20 +217,20 @@ def test_plans_made_in_advance_are_kept_shown_and_used_again(adapt, here):
     assert artefact["tables"][0]["rows"][0]["plan"] == 1
     assert "wrote" not in adapt.done(*line).err
     adapt.done("report", "n.plans", "--html", "plans.html")
-    refused = adapt.refused(3, *line, "--headroom", "0.5")
+    refused = adapt.refused(3, *line, "--network", "headroom=0.5")
     assert "n.plans was made with headroom 0.05, not 0.5; give another folder or remove it" in refused
 
 
 def test_nodes_whose_messages_take_time_plan_by_what_they_have_heard(adapt, here):
-    line = "replay fit x.trace -n two.toml --planner d-fit --epsilon 0.2 --format json".split()
+    line = "replay fit x.trace -n two.toml --planner d-fit --network epsilon=0.2 --format json".split()
     at_once = json.loads(adapt.done(*line).out)
-    late = json.loads(adapt.done(*line, "--message-delay", "150ms").out)
+    late = json.loads(adapt.done(*line, "--messages", "delay=150ms").out)
     assert [row["stale"] for row in at_once["ticks"]] == ["no"] * 10
     assert [row["stale"] for row in late["ticks"]][:2] == ["yes", "yes"]
     assert late["parameters"]["message_delay_s"] == 0.15
     assert late["planners"][0]["message_rows"] == sum(row["message_rows"] for row in late["ticks"]) > 0
     assert late["planners"][0]["score"] < at_once["planners"][0]["score"]
-    small = json.loads(adapt.done(*line, "--table-bytes", "0.5KiB").out)
+    small = json.loads(adapt.done(*line, "--tables", "table-bytes=0.5KiB").out)
     sent = [
         next(row["bytes"] for row in run["traffic"] if row["about"] == "table") - HEADER_BYTES
         for run in (at_once, small)
@@ -237,8 +239,8 @@ def test_nodes_whose_messages_take_time_plan_by_what_they_have_heard(adapt, here
 
 
 def test_tables_respect_max_plans_and_report_their_epsilon(adapt, here):
-    line = "replay fit x.trace -n two.toml --planner solver,c-fit --epsilon 0.1 --format json".split()
-    large, small = (json.loads(adapt.done(*line, *more).out) for more in ([], ["--max-plans", "20"]))
+    line = "replay fit x.trace -n two.toml --planner solver,c-fit --network epsilon=0.1 --format json".split()
+    large, small = (json.loads(adapt.done(*line, *more).out) for more in ([], ["--tables", "max-plans=20"]))
     for before, after in zip(large["planners"], small["planners"], strict=True):
         assert before["epsilon"] <= 0.1
         assert after["table"] <= 20 < before["table"]
@@ -254,9 +256,9 @@ def test_a_link_and_costs_times_1000_are_planned_for_and_what_tables_may_lose_is
     text = TWO_NODES.replace(desk, link).replace("cost =", "out_bytes = 4\ncost =")
     (here / "link.toml").write_text(text)
     (here / "dear.toml").write_text(re.sub(r"cost = (\S+)", lambda cost: f"cost = {float(cost[1]) * 1000}", text))
-    line = "--planner c-fit,d-fit,exact --flow fluid --headroom 0".split()
+    line = "--planner c-fit,d-fit,exact --flow fluid --network headroom=0".split()
     for name, grid in (("link", "guaranteed"), ("dear", "guaranteed"), ("link", "paper")):
-        document = told(adapt, "x.trace", "-n", f"{name}.toml", *line, "--grid", grid)
+        document = told(adapt, "x.trace", "-n", f"{name}.toml", *line, "--tables", f"grid={grid}")
         for row in document["planners"]:
             assert row["overloaded"] == 0
             assert row["optimum_share"] >= 1 - (row["epsilon"] or 0) - 0.01
@@ -289,7 +291,7 @@ def test_a_unit_that_cannot_be_right_is_warned_of(adapt, here):
 
 
 def test_rules_are_printed_kept_and_written_as_a_shedder(adapt, here):
-    line = "replay fit x.trace -n two.toml --planner exact --headroom 0 --rules two.rules".split()
+    line = "replay fit x.trace -n two.toml --planner exact --network headroom=0 --rules two.rules".split()
     document = json.loads(adapt.done(*line, "--format", "json", "-o", "two.fit").out)
     rule = document["rules"][1]
     kept = r"Keep 500 tuples/s of clicks while more arrives \(3\d%\); keep 1000 tuples/s of orders while more arrives"
@@ -341,7 +343,7 @@ def test_windows_are_dropped_as_the_network_or_an_option_says(adapt, here):
     (here / "w.toml").write_text(text)
     asked = told(adapt, *"x.trace -n w.toml --planner proportional".split())
     assert (asked["parameters"]["settings"]["drops"], asked["parameters"]["settings"]["batch"]) == ("window", 2)
-    other = told(adapt, *"x.trace -n w.toml --planner proportional --drops random".split())
+    other = told(adapt, *"x.trace -n w.toml --planner proportional --network drops=random".split())
     assert other["parameters"]["settings"]["drops"] == "random"
     by_arc = [{row["arc"]: row["dropped"] for row in run["drops"]} for run in (asked, other)]
     assert by_arc[0]["clicks -> both"] == by_arc[1]["clicks -> both"]
@@ -349,7 +351,7 @@ def test_windows_are_dropped_as_the_network_or_an_option_says(adapt, here):
 
 
 def test_nodes_drop_tuples_as_their_queues_fill_up(adapt, here):
-    line = "x.trace -n n.toml --planner none --queue 20 --tau2 0.5 --min-drop 0.1 --drop-curve quadratic"
+    line = "x.trace -n n.toml --planner none --queue 20:tau2=0.5,min-drop=0.1,drop-curve=quadratic"
     (row,) = told(adapt, *line.split())["planners"]
     assert row["queue_drops"] > 0
     assert row["waiting"] <= 20
@@ -395,23 +397,23 @@ def test_the_report_of_a_run_has_its_verdict_its_tables_and_charts_of_every_node
         ),
         (3, "x.trace -n n.toml --planner c-fit --plans x.trace", "x.trace is a trace, not a drop-plan table"),
         (4, "x.trace -n n.toml --planner c-fit --plans no/such", "no does not exist"),
-        (2, "x.trace -n n.toml --tick 0s", "--tick must be above 0 (got 0)"),
-        (2, "x.trace -n n.toml --epsilon 1", "--epsilon must be above 0 and below 1 (got 1)"),
-        (2, "x.trace -n n.toml --headroom 1", "--headroom must be at least 0 and below 1 (got 1)"),
-        (2, "x.trace -n n.toml --lag -1", "--lag must be at least 0 (got -1)"),
-        (2, "x.trace -n n.toml --smoothing 0", "--smoothing must be above 0 and at most 1 (got 0)"),
-        (2, "x.trace -n n.toml --min-rate-change 1", "--min-rate-change must be at least 0 and below 1 (got 1)"),
+        (2, "x.trace -n n.toml:tick=0s", "--network tick must be above 0 (got 0)"),
+        (2, "x.trace -n n.toml:epsilon=1", "--network epsilon must be above 0 and below 1 (got 1)"),
+        (2, "x.trace -n n.toml:headroom=1", "--network headroom must be at least 0 and below 1 (got 1)"),
+        (2, "x.trace -n n.toml:lag=-1", "--network lag must be at least 0 (got -1)"),
+        (2, "x.trace -n n.toml:smoothing=0", "--network smoothing must be above 0 and at most 1 (got 0)"),
+        (2, "x.trace -n n.toml:min-rate-change=1", "--network min-rate-change must be at least 0 and below 1 (got 1)"),
         (2, "x.trace -n n.toml --speedup 0", "--speedup must be above 0 (got 0)"),
         (2, "x.trace -n n.toml --true-costs 0", "--true-costs must be above 0 (got 0)"),
         (2, "x.trace -n n.toml --seed -1", "--seed must be an integer from 0 to 2^63 - 1 (got -1)"),
-        (2, "x.trace -n n.toml --max-plans 0", "--max-plans must be at least 1 (got 0)"),
-        (2, "x.trace -n n.toml --table-bytes 0B", "--table-bytes must be at least 1 byte (got 0)"),
-        (2, "x.trace -n n.toml --table-bytes 30", "--table-bytes 30 needs a unit"),
-        (2, "x.trace -n n.toml --message-delay soon", "'soon' is not a duration"),
+        (2, "x.trace -n n.toml --tables max-plans=0", "--tables max-plans must be at least 1 (got 0)"),
+        (2, "x.trace -n n.toml --tables table-bytes=0B", "--tables table-bytes must be at least 1 byte (got 0)"),
+        (2, "x.trace -n n.toml --tables table-bytes=30", "--tables table-bytes 30 needs a unit"),
+        (2, "x.trace -n n.toml --messages delay=soon", "'soon' is not a duration"),
         (2, "x.trace -n n.toml --queue 0", "--queue must be at least 1 (got 0)"),
-        (2, "x.trace -n n.toml --queue 5 --tau2 1", "tau2 must be above 0 and below 1 (got 1)"),
-        (2, "x.trace -n n.toml --drops windows", "--drops"),
-        (2, "x.trace -n n.toml --batch 0", "--batch must be at least 1 (got 0)"),
+        (2, "x.trace -n n.toml --queue 5 --queue tau2=1", "tau2 must be above 0 and below 1 (got 1)"),
+        (2, "x.trace -n n.toml:drops=windows", "--network drops"),
+        (2, "x.trace -n n.toml:batch=0", "--network batch must be at least 1 (got 0)"),
         (2, "x.trace -n n.toml --queue 5 --flow fluid", "--queue needs --flow tuples"),
         (4, "x.trace -n n.toml -o x.trace", "exists; add --force"),
     ],

@@ -274,7 +274,7 @@ def test_what_d_fit_cannot_plan_is_said() -> None:
     )
     with pytest.raises(UsageError, match="d-fit needs a network whose nodes form no cycle"):
         made(circle)
-    with pytest.raises(UsageError, match="--grid guaranteed needs a central planner"):
+    with pytest.raises(UsageError, match="--tables grid=guaranteed needs a central planner"):
         made(FIGURE_1, grid=Grid.GUARANTEED)
     with pytest.raises(UsageError, match="a change of operators"):
         made(FIGURE_1).change(Program.from_network(CROSSED_OF_THREE))

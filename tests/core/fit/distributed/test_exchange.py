@@ -85,5 +85,5 @@ def test_changes_follow_a_message_on_its_way() -> None:
 
 @pytest.mark.parametrize("planner", ["d-fit", "d-fit-cuts"])
 def test_a_delay_below_0_is_refused(planner: str) -> None:
-    with pytest.raises(UsageError, match="--message-delay must be at least 0 s"):
+    with pytest.raises(UsageError, match="--messages delay must be at least 0 s"):
         planner_of(planner, FIGURE_1, PlannerOptions(max_rates=np.ones(2), delay_s=-1.0))

@@ -43,7 +43,7 @@ def test_a_larger_budget_begins_like_a_smaller_one() -> None:
 
 
 def test_a_budget_that_is_too_small_is_refused() -> None:
-    with pytest.raises(UsageError, match="--plan-budget must suffice for a first table of c-fit"):
+    with pytest.raises(UsageError, match="--tables plan-budget must suffice for a first table of c-fit"):
         within(DropPlanner.C_FIT, 1)
-    with pytest.raises(UsageError, match="--plan-budget must be at least 1"):
+    with pytest.raises(UsageError, match="--tables plan-budget must be at least 1"):
         within(DropPlanner.SOLVER, 0)

@@ -152,7 +152,7 @@ def test_what_a_planner_lacks_is_said() -> None:
         planner_of(DropPlanner.SOLVER, FIGURE_1)
     with pytest.raises(UsageError, match="give it a workload"):
         planned(DropPlanner.SOLVER_W, FIGURE_1, [[1, 1]])
-    with pytest.raises(UsageError, match="--epsilon must be above 0 and below 1"):
+    with pytest.raises(UsageError, match="--network epsilon must be above 0 and below 1"):
         PlannerOptions(epsilon=1.0)
-    with pytest.raises(UsageError, match="--headroom must be at least 0 and below 1"):
+    with pytest.raises(UsageError, match="--network headroom must be at least 0 and below 1"):
         PlannerOptions(headroom=1.0)

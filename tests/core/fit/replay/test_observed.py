@@ -169,8 +169,11 @@ def test_plans_kept_with_newer_statistics_overload_no_node(seed) -> None:
     ("options", "said"),
     [
         ({"truth": Drawn(drift=0.5), "cost_scale": 1.2}, "--true-costs cannot be combined"),
-        ({"observing": Observing(3), "settings": replace(LATE, feedback=True)}, "cannot be combined with --feedback"),
-        ({"truth": Drawn(drift=0.5), "settings": replace(LATE, drops=Drops.WINDOW)}, "need --drops random"),
+        (
+            {"observing": Observing(3), "settings": replace(LATE, feedback=True)},
+            "cannot be combined with --network feedback",
+        ),
+        ({"truth": Drawn(drift=0.5), "settings": replace(LATE, drops=Drops.WINDOW)}, "need --network drops=random"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(options, said) -> None:

@@ -373,5 +373,5 @@ def test_what_cannot_be_dropped_by_windows_is_refused_by_name() -> None:
         with pytest.raises(UsageError, match=sentence):
             windows_of_arcs(Wiring.from_network(other))
     settings = SheddingSettings(drops=Drops.WINDOW)
-    with pytest.raises(UsageError, match="--drops window"):
+    with pytest.raises(UsageError, match="--network drops=window"):
         FitOptions((DropPlanner.EXACT,), settings, flow=Flow.FLUID)
