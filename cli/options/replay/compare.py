@@ -42,7 +42,7 @@ class ComparedCosts(CostOptions):
     ] = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedStage(EngineStage):
     """The stage on which mechanisms are compared."""
 
