@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         "network",
         "out",
         "planner",
-        "workload",
         "plans",
         "rules",
         "speedup",

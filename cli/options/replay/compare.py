@@ -110,7 +110,8 @@ class ScenarioOptions:
 class TimeOptions:
     """When mechanisms act."""
 
-    PANEL: ClassVar[str] = "Timing"
+    OPTION: ClassVar[str] = "--timing"
+    HELP: ClassVar[str] = "When controllers act and plans are rebuilt (default: by the length of the replay)."
     period: str | None = setting(
         None, "How often controllers run and split keys are merged (default: 1/100 of the replay).", "1s"
     )
@@ -169,11 +170,11 @@ class WorkerOptions:
             least=self.workers,
             per_worker=self.partitions,
             speed=self.speed.highest,
-            period_s=above_0_or_none("--period", times.period),
-            scale_out_delay_s=above_0_or_none("--scale-out-delay", times.scale_out_delay),
-            cooldown_s=above_0_or_none("--cooldown", times.cooldown),
-            window_s=above_0_or_none("--window", times.window),
-            rebuild_s=above_0_or_none("--rebuild", times.rebuild),
+            period_s=above_0_or_none("--timing period", times.period),
+            scale_out_delay_s=above_0_or_none("--timing scale-out-delay", times.scale_out_delay),
+            cooldown_s=above_0_or_none("--timing cooldown", times.cooldown),
+            window_s=above_0_or_none("--timing window", times.window),
+            rebuild_s=above_0_or_none("--timing rebuild", times.rebuild),
             interval_s=stage.interval_s,
             thresholds=stage.shedding.thresholds(),
             overload=stage.shedding.overload(),

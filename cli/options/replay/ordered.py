@@ -32,8 +32,6 @@ _SHARES = "0.5,0.7,0.9"
 _BATCH = 1_000
 """Most rows of a micro-batch."""
 
-QUEUES_PANEL = "Buffers, queues and time slices"
-
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
@@ -182,6 +180,87 @@ class ArrivalOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class ParallelismOptions:
+    """Which workers enter which operator."""
+
+    OPTION: ClassVar[str] = "--parallelism"
+    HEAD: ClassVar[str] = "parallelism"
+    parallelism: Parallelism = setting(
+        Parallelism.DYNAMIC,
+        "Which workers enter which operator, and when. With dynamic, any, as the heuristic says; with replicated, each"
+        " replica of an operator has its own worker, and tuples are split statically over the replicas; with"
+        " micro-batch, all workers run a batch through one operator before the next one starts; with pipeline, each"
+        " operator has one worker.",
+    )
+    degree: str | None = setting(
+        None,
+        "Replicas of every operator, or a list with one number for each. Default: as many as workers. Stateful"
+        " operators always have one, and partitioned ones at most one for each partition.",
+        "4|1,4,1",
+        of=(Parallelism.REPLICATED,),
+    )
+    batch: int | None = setting(
+        None,
+        "Most rows of a batch. It takes what has arrived. Default: 1000.",
+        "ROWS",
+        min=1,
+        of=(Parallelism.MICRO_BATCH,),
+    )
+
+    @property
+    def degrees(self) -> tuple[int, ...]:
+        """Replicas of operators; empty for as many as workers."""
+        if self.degree is None:
+            return ()
+        try:
+            return tuple(int(part) for part in self.degree.split(","))
+        except ValueError:
+            raise UsageError(
+                f"--parallelism degree takes a number or a list such as 1,4,1 (got {self.degree!r})"
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class BufferOptions:
+    """Buffers, queues and time slices."""
+
+    OPTION: ClassVar[str] = "--runtime"
+    HELP: ClassVar[str] = "Buffers, queues and time slices of workers."
+    slice: str = setting(
+        "100us",
+        "How long a worker stays with an operator; with chunk auto at least 5us. With auto, it is tuned so that"
+        " asking the scheduler takes 1 % of the time.",
+        "100us|auto",
+    )
+    ct_window: str = setting(
+        "20ms",
+        "Window in which ct counts worker time. With auto, it is tuned so that all operators process the same number of"
+        " rows in it.",
+        "20ms|auto",
+    )
+    ring_buffer: int = setting(4096, "Reorder buffer per operator, in tuples; a power of two.", "TUPLES")
+    queue_capacity: int = setting(4096, "Work queue per operator, in tuples; a power of two.", "TUPLES")
+    qst_limit: str = setting(
+        "500",
+        "Total of all queues that qst aims for, C. With auto, what all workers process in a slice for each operator.",
+        "TUPLES|auto",
+    )
+    lp_minimum: int = setting(1, "Tuples in its work queue from which on lp considers an operator.", "TUPLES")
+    chunk: str = setting(
+        "auto",
+        "Most tuples that a worker claims at once, 1 to 1024. With auto, a chunk takes no longer than a slice. A worker"
+        " never waits for a chunk to fill. The model takes auto as 1 unless rows arrive at a rate.",
+        "N|auto",
+    )
+    mark_every: int | None = setting(
+        None,
+        "Measure the latency of one row in N. Default: about 10,000 rows in total.",
+        "N",
+        min=1,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeOptions:
     """How workers share work, and how outputs are put back in order."""
 
@@ -199,65 +278,8 @@ class RuntimeOptions:
         " while it processes it.",
     )
     heuristic: Heuristic = setting(Heuristic.CT, "Scheduling heuristic: which operator a worker takes next.")
-    parallelism: Parallelism = setting(
-        Parallelism.DYNAMIC,
-        "Which workers enter which operator, and when. With dynamic, any, as the heuristic says; with replicated, each"
-        " replica of an operator has its own worker, and tuples are split statically over the replicas; with"
-        " micro-batch, all workers run a batch through one operator before the next one starts; with pipeline, each"
-        " operator has one worker.",
-    )
-    degree: str | None = setting(
-        None,
-        "With replicated, replicas of every operator, or a list with one number for each. Default: as many as workers."
-        " Stateful operators always have one, and partitioned ones at most one for each partition.",
-        "4|1,4,1",
-    )
-    batch: int | None = setting(
-        None, "With micro-batch, most rows of a batch. It takes what has arrived. Default: 1000.", "ROWS"
-    )
-    slice: str = setting(
-        "100us",
-        "How long a worker stays with an operator; with --chunk auto at least 5us. With auto, it is tuned so that"
-        " asking the scheduler takes 1 % of the time.",
-        "100us|auto",
-        panel=QUEUES_PANEL,
-    )
-    ct_window: str = setting(
-        "20ms",
-        "Window in which ct counts worker time. With auto, it is tuned so that all operators process the same number of"
-        " rows in it.",
-        "20ms|auto",
-        panel=QUEUES_PANEL,
-    )
-    ring_buffer: int = setting(
-        4096, "Reorder buffer per operator, in tuples; a power of two.", "TUPLES", panel=QUEUES_PANEL
-    )
-    queue_capacity: int = setting(
-        4096, "Work queue per operator, in tuples; a power of two.", "TUPLES", panel=QUEUES_PANEL
-    )
-    qst_limit: str = setting(
-        "500",
-        "Total of all queues that qst aims for, C. With auto, what all workers process in a slice for each operator.",
-        "TUPLES|auto",
-        panel=QUEUES_PANEL,
-    )
-    lp_minimum: int = setting(
-        1, "Tuples in its work queue from which on lp considers an operator.", "TUPLES", panel=QUEUES_PANEL
-    )
-    chunk: str = setting(
-        "auto",
-        "Most tuples that a worker claims at once, 1 to 1024. With auto, a chunk takes no longer than a slice. A worker"
-        " never waits for a chunk to fill. The model takes auto as 1 unless rows arrive at a rate.",
-        "N|auto",
-        panel=QUEUES_PANEL,
-    )
-    mark_every: int | None = setting(
-        None,
-        "Measure the latency of one row in N. Default: about 10,000 rows in total.",
-        "N",
-        panel=QUEUES_PANEL,
-        shown=False,
-    )
+    parallel: ParallelismOptions
+    buffers: BufferOptions
 
     def settings(self) -> "RunSettings":
         """The settings of a run.
@@ -267,53 +289,34 @@ class RuntimeOptions:
         """
         from adapt.core.ordered.engine.settings import RunSettings
 
-        if self.mark_every is not None and self.mark_every < 1:
-            raise UsageError(f"--mark-every must be at least 1 (got {self.mark_every})")
-        batch = self.batch
+        of, parallelism = self.buffers, self.parallel.parallelism
+        batch = self.parallel.batch
         if batch is None:
-            batch = min(_BATCH, self.queue_capacity) if self.parallelism is Parallelism.MICRO_BATCH else 0
-        elif batch < 1:
-            raise UsageError(f"--batch must be at least 1 (got {batch})")
+            batch = min(_BATCH, of.queue_capacity) if parallelism is Parallelism.MICRO_BATCH else 0
         return RunSettings(
-            parallelism=self.parallelism,
-            degrees=self._degrees(),
+            parallelism=parallelism,
+            degrees=self.parallel.degrees,
             batch=batch,
             reorder=self.reorder,
             work_queue=WorkQueue(self.work_queue.value),
             heuristic=self.heuristic,
-            ring_buffer=self.ring_buffer,
-            queue_capacity=self.queue_capacity,
-            chunk=self._chunk(),
-            slice_us=_us_or_auto("--slice", self.slice),
-            ct_window_ms=_us_or_auto("--ct-window", self.ct_window) / 1000,
-            qst_limit=self._qst_limit(),
-            lp_minimum=self.lp_minimum,
-            mark_every=self.mark_every or 0,
+            ring_buffer=of.ring_buffer,
+            queue_capacity=of.queue_capacity,
+            chunk=_tuples_or_auto("--runtime chunk", of.chunk),
+            slice_us=_us_or_auto("--runtime slice", of.slice),
+            ct_window_ms=_us_or_auto("--runtime ct-window", of.ct_window) / 1000,
+            qst_limit=_tuples_or_auto("--runtime qst-limit", of.qst_limit),
+            lp_minimum=of.lp_minimum,
+            mark_every=of.mark_every or 0,
         )
-
-    def _degrees(self) -> tuple[int, ...]:
-        """Replicas of operators; empty for as many as workers."""
-        if self.degree is None:
-            return ()
-        try:
-            return tuple(int(part) for part in self.degree.split(","))
-        except ValueError:
-            raise UsageError(f"--degree takes a number or a list such as 1,4,1 (got {self.degree!r})") from None
-
-    def _chunk(self) -> int:
-        """Tuples of a chunk; 0 for `auto`."""
-        return _tuples_or_auto("--chunk", self.chunk)
-
-    def _qst_limit(self) -> int:
-        """C; 0 for `auto`."""
-        return _tuples_or_auto("--qst-limit", self.qst_limit)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
     """How much the workers of the model slow each other down."""
 
-    PANEL: ClassVar[str] = "Contention of the model (backend sim); assumptions, not measurements of your machine"
+    OPTION: ClassVar[str] = "--model"
+    HELP: ClassVar[str] = "Contention of backend sim; assumptions, not measurements of your machine."
     jitter: float = setting(0.0, "Random share of a tuple's cost, drawn from an exponential distribution.", "RATIO")
     contention: str | None = setting(
         None, "Time added per tuple by each other worker on the same operator (default: 0.15us).", "0.15us"
@@ -336,15 +339,15 @@ class ModelOptions:
         """The contention that the model assumes, and the time of a query."""
         asking = assumed_contention(heuristic)
         if self.query_time is not None:
-            query_us = _microseconds("--query-time", self.query_time)
+            query_us = _microseconds("--model query-time", self.query_time)
             asking = replace(asking, query_us=query_us, query_operator_us=0.0, query_contention_us=0.0)
         return replace(
             asking,
             jitter=self.jitter,
-            contention_us=_microseconds("--contention", self.contention or "0.15us"),
-            send_us=_microseconds("--send-time", self.send_time or "0.05us"),
-            output_us=_microseconds("--output-time", self.output_time or "0us"),
-            lock_handover_us=_microseconds("--lock-handover", self.lock_handover),
+            contention_us=_microseconds("--model contention", self.contention or "0.15us"),
+            send_us=_microseconds("--model send-time", self.send_time or "0.05us"),
+            output_us=_microseconds("--model output-time", self.output_time or "0us"),
+            lock_handover_us=_microseconds("--model lock-handover", self.lock_handover),
         )
 
 

@@ -86,7 +86,7 @@ class RunSettings:
         how, batched = self.parallelism, self.parallelism is Parallelism.MICRO_BATCH
         if batched and not 1 <= self.batch <= self.queue_capacity:
             raise UsageError(
-                f"--batch must be from 1 to the work queue's {self.queue_capacity} tuples (got {self.batch})"
+                f"batch must be from 1 to the work queue's {self.queue_capacity} tuples (got {self.batch})"
             )
         if batched and self.heuristic is not Heuristic.CT:
             raise UsageError(
@@ -94,11 +94,11 @@ class RunSettings:
                 " it"
             )
         if self.batch and not batched:
-            raise UsageError(f"--batch needs --parallelism {Parallelism.MICRO_BATCH} (got {how}); omit it")
+            raise UsageError(f"batch needs parallelism {Parallelism.MICRO_BATCH} (got {how}); omit it")
         if self.degrees and how is not Parallelism.REPLICATED:
-            raise UsageError(f"--degree needs --parallelism {Parallelism.REPLICATED} (got {how}); omit it")
+            raise UsageError(f"degree needs parallelism {Parallelism.REPLICATED} (got {how}); omit it")
         if any(degree < 1 for degree in self.degrees):
-            raise UsageError(f"--degree must be at least 1 (got {','.join(map(str, self.degrees))})")
+            raise UsageError(f"degree must be at least 1 (got {','.join(map(str, self.degrees))})")
         if how is Parallelism.REPLICATED and self.work_queue is not WorkQueue.HYBRID:
             raise UsageError(
                 f"--work-queue {self.work_queue} has no effect with --parallelism {how}, where each replica has its "

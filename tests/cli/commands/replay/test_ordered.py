@@ -114,10 +114,9 @@ def test_every_option_is_taken(adapt, here):
     _build_plan(adapt, here)
     line = (
         "x.trace --chain plan.toml --plan five.plan --workers 2 --backend sim --reorder lock --work-queue partitioned"
-        " --heuristic qst --slice 50us --ct-window 5ms --ring-buffer 64 --queue-capacity 128 --qst-limit 20 --chunk 8 "
-        "--mark-every 7"
-        " --rows 1000 --seed 5 --jitter 0.2 --contention 0.1us --query-time 0.2us --send-time 20ns"
-        " --output-time 0.01us --lock-handover 0.3us"
+        " --heuristic qst --runtime slice=50us,ct-window=5ms,ring-buffer=64,queue-capacity=128,qst-limit=20,chunk=8"
+        ",mark-every=7 --rows 1000 --seed 5 --model jitter=0.2,contention=0.1us,query-time=0.2us,send-time=20ns"
+        ",output-time=0.01us,lock-handover=0.3us"
         " --check 0 --format json"
     )
     document = json.loads(adapt.done("replay", "ordered", *line.split()).out)
@@ -223,7 +222,7 @@ def test_a_function_that_cannot_be_compiled_runs_serially_and_is_not_modeled(ada
 
 
 @pytest.mark.parametrize("backend", ["threads", "sim"])
-@pytest.mark.parametrize("how", ["replicated --degree 2", "micro-batch --batch 50", "pipeline"])
+@pytest.mark.parametrize("how", ["replicated:degree=2", "micro-batch:batch=50", "pipeline"])
 def test_every_scheme_of_parallelism_gives_the_output_of_the_serial_run(adapt, here, how, backend):
     line = f"x.trace --chain c.toml --workers 1,3 --backend {backend} --parallelism {how} --repeats 1 --format json"
     document = json.loads(adapt.done("replay", "ordered", *line.split()).out)
@@ -258,16 +257,16 @@ def test_the_model_searches_the_number_of_workers(adapt, here):
         (2, "--workers two", "--workers takes auto or a list of integers such as 1,2,4,8 (got 'two')"),
         (2, "--workers auto --backend threads", "--workers auto is searched in the model; use --backend sim"),
         (2, "--workers auto --backend sim --rate 9", "omit the rate of arrivals"),
-        (2, "--parallelism pipeline --batch 5", "--batch needs --parallelism micro-batch (got pipeline); omit it"),
-        (2, "--parallelism micro-batch --batch 0", "--batch must be at least 1 (got 0)"),
-        (2, "--parallelism replicated --degree 1,2,3", "or one for each of 2 (got 3: 1,2,3)"),
-        (2, "--parallelism replicated --degree few", "--degree takes a number or a list such as 1,4,1 (got 'few')"),
-        (2, "--ring-buffer 100", "the ring buffer size must be a power of two, at most 4194304 (got 100); try 128"),
-        (2, "--chunk 1025", "chunk must be from 1 to 1024 tuples (got 1025)"),
-        (2, "--chunk 0", "--chunk must be auto or a number of tuples (got '0')"),
-        (2, "--slice 0us", "--slice must be auto or above 0"),
-        (2, "--qst-limit few", "--qst-limit must be auto or a number of tuples"),
-        (2, "--mark-every 0", "--mark-every must be at least 1 (got 0)"),
+        (2, "--parallelism pipeline:batch=5", "batch is for micro-batch; write --parallelism micro-batch:batch=ROWS"),
+        (2, "--parallelism micro-batch:batch=0", "--parallelism batch must be at least 1 (got '0')"),
+        (2, "--parallelism replicated:degree=1,2,3", "or one for each of 2 (got 3: 1,2,3)"),
+        (2, "--parallelism replicated:degree=few", "takes a number or a list such as 1,4,1 (got 'few')"),
+        (2, "--runtime ring-buffer=100", "must be a power of two, at most 4194304 (got 100); try 128"),
+        (2, "--runtime chunk=1025", "chunk must be from 1 to 1024 tuples (got 1025)"),
+        (2, "--runtime chunk=0", "--runtime chunk must be auto or a number of tuples (got '0')"),
+        (2, "--runtime slice=0us", "--runtime slice must be auto or above 0"),
+        (2, "--runtime qst-limit=few", "--runtime qst-limit must be auto or a number of tuples"),
+        (2, "--runtime mark-every=0", "--runtime mark-every must be at least 1 (got '0')"),
         (2, "--rate 0", "--rate must be above 0 (got 0)"),
         (2, "--rate 5 --offered 0.5", "--rate and --offered both set the rate of arrivals; omit one"),
         (2, "--spacing even", "--spacing needs --rate, --offered or --sustainable; give one of them"),
@@ -278,7 +277,7 @@ def test_the_model_searches_the_number_of_workers(adapt, here):
         (2, "--target-latency 5ms", "--target-latency needs --sustainable; give it too, or omit --target-latency"),
         (2, "--rows 0", "--rows must be at least 1 (got 0)"),
         (2, "--work-queue shared", "'shared'"),
-        (2, "--jitter 2", "jitter must be between 0 and 1 (got 2)"),
+        (2, "--model jitter=2", "jitter must be between 0 and 1 (got 2)"),
         (2, "--plan none.plan", "none.plan"),
         (2, "--chain plan.toml", "plan.toml: operator 'by key' is partitioned by a plan; give one with --plan"),
         (3, "--chain none.toml", "none.toml"),

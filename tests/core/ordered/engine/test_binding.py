@@ -101,12 +101,12 @@ def test_no_scheme_hangs_with_tiny_rings_and_queues_and_many_or_few_workers(how:
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({"batch": 5}, "--batch needs --parallelism micro-batch (got dynamic)"),
+        ({"batch": 5}, "batch needs parallelism micro-batch (got dynamic)"),
         ({"parallelism": MICRO_BATCH}, "batch must be from 1 to the work queue's 4096 tuples (got 0)"),
         ({"parallelism": MICRO_BATCH, "batch": 4097}, "(got 4097)"),
         ({"parallelism": MICRO_BATCH, "batch": 5, "heuristic": Heuristic.LP}, "heuristic lp has no effect"),
-        ({"degrees": (2,)}, "--degree needs --parallelism replicated (got dynamic)"),
-        ({"parallelism": REPLICATED, "degrees": (2, 0)}, "--degree must be at least 1 (got 2,0)"),
+        ({"degrees": (2,)}, "degree needs parallelism replicated (got dynamic)"),
+        ({"parallelism": REPLICATED, "degrees": (2, 0)}, "degree must be at least 1 (got 2,0)"),
         ({"parallelism": REPLICATED, "work_queue": WorkQueue.PARTITIONED}, "--work-queue partitioned has no effect"),
     ],
 )
