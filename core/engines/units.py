@@ -47,12 +47,10 @@ class EngineUnits:
                 f"{engine} has no fixed units of work: its ranges depend on the workers; use another scheme"
             )
         if max_parallelism is not None and groups is None:
-            raise UsageError(
-                f"--max-parallelism is the number of Flink's key groups; {engine} has {units.name}; omit it"
-            )
+            raise UsageError(f"max-parallelism is the number of Flink's key groups; {engine} has {units.name}; omit it")
         fixed = engine.shards or (units.default is not None and units.default(pool) == units.most)
         if per_worker is not None and (groups is not None or fixed):
-            instead = "give --max-parallelism" if groups is not None else "omit it"
+            instead = "give max-parallelism" if groups is not None else "omit it"
             raise UsageError(
                 f"--partitions does not set the {units.name} of {engine}; {instead}, or --scheme hybrid for plans"
             )

@@ -75,7 +75,7 @@ def replay_elastic_trace(
     check_elastic(settings, elastic)
     if not 0 <= options.own_keys < settings.partitions:
         raise UsageError(
-            f"--own-keys must be at least 0 and below the number of partitions, {settings.partitions:,}"
+            f"--scheme own-keys must be at least 0 and below the number of partitions, {settings.partitions:,}"
             f" (got {options.own_keys:,})"
         )
     progress("reading", 0, trace.rows)

@@ -37,6 +37,26 @@ class RescaleOptions(MigrationOptions):
     startup_time: str | None = setting(None, "Worker start-up time (default: 0s).", "10s", shown=False)
 
 
+@dataclass(frozen=True, slots=True)
+class SchemeOptions:
+    """How keys are assigned to partitions, and partitions to workers."""
+
+    OPTION: ClassVar[str] = "--scheme"
+    HEAD: ClassVar[str] = "scheme"
+    scheme: SchemeChoice | None = setting(
+        None,
+        "Partitioning scheme of plans, or an engine, whose key groups or partitions move. Default: hybrid, or"
+        " --engine unless an option needs plans.",
+        "NAME",
+        **SCHEME,
+    )
+    construction: Construction = setting(DEFAULT_CONSTRUCTION, "How plans place hot partitions.")
+    own_keys: int = setting(0, "Number of hot keys that get a partition each.", "KEYS")
+    ranges: bool = setting(False, "Give workers ranges of partitions without a plan, as Kafka's range assignor does.")
+    hash: HashOption = HashName.MURMUR3
+    max_parallelism: MaxParallelismOption = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanOptions:
     """How partitions are placed and moved."""
@@ -54,22 +74,9 @@ class PlanOptions:
         "K",
         shown=False,
     )
-    own_keys: int = setting(0, "Number of hot keys that get a partition each.", "KEYS")
-    scheme: SchemeChoice | None = setting(
-        None,
-        "Partitioning scheme of plans, or an engine, whose key groups or partitions move. Default: hybrid, or"
-        " --engine unless an option needs plans.",
-        "NAME",
-        **SCHEME,
-    )
-    max_parallelism: MaxParallelismOption = None
-    construction: Construction = setting(DEFAULT_CONSTRUCTION, "How plans place hot partitions.")
-    ranges: bool = setting(
-        False, "Give workers ranges of partitions without a plan, as Kafka's range assignor does.", None, "--ranges"
-    )
     window: str | None = setting(None, f"How much recent history a plan is built from {USUAL.format('30s', 10)}", "30s")
     migration: RescaleOptions
-    hash: HashOption = HashName.MURMUR3
+    of: SchemeOptions
 
     def placed(self, pool: int, queueing: QueueingName | None, key_type: "KeyType") -> "MiniPartitions":
         """The partitions of a pool of workers.
@@ -84,7 +91,9 @@ class PlanOptions:
         check_workers(pool)
         units = self.units(pool, queueing)
         per_worker = self.DEFAULT_PARTITIONS if self.partitions is None else self.partitions
-        return MiniPartitions(pool, per_worker, self.hash, units=None if units is None else units.partitioner(key_type))
+        return MiniPartitions(
+            pool, per_worker, self.of.hash, units=None if units is None else units.partitioner(key_type)
+        )
 
     def units(self, pool: int, queueing: QueueingName | None) -> "EngineUnits | None":
         """The units of an engine that places keys, if one does."""
@@ -92,27 +101,28 @@ class PlanOptions:
 
         engine = self._engine(queueing)
         if engine is None:
-            if self.max_parallelism is not None:
+            if self.of.max_parallelism is not None:
                 raise UsageError(
-                    "--max-parallelism is the number of Flink's key groups; add --scheme flink, or omit it"
+                    "--scheme max-parallelism is the number of Flink's key groups; write flink:max-parallelism=N"
                 )
             return None
         for option, value in self._of_plans().items():
             if value:
                 raise UsageError(f"{option} does not apply to --scheme {engine}, which needs no plan; omit one")
-        return EngineUnits.of_pool(engine, pool, self.partitions, self.max_parallelism, self.DEFAULT_PARTITIONS)
+        return EngineUnits.of_pool(engine, pool, self.partitions, self.of.max_parallelism, self.DEFAULT_PARTITIONS)
 
     def recipe(self) -> "Recipe | None":
         """How plans are built; None with ranges of partitions."""
         from adapt.core.partitioning.build import Recipe
 
-        if self.ranges and self.own_keys:
-            raise UsageError("--own-keys needs plans; remove --own-keys or --ranges")
-        return None if self.ranges else Recipe(self.scheme or Scheme.HYBRID, self.construction, hash=self.hash)
+        of = self.of
+        if of.ranges and of.own_keys:
+            raise UsageError("--scheme own-keys needs plans; remove own-keys or ranges")
+        return None if of.ranges else Recipe(of.scheme or Scheme.HYBRID, of.construction, hash=of.hash)
 
     def _engine(self, queueing: QueueingName | None) -> Engine | None:
-        if self.scheme is not None:
-            return self.scheme if isinstance(self.scheme, Engine) else None
+        if self.of.scheme is not None:
+            return self.of.scheme if isinstance(self.of.scheme, Engine) else None
         if queueing in (None, QueueingName.FLUX) or any(self._of_plans().values()):
             return None
         return Engine(queueing.value)
@@ -121,10 +131,10 @@ class PlanOptions:
         """Options that need plans or ranges, and whether they are given."""
         return {
             "--rebuild": self.rebuild is not None,
-            "--own-keys": self.own_keys > 0,
-            "--ranges": self.ranges,
-            "--construction": self.construction is not DEFAULT_CONSTRUCTION,
-            "--hash": self.hash is not HashName.MURMUR3,
+            "--scheme own-keys": self.of.own_keys > 0,
+            "--scheme ranges": self.of.ranges,
+            "--scheme construction": self.of.construction is not DEFAULT_CONSTRUCTION,
+            "--scheme hash": self.of.hash is not HashName.MURMUR3,
         }
 
     def rebuilding(self, min_interval_s: float) -> "Rebuild":

@@ -63,6 +63,7 @@ def begun(names, start=""):
         ("adapt partition compare --scheme ", begun([*SCHEMES_BY_NAME, *PlannedSplitting, *Splitting])),
         ("adapt report --format ", ["table", "json", "csv", "md"]),
         ("adapt replay fit --planner ", begun(DropPlanner)),
+        ("adapt replay flux --network tuple-size=1B,lat", ["tuple-size=1B,latency="]),
         ("adapt replay fit --planner exact,d-", ["exact,d-fit", "exact,d-fit-cuts"]),
         ("adapt replay compare --scenario flux-", begun((one.name for one in SCENARIOS), "flux-")),
         ("adapt check --limit imb", begun(METRICS, "imb")),

@@ -48,9 +48,9 @@ def test_partitions_keep_their_keys():
     ("arguments", "said"),
     [
         ((Engine.PULSAR, 4), "pulsar has no fixed units of work"),
-        ((Engine.FLINK, 4, 64), "--partitions does not set the key groups of flink; give --max-parallelism"),
+        ((Engine.FLINK, 4, 64), "--partitions does not set the key groups of flink; give max-parallelism"),
         ((Engine.RISINGWAVE, 4, 64), "--partitions does not set the vnodes of risingwave"),
-        ((Engine.KAFKA, 4, None, 128), "--max-parallelism is the number of Flink's key groups; kafka has partitions"),
+        ((Engine.KAFKA, 4, None, 128), "max-parallelism is the number of Flink's key groups; kafka has partitions"),
         ((Engine.FLINK, 4, None, 3), "--max-parallelism must be from 4"),
     ],
 )

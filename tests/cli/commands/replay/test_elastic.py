@@ -15,7 +15,7 @@ from tests.traces.small_traces import write_trace
 ROWS = 6_000
 QUICK = (
     "--speedup 1 --pool 4 --workers 1 --partitions 4 --state 100 --service-time 500us --period 50ms --interval 100ms"
-    " --scale-out-delay 100ms --cooldown 300ms --window 500ms --construction scan"
+    " --scale-out-delay 100ms --cooldown 300ms --window 500ms --scheme construction=scan"
 )
 
 
@@ -83,7 +83,7 @@ def test_every_option_is_taken(adapt, here):
     assert told["thresholds"]["tau2"] == told["overload"]["factor"]["tau2"] == 0.7
     assert told["state_from"] == "bytes"
     assert sum(row["processed"] + row["shed"] for row in document["cases"]) == 3 * ROWS
-    ranges = json.loads(adapt.done("replay", "elastic", *f"x.trace {QUICK} --ranges --format json".split()).out)
+    ranges = json.loads(adapt.done("replay", "elastic", *f"x.trace {QUICK} --scheme ranges --format json".split()).out)
     assert ranges["parameters"]["scheme"] is None
 
 
@@ -121,7 +121,7 @@ def test_heavy_keys_can_have_a_partition_each(adapt, here):
         json.loads(
             adapt.done("replay", "elastic", *f"hot.trace {QUICK} --policy fixed {more} --format json".split()).out
         )
-        for more in ("", "--own-keys 3")
+        for more in ("", "--scheme own-keys=3")
     ]
     shared, own = (document["summary"]["hottest_partition"] for document in shares)
     made = 0.5e-6 / 500e-6
@@ -246,13 +246,13 @@ def test_what_cannot_be_joined_is_refused(adapt, venues, line, code, sentence):
     [
         (
             2,
-            "x.trace --own-keys 2000",
-            "--own-keys must be at least 0 and below the number of partitions, 1,024 (got 2,000)",
+            "x.trace --scheme own-keys=2000",
+            "--scheme own-keys must be at least 0 and below the number of partitions, 1,024 (got 2,000)",
         ),
-        (2, "x.trace --own-keys 5 --ranges", "remove --own-keys or --ranges"),
+        (2, "x.trace --scheme own-keys=5,ranges", "remove own-keys or ranges"),
         (2, "x.trace --scheme flink --rebuild 1s", "--rebuild does not apply to --scheme flink"),
-        (2, "x.trace --engine flink --partitions 8", "give --max-parallelism, or --scheme hybrid"),
-        (2, "x.trace --max-parallelism 64", "add --scheme flink"),
+        (2, "x.trace --engine flink --partitions 8", "give max-parallelism, or --scheme hybrid"),
+        (2, "x.trace --scheme max-parallelism=64", "write flink:max-parallelism=N"),
         (2, "x.trace --shed tau=0.5,0.4,0.8,0.9", "--shed tau: tau1 "),
         (2, "x.trace --shed tau=0.1,0.4,0.8,1.2", "--shed tau: tau3 "),
         (2, "x.trace --shed tau=high", "up to four numbers"),
