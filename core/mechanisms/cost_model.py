@@ -65,7 +65,6 @@ class Terms:
         duration_s: When to stop; None, when all rows are processed.
         hash: Hash function of keys.
         seed: Random seed.
-        idle_clock_s: Resolution at which workers measure idle time, rounded up; 0, exact.
         queueing: Whose queues the stage has.
         migration: How partitions migrate in scenarios that scale and do not say.
 
@@ -96,7 +95,6 @@ class Terms:
     duration_s: float | None = None
     hash: HashName = HashName.MURMUR3
     seed: int = 0
-    idle_clock_s: float = 0.0
     queueing: Queueing = Queueing()  # noqa: RUF009 - frozen
     migration: Migration = Migration()  # noqa: RUF009 - frozen
 
@@ -184,7 +182,6 @@ class Wanted:
     duration_s: float | None = None
     hash: HashName = HashName.MURMUR3
     seed: int = 0
-    idle_clock_s: float = 0.0
     queueing: Queueing = Queueing()  # noqa: RUF009 - frozen
     migration: Migration = Migration()  # noqa: RUF009 - frozen
 
@@ -252,7 +249,6 @@ class Wanted:
             duration_s=self.duration_s,
             hash=self.hash,
             seed=self.seed,
-            idle_clock_s=self.idle_clock_s,
             queueing=self.queueing,
             migration=self.migration,
         )

@@ -131,7 +131,7 @@ def simulated(
 
         return run_ordered(scenario.ordered, stage.rows, stage.settings, terms.interval_s, duration_s)
     controller, scaling = controller_of_scenario(scenario, terms), scaling_of(scenario, terms, stage)
-    actors = Actors(controller, stage.memory, scaling=scaling, idle_clock_s=terms.idle_clock_s)
+    actors = Actors(controller, stage.memory, scaling=scaling)
     done = simulate(
         stage.settings, stage.rows, duration_s, actors, interval_s=terms.interval_s, on_interval=on_interval
     )

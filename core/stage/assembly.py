@@ -17,7 +17,7 @@ from adapt.core.stage.movement.controller import Controller
 from adapt.core.stage.movement.protocol import Movement
 from adapt.core.stage.movement.spilling import Memory, Spilling
 from adapt.core.stage.movement.splitting import HotSplit, Splitting
-from adapt.core.stage.movement.standby import Protected, Standby
+from adapt.core.stage.movement.standby import Standby
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +38,7 @@ class Actors:
     memory: Memory | None = None
     faults: FaultSchedule | None = None
     scaling: Scaling | None = None
-    standby: Protected = False
+    standby: bool = False
     idle_clock_s: float = 0.0
     hot: HotSplit | None = None
 
@@ -120,7 +120,7 @@ def assemble(
     stage = Stage(settings, source, journal, bool(standby))
     spilling = Spilling(stage, memory) if memory is not None else None
     movement = Movement(stage, spilling)
-    twins = Standby(stage, movement, spilling, partitions=standby) if standby else None
+    twins = Standby(stage, movement, spilling) if standby else None
     recovery = Recovery(stage, movement, faults, spilling, twins) if faults.crashes or standby else None
     living = recovery.living if recovery else None
     rounds = None

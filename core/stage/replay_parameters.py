@@ -44,7 +44,6 @@ def stage_parameters(settings: StageSettings, reading: Reading, duration_s: floa
         "workers": settings.workers,
         "partitions_per_worker": reading.partitions.per_worker,
         "hash": reading.partitions.hash.value,
-        "ranges": reading.partitions.bounds is not None,
         "arrivals": "rotate" if reading.rotates else "saturate" if reading.speedup is None else "trace",
         "speedup": reading.speedup,
         "producers": "stream" if reading.by_stream else "row",

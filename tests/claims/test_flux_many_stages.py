@@ -1,8 +1,7 @@
 """Ten random DAGs of stages over shared workers: a joint controller against one per stage.
 
 Measured with the paper's load policy and 150 ms, once settled under a load that does not change (30 to 60 s): 0 to 10
-moves a minute (1.4 on average) against 592 to 1,256, at 94 to 99 % of the bound. With a budget for movement of 4 MB/s,
-12 to 27 MB are moved in the first 20 s against 58 to 78 MB, at 85 to 95 % of the bound.
+moves a minute (1.4 on average) against 592 to 1,256, at 94 to 99 % of the bound.
 """
 
 from functools import cache
@@ -21,7 +20,6 @@ from tests.tiers import soak
 
 DAGS = range(10)
 SETTLED_S, END_S = 30.0, 60.0
-BUDGET, BUDGETED_S = 4e6, 20.0
 
 
 def random_dag(number):
@@ -44,28 +42,21 @@ def random_dag(number):
 
 @cache
 def measured(number, joint):
-    """Moves a minute and share of the bound once settled; share of the bound and bytes moved within the budget."""
+    """Moves a minute and share of the bound once settled."""
     of, inputs = random_dag(number)
 
-    def run(end_s, budget=np.inf):
-        made = [controller_of(FluxPolicy.LOAD) for _ in of.stages]
-        control = DagControl(made[0] if joint else None, () if joint else made, movement_bytes_per_s=budget)
-        return simulate_dag(of, inputs, end_s, control)
-
-    settled, budgeted = run(END_S), run(BUDGETED_S, BUDGET)
-    moved = sum(one.state_bytes for stage in budgeted.stages for one in stage.moves)
-    return settled.moves_a_minute(SETTLED_S), settled.share_of_bound(SETTLED_S), budgeted.share_of_bound(), moved
+    made = [controller_of(FluxPolicy.LOAD) for _ in of.stages]
+    settled = simulate_dag(of, inputs, END_S, DagControl(made[0] if joint else None, () if joint else made))
+    return settled.moves_a_minute(SETTLED_S), settled.share_of_bound(SETTLED_S)
 
 
 @soak
 def test_a_joint_controller_settles_where_one_per_stage_does_not():
     joint, each = (np.array([measured(number, joint) for number in DAGS]) for joint in (True, False))
-    print("DAG  stages  joint: moves/min, bound, with budget   each: likewise")
+    print("DAG  stages  joint: moves/min, bound   each: likewise")
     for number in DAGS:
         print(number, len(random_dag(number)[0].stages), *np.round([*joint[number], *each[number]], 3))
-    assert joint[:, 1:3].max() <= 1.01
+    assert joint[:, 1].max() <= 1.01
     assert joint[:, 1].min() >= 0.85
     assert joint[:, 0].mean() <= 5
     assert each[:, 0].min() >= 100
-    assert (joint[:, 3] <= BUDGET * BUDGETED_S * 1.02).all()
-    assert (each[:, 3] <= BUDGET * BUDGETED_S * 1.1).all()

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.errors import BadInput, did_you_mean
-from adapt.core.flux.replay.dag import DagRun, Governing, replay_dag
+from adapt.core.flux.replay.dag import DagRun, replay_dag
 from adapt.core.flux.replay.dag_tables import DagInput
 from adapt.core.flux.replay.replay import Pace, check_replay, parameters_of
 from adapt.core.stage.conditions.arrivals import Made, Rows, Source
@@ -54,14 +54,6 @@ class NamedStages:
                 raise BadInput(f"{self.name}, {fault}")
 
 
-@dataclass(frozen=True, slots=True)
-class StagesOptions:
-    """A DAG of stages, and who moves their partitions."""
-
-    named: NamedStages
-    governing: Governing = Governing()  # noqa: RUF009 - frozen
-
-
 def open_stages(path: Path) -> NamedStages:
     """Read a file of stages.
 
@@ -75,7 +67,7 @@ def open_stages(path: Path) -> NamedStages:
 def replay_stages_trace(
     trace: Trace,
     out: Path | None,
-    stages: StagesOptions,
+    named: NamedStages,
     settings: StageSettings,
     options: FluxOptions,
     *,
@@ -98,29 +90,24 @@ def replay_stages_trace(
         BadInput: The trace is damaged, not in time order, or does not fit the stages.
     """
     check_folder_free(out, force=force)
-    named, governing = stages.named, stages.governing
     named.check_columns(trace)
     check_replay(settings, options.adapting, options.conditions)
     progress("reading", 0, trace.rows)
     made = [_Stage(trace, entry, settings, options) for entry in named.file.stages]
     of = _dag(named.file, made)
-    finite = governing.movement_bytes_per_s < np.inf
     told: dict[str, Any] = {
         **parameters_of(settings, options.reading, options.adapting, options.conditions, options.duration_s),
         **options.operator.parameters(),
         "stages": {"name": named.name, "text": named.file.text},
-        "controllers": governing.controllers.value,
-        "movement_bytes_per_s": governing.movement_bytes_per_s if finite else None,
     }
     faults, adapting = options.conditions.faults or FaultSchedule(), options.adapting
     ends_s = of.least_s(faults) if options.duration_s is None else min(of.least_s(faults), options.duration_s)
     period_s = min(adapting.min_collection_s, options.interval_s or np.inf)
-    length = Length(of.rows, ends_s / period_s, len(governing.cases(adapting)))
+    length = Length(of.rows, ends_s / period_s, len(adapting.cases()))
     length.check(SHORTER.format("--min-collection"))
     run = replay_dag(
         of,
         options.adapting,
-        governing,
         options.conditions,
         Pace(options.reading.speedup, options.duration_s, options.interval_s),
         parameters=told,

@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from adapt.cli.options import completion, own
-from adapt.cli.options.amounts import above_0_or_none, seconds
+from adapt.cli.options.amounts import above_0_or_none
 from adapt.cli.options.channels import channel_counts
 from adapt.cli.options.groups import option, setting
 from adapt.cli.options.placement import HashOption
 from adapt.cli.options.replay.costs import SERVICE, SERVICE_HELP, CostOptions
 from adapt.cli.options.replay.migration import MigrationOptions
 from adapt.cli.options.replay.speed import ComparedSpeedOptions
-from adapt.cli.options.replay.stage import EngineStage, IdleClockOption
+from adapt.cli.options.replay.stage import EngineStage
 from adapt.cli.options.result import RunOutput
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
@@ -52,7 +52,6 @@ class ComparedStage(EngineStage):
     )
     costs: ComparedCosts
     migration: MigrationOptions
-    idle_clock: IdleClockOption = "0s"
 
     def partition_state(self) -> int | Weight:
         """State per partition, in tuples or by a weight."""
@@ -191,5 +190,4 @@ class WorkerOptions:
             duration_s=stage.duration_s,
             hash=self.hash,
             seed=stage.seed,
-            idle_clock_s=seconds("--idle-clock", stage.idle_clock),
         )

@@ -9,20 +9,19 @@ from adapt.cli.options import own
 from adapt.cli.options.amounts import above_0, above_0_or, bits_of_workers, seconds
 from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import HashOption
-from adapt.cli.options.replay.stage import TROUBLE_PANEL, IdleClockOption, TroubleOptions
+from adapt.cli.options.replay.stage import TROUBLE_PANEL, TroubleOptions
 from adapt.core.errors import UsageError
 from adapt.core.flux.policies.names import FluxPolicy, Imbalance
 from adapt.core.keys.names import HashName
 from adapt.core.stage.conditions.names import Router
 
 if TYPE_CHECKING:
-    from adapt.core.flux.replay.replay import Adapting, Conditions, Hottest
+    from adapt.core.flux.replay.replay import Adapting, Conditions
     from adapt.core.stage.conditions.settings import StageSettings
     from adapt.core.stage.input.mini_partitions import MiniPartitions
     from adapt.core.stage.input.speed import Tempo
     from adapt.core.stage.movement.spilling import Memory
     from adapt.core.stage.movement.splitting import HotSplit
-    from adapt.core.stage.movement.standby import Protected
     from adapt.traces.store.trace import Trace
 
 
@@ -34,34 +33,24 @@ class PlacingOptions:
     plan: Path | None = setting(None, "Start from this plan, one worker per channel.", "PLAN")
     partitions: int = setting(64, "Partitions per worker, the units that move.", "N")
     hash: HashOption = HashName.MURMUR3
-    ranges: bool = setting(
-        False,
-        "Partitions are ranges of keys, with equally many distinct keys each, not buckets of their hash.",
-        None,
-        "--ranges",
-    )
 
     def placed(self, trace: "Trace") -> "tuple[MiniPartitions, str | None]":
         """Initial placement of the keys, and the plan's content hash.
 
         Raises:
-            UsageError: Neither --workers nor --plan is given, they contradict, or --plan is given with --ranges.
+            UsageError: Neither --workers nor --plan is given, or they contradict.
             BadInput: The plan is for keys of another type.
         """
         from adapt.core.stage.conditions.settings import check_workers
         from adapt.core.stage.input.mini_partitions import MiniPartitions
         from adapt.traces.replay.flux import check_key_type
-        from adapt.traces.replay.operators import groups_of
         from adapt.traces.store.plans import read_plan
 
         if self.plan is None:
             if self.workers is None:
                 raise UsageError("give --workers N, or --plan PLAN with a channel per worker")
             check_workers(self.workers)
-            placed = MiniPartitions(self.workers, self.partitions, self.hash)
-            return placed.with_ranges(groups_of(trace).keys) if self.ranges else placed, None
-        if self.ranges:
-            raise UsageError("--ranges does not apply to the hashed keys of a plan; omit --plan or --ranges")
+            return MiniPartitions(self.workers, self.partitions, self.hash), None
         read = read_plan(self.plan)
         if self.workers not in (None, read.channels):
             raise UsageError(
@@ -96,7 +85,6 @@ class PolicyOptions:
     min_imbalance: float = setting(1.2, "Smallest utilization ratio of two workers that triggers a move.", "RATIO")
     max_receiver_utilization: float = setting(0.95, "Workers above this receive no partitions.", "RATIO")
     imbalance: Imbalance = setting(Imbalance.DIFFERENCE, "What a move of load or hybrid must reduce, of utilization.")
-    idle_clock: IdleClockOption = "0s"
     split_hot: str | None = setting(
         None,
         "Split a partition above this share of a worker's time, for count, sum, min and max. Its parts are merged every"
@@ -117,7 +105,6 @@ class PolicyOptions:
             min_collection_s=collection_s,
             min_imbalance=self.min_imbalance,
             max_receiver_utilization=self.max_receiver_utilization,
-            idle_clock_s=seconds("--idle-clock", self.idle_clock),
             imbalance=self.imbalance,
             hot=None if self.split_hot is None else _hot_split(self.split_hot),
         )
@@ -164,11 +151,7 @@ class FaultOptions(TroubleOptions):
     faults: Path | None = setting(
         None, "Fault schedule, as JSON (adapt.faults/1). It lists loads, slowdowns, pauses and crashes.", "FILE"
     )
-    standby: str | None = setting(
-        None,
-        "Keep replicas on other workers: of all partitions, of these, or of those with the most work.",
-        "all|3,7,9|hot:4",
-    )
+    standby: bool = setting(False, "Keep a replica of every partition on another worker.", None, "--standby")
     disk: DiskOptions
 
     def conditions(self, settings: "StageSettings") -> "Conditions":
@@ -182,20 +165,7 @@ class FaultOptions(TroubleOptions):
         from adapt.traces.replay.flux import read_faults
 
         faults = read_faults(self.faults, settings) if self.faults else None
-        return Conditions(self._memory(settings.workers), faults, self._protected())
-
-    def _protected(self) -> "Protected | Hottest":
-        from adapt.core.flux.replay.replay import Hottest
-
-        text = self.standby
-        if text is None or text == "all":
-            return text is not None
-        hot, numbers = re.fullmatch(r"hot:(\d+)", text), re.fullmatch(r"\d+(,\d+)*", text)
-        if hot is not None and int(hot[1]) > 0:
-            return Hottest(int(hot[1]))
-        if numbers is None:
-            raise UsageError(f"--standby takes all, numbers such as 3,7,9, or hot:4 (got {text!r})")
-        return tuple(int(one) for one in text.split(","))
+        return Conditions(self._memory(settings.workers), faults, self.standby)
 
     def _memory(self, workers: int) -> "Memory | None":
         from adapt.core.stage.control.schedules import memory_of_workers

@@ -26,9 +26,6 @@ DEFAULT_STATE = "10000"
 
 SpeedupOption: TypeAlias = Annotated[float, option("Trace seconds replayed per simulated second.", "RATIO")]
 SeedOption: TypeAlias = Annotated[int, option("Random seed.", "S")]
-IdleClockOption: TypeAlias = Annotated[
-    str, option("Resolution at which workers measure idle time, rounded up; 0s is exact.", "10ms", shown=False)
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,16 +52,3 @@ class Imbalance(StrEnum):
 
     RATIO = "ratio"
     """The ratio of their utilizations, the higher over the lower."""
-
-
-class Controllers(StrEnum):
-    """Who moves the partitions of a DAG of stages."""
-
-    JOINT = "joint"
-    """One controller of all stages."""
-
-    EACH = "each"
-    """A controller per stage, unaware of the others."""
-
-    BOTH = "both"
-    """Either, as two cases."""

@@ -4,10 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
-import numpy as np
-
-from adapt.core.flux.policies.names import Controllers
-from adapt.core.flux.policies.registry import AnyFluxPolicy, controller_of
+from adapt.core.flux.policies.registry import controller_of
 from adapt.core.flux.replay.dag_tables import (
     DagInput,
     DagOutcome,
@@ -18,38 +15,14 @@ from adapt.core.flux.replay.dag_tables import (
     summary,
     without_zeros,
 )
-from adapt.core.flux.replay.replay import STATIC, Adapting, Conditions, FluxRun, Pace
+from adapt.core.flux.replay.replay import Adapting, Conditions, FluxRun, Pace
 from adapt.core.run import run_as_data, verdict_under
 from adapt.core.stage.conditions.faults import FaultSchedule
 from adapt.core.stage.dag.assembly import DagControl
 from adapt.core.stage.dag.simulation import simulate_dag
 from adapt.core.stage.engine.series import Interval
-from adapt.core.stage.movement.controller import Controller
 from adapt.core.stage.replay_parameters import Told, round_interval_s
 from adapt.core.table import Displayed, Table
-
-
-@dataclass(frozen=True, slots=True)
-class Governing:
-    """Who moves the partitions, and how much.
-
-    Attributes:
-        controllers: One controller of all stages, one per stage, or either as two cases.
-        movement_bytes_per_s: Budget for movement of all controllers.
-    """
-
-    controllers: Controllers = Controllers.JOINT
-    movement_bytes_per_s: float = np.inf
-
-    def cases(self, adapting: Adapting) -> dict[str, tuple[AnyFluxPolicy, bool]]:
-        """Policy of each case, and whether its controller is joint; static first."""
-        found = {}
-        for name, policy in adapting.cases().items():
-            if self.controllers is not Controllers.EACH or name == STATIC:
-                found[name] = policy, True
-            if self.controllers is not Controllers.JOINT and name != STATIC:
-                found[f"{name} each"] = policy, False
-        return found
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -102,7 +75,6 @@ AnyFluxRun: TypeAlias = FluxRun | DagRun
 def replay_dag(
     of: DagInput,
     adapting: Adapting,
-    governing: Governing,
     conditions: Conditions | None = None,
     pace: Pace | None = None,
     *,
@@ -122,19 +94,9 @@ def replay_dag(
     faults, settings = under.faults or FaultSchedule(), of.settings
     every_s = pace.interval_s or round_interval_s(pace.duration_s or of.least_s(faults))
     outcomes = []
-    for case, (policy, is_joint) in governing.cases(adapting).items():
-        made: list[Controller | None] = [
-            controller_of(policy, adapting.min_collection_s, adapting.pairs)
-            for _ in range(1 if is_joint else len(settings.stages))
-        ]
-        control = DagControl(
-            made[0] if is_joint else None,
-            () if is_joint else made,
-            faults,
-            adapting.idle_clock_s,
-            under.memory,
-            governing.movement_bytes_per_s,
-        )
+    for case, policy in adapting.cases().items():
+        controller = controller_of(policy, adapting.min_collection_s, adapting.pairs)
+        control = DagControl(controller, faults=faults, memory=under.memory)
         taken = 0
 
         def tell(intervals: list[Interval], case: str = case) -> None:

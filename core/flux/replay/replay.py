@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
-import numpy as np
-
 from adapt.core.errors import UsageError
 from adapt.core.flux.policies.clairvoyant import Ahead, ahead_of
 from adapt.core.flux.policies.load_policy import MAX_RECEIVER, MIN_IMBALANCE, LoadBalancing
@@ -26,7 +24,6 @@ from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
 from adapt.core.stage.movement.spilling import Memory, check_memory
 from adapt.core.stage.movement.splitting import HotSplit
-from adapt.core.stage.movement.standby import Protected, wanted_of
 from adapt.core.stage.movement.window_room import check_room
 from adapt.core.stage.outcome import Outcome, outcome_of, with_queues
 from adapt.core.stage.replay_parameters import Told, stage_parameters, telling, usual_interval_s
@@ -46,7 +43,6 @@ class Adapting:
         min_collection_s: Minimum collection time, delta_min.
         min_imbalance: Utilization ratio that triggers a move, lambda_min.
         max_receiver_utilization: Utilization above which a worker receives no partitions, u_max.
-        idle_clock_s: Resolution at which workers measure idle time, rounded up; 0, exact.
         imbalance: What a move of the paper's load policy must reduce.
         hot: When partitions are split; None, never.
     """
@@ -55,7 +51,6 @@ class Adapting:
     min_collection_s: float = MIN_COLLECTION_S
     min_imbalance: float = MIN_IMBALANCE
     max_receiver_utilization: float = MAX_RECEIVER
-    idle_clock_s: float = 0.0
     imbalance: Imbalance = Imbalance.DIFFERENCE
     hot: HotSplit | None = None
 
@@ -71,34 +66,18 @@ class Adapting:
 
 
 @dataclass(frozen=True, slots=True)
-class Hottest:
-    """The hottest partitions of a trace, by work.
-
-    Attributes:
-        count: Their number.
-    """
-
-    count: int
-
-    def of(self, demand: Demand) -> tuple[int, ...]:
-        """Their numbers, hottest first."""
-        work = demand.rows if demand.cost_s is None else demand.cost_s
-        return tuple(np.argsort(-work, kind="stable")[: self.count].tolist())
-
-
-@dataclass(frozen=True, slots=True)
 class Conditions:
     """Memory limits, faults and standby replicas of a replay.
 
     Attributes:
         memory: Memory of each worker; None, unlimited.
         faults: Loads, slowdowns, pauses and crashes.
-        standby: Partitions with a standby replica on another worker: all, these, or a number of the hottest.
+        standby: Whether every partition has a standby replica on another worker.
     """
 
     memory: Memory | None = None
     faults: FaultSchedule | None = None
-    standby: Protected | Hottest = False
+    standby: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +168,6 @@ def replay_flux(
     under, pace = conditions or Conditions(), pace or Pace()
     bounds = bounds_of(demand, settings, under.faults)
     every_s = usual_interval_s(bounds, pace.duration_s) if pace.interval_s is None else pace.interval_s
-    standby = under.standby.of(demand) if isinstance(under.standby, Hottest) else under.standby
     crashes = under.faults is not None and under.faults.crashes
     if under.memory is not None and settings.overload is None and not crashes:
         check_room(rows.chunks(), settings, under.memory)
@@ -199,8 +177,7 @@ def replay_flux(
         controller = controller_of(policy, adapting.min_collection_s, adapting.pairs, ahead)
         actors = Actors(
             *(controller, under.memory, under.faults),
-            standby=standby,
-            idle_clock_s=adapting.idle_clock_s,
+            standby=under.standby,
             hot=adapting.hot,
         )
         done = simulate(settings, rows, pace.duration_s, actors, interval_s=every_s, on_interval=telling(case, told))
@@ -219,20 +196,12 @@ def parameters_of(
         "min_collection_s": adapting.min_collection_s,
         "min_imbalance": adapting.min_imbalance,
         "max_receiver_utilization": adapting.max_receiver_utilization,
-        "idle_clock_s": adapting.idle_clock_s,
         "imbalance": adapting.imbalance.value,
         "split_hot": None if adapting.hot is None else asdict(adapting.hot),
         "memory": None if conditions.memory is None else asdict(conditions.memory),
         "faults": None if conditions.faults is None else conditions.faults.document(),
-        "standby": _standby_of(conditions.standby),
+        "standby": conditions.standby,
     }
-
-
-def _standby_of(standby: Protected | Hottest) -> object:
-    """Which partitions have a replica, as JSON data."""
-    if isinstance(standby, Hottest):
-        return asdict(standby)
-    return list(standby) if isinstance(standby, tuple) else standby
 
 
 def check_replay(settings: StageSettings, adapting: Adapting, conditions: Conditions) -> None:
@@ -259,8 +228,6 @@ def check_replay(settings: StageSettings, adapting: Adapting, conditions: Condit
         adapting.hot.check(settings)
         if FluxPolicy.OPTIMUM in adapting.policies:
             raise UsageError("the optimum knows the load of whole partitions; omit --policy optimum or --split-hot")
-    if isinstance(conditions.standby, tuple):
-        wanted_of(conditions.standby, settings.partitions)
     if faults is not None:
         faults.check(settings.workers, settings.disturbances)
     segments_of(settings.workers, (*settings.disturbances, *(faults.disturbances if faults else ())))

@@ -4,12 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
-
 from adapt.core.stage.assembly import Assembly
 from adapt.core.stage.conditions.arrivals import Made, Source
 from adapt.core.stage.conditions.faults import FaultSchedule
-from adapt.core.stage.control.budget import Budgeted
 from adapt.core.stage.control.control_target import Adapted, OneStage
 from adapt.core.stage.control.recovery import Recovery
 from adapt.core.stage.control.rounds import Rounds
@@ -31,7 +28,6 @@ class DagControl:
         faults: Loads, slowdowns, pauses and crashes of workers.
         idle_clock_s: Resolution at which idle time is measured, rounded up; 0, exact.
         memory: Memory limit of each worker for the state of all stages; None, unlimited.
-        movement_bytes_per_s: Budget for movement: of a joint controller, or shared equally by those of the stages.
     """
 
     joint: Controller | None = None
@@ -39,7 +35,6 @@ class DagControl:
     faults: FaultSchedule = FaultSchedule()  # noqa: RUF009 - frozen
     idle_clock_s: float = 0.0
     memory: Memory | None = None
-    movement_bytes_per_s: float = np.inf
 
     def rounds(
         self,
@@ -48,10 +43,7 @@ class DagControl:
         available: Callable[[int], float] | None,
         recovery: Recovery | None,
     ) -> Rounds:
-        """Rounds of a controller within its share of the budget for movement."""
-        share = self.movement_bytes_per_s / max(1, sum(one is not None for one in self.each))
-        if share < np.inf:
-            controller = Budgeted(controller, share)
+        """Rounds of a controller."""
         return Rounds(target, controller, self.idle_clock_s, available, recovery.living if recovery else None)
 
 

@@ -1,12 +1,11 @@
 """Mini-partitions: the mapping of keys to partitions of a stage."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
@@ -31,7 +30,7 @@ class MiniPartitions:
     key decides the partition. With one, its channel is the initial worker, and a second hash spreads the keys of a
     channel over its partitions; the partitioner's own hash would leave most of them empty. Keys with their own
     partition have the first ones, and other keys are hashed over the rest, or with a partitioner have that of their
-    channel. With bounds, partitions are ranges of keys.
+    channel.
 
     Attributes:
         workers: Number of workers, n.
@@ -39,7 +38,6 @@ class MiniPartitions:
         hash: Hash of keys; that of the partitioner, if given.
         partitioner: Initial worker of each key; None, by hash.
         own: Keys with their own partition, mapped to 0 and up.
-        bounds: First key of each partition but the first, ascending, shape (partitions - 1,); null keys come first.
         units: Partition of each key, such as Flink's key group; if given, it replaces all but `workers`.
     """
 
@@ -48,7 +46,6 @@ class MiniPartitions:
     hash: HashName = HashName.MURMUR3
     partitioner: Partitioner | None = None
     own: ExplicitMap | None = None
-    bounds: pa.Array | None = None
     units: Partitioner | None = None
 
     def __post_init__(self) -> None:
@@ -76,8 +73,6 @@ class MiniPartitions:
             return np.asarray(self.partitions_of(words)[codes])
         if self.units is not None:
             return self.units.channels_of(keys)
-        if self.bounds is not None:
-            return self._ranges_of(keys, self.bounds)
         if self.own is not None:
             rows, first = self.own.rows_of(keys), len(self.own)
             rest = self.count - first
@@ -88,22 +83,6 @@ class MiniPartitions:
             return HASHES[self.hash].modulo(keys, self.count)
         within = HASHES[OTHER[self.hash]].modulo(keys, self.per_worker)
         return np.asarray(self.partitioner.channels_of(keys) * np.int32(self.per_worker) + within, np.int32)
-
-    def with_ranges(self, keys: pa.Array) -> "MiniPartitions":
-        """Ranges of equally many distinct keys as partitions."""
-        known = keys.drop_null()
-        known = known.take(pc.sort_indices(known))
-        if not len(known):
-            return self
-        return replace(self, bounds=known.take(pa.array(np.arange(1, self.count) * len(known) // self.count)))
-
-    @staticmethod
-    def _ranges_of(keys: pa.Array, bounds: pa.Array) -> NDArray[np.int32]:
-        ends = bounds.to_numpy(zero_copy_only=False)
-        found = np.zeros(len(keys), np.int32)
-        is_known = keys.is_valid().to_numpy(zero_copy_only=False)
-        found[is_known] = np.searchsorted(ends, keys.drop_null().to_numpy(zero_copy_only=False), "right")
-        return found
 
 
 def words_of(column: pa.Array) -> tuple[pa.Array, Any]:

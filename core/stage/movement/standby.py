@@ -1,6 +1,6 @@
 """Standby replicas (process pairs): failover without lost or repeated tuples.
 
-Every partition, or every chosen one, has a replica (twin) on another worker. The owner processes a tuple and forwards
+Every partition has a replica (twin) on another worker. The owner processes a tuple and forwards
 it to the replica; once the replica has processed it too, the tuple is committed: its answer is emitted, it counts as
 processed, and its producer drops it. Both copies thus see the same order, and everything committed before a crash is in
 both states. A replica serves forwarded tuples before its own input.
@@ -22,12 +22,10 @@ again to a worker with room, after the next crash or once a move has ended.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.errors import BadInput
 from adapt.core.stage.engine.kernel.standby import answer_for, put_back
 from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.movement.controller import Move
@@ -35,30 +33,16 @@ from adapt.core.stage.movement.protocol import Movement
 from adapt.core.stage.movement.spilling import Spilling
 from adapt.core.stage.records.codes import NONE
 
-Protected: TypeAlias = bool | tuple[int, ...]
-"""Which partitions have a standby replica: all or none, or these."""
-
 
 class Standby:
     """Standby replicas of a stage."""
 
-    def __init__(
-        self,
-        stage: Stage,
-        movement: Movement,
-        spilling: Spilling | None = None,
-        *,
-        partitions: Protected = True,
-    ) -> None:
+    def __init__(self, stage: Stage, movement: Movement, spilling: Spilling | None = None) -> None:
         """Spread the replicas of each worker's partitions over all others.
 
         Args:
             stage: A stage built for standby, at time 0.
             spilling: Memory limits, if any.
-            partitions: Partitions with a replica.
-
-        Raises:
-            BadInput: A partition does not exist.
         """
         n = stage.settings.workers
         self._stage = stage
@@ -67,17 +51,15 @@ class Standby:
         self.living: Callable[[], list[int]] = lambda: list(range(n))
         """Live workers known to the controller."""
         self._spilling = spilling
-        self.wanted = wanted_of(partitions, stage.settings.partitions)
-        """Which partitions are to have a replica, shape (partitions,)."""
         self._at_once = n // 2
         self._coming = np.zeros(n, np.int64)
         self._suspended = False
         self._unprotected: list[Callable[[float], None]] = []
         for worker in range(n):
-            owned = np.flatnonzero((stage.settings.owners == worker) & self.wanted)
+            owned = np.flatnonzero(stage.settings.owners == worker)
             self._pairs["twin"][owned] = (worker + 1 + np.arange(len(owned)) % (n - 1)) % n
         movement.on_change = self.replicate
-        movement.awaits_replica = lambda one: spilling is None and bool(self.wanted[one])
+        movement.awaits_replica = lambda _: spilling is None
         if spilling is not None:
             spilling.replicas, spilling.drop = self._replicas_on, self._drop
             self._unprotected.append(lambda _: None)
@@ -156,7 +138,7 @@ class Standby:
         """
         if self._suspended or not self._unprotected:
             return
-        alone = np.flatnonzero((self._pairs["twin"] == NONE) & self.wanted).tolist()
+        alone = np.flatnonzero(self._pairs["twin"] == NONE).tolist()
         if not alone:
             for protected in self._unprotected:
                 protected(self._stage.now_s)
@@ -208,17 +190,3 @@ class Standby:
         if not self._unprotected:
             self._unprotected.append(lambda _: None)
         return True
-
-
-def wanted_of(protected: Protected, partitions: int) -> NDArray[np.bool_]:
-    """Which partitions have a replica, shape (partitions,).
-
-    Raises:
-        BadInput: A partition does not exist.
-    """
-    if isinstance(protected, bool):
-        return np.full(partitions, protected)
-    wrong = next((one for one in protected if not 0 <= one < partitions), None)
-    if wrong is not None:
-        raise BadInput(f"partitions with a standby replica must be from 0 to {partitions - 1} (got {wrong})")
-    return np.isin(np.arange(partitions), protected)

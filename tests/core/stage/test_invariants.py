@@ -50,7 +50,7 @@ class Scenario:
     policy: str
     memory: Memory | None
     faults: FaultSchedule
-    standby: bool | tuple[int, ...]
+    standby: bool
     seed: int
     hot: HotSplit | None = None
     steps: list[float] = field(default_factory=list)
@@ -103,8 +103,7 @@ def crashes(draw, of):
 @st.composite
 def scenarios(draw):
     of = draw(stages(BY_CONTENT))
-    chosen = st.sets(st.integers(0, of.partitions - 1), min_size=1).map(lambda numbers: tuple(sorted(numbers)))
-    standby = draw(st.one_of(st.booleans(), chosen))
+    standby = draw(st.booleans())
     limited = draw(st.booleans())
     rows = draw(st.one_of(st.none(), st.integers(0, 500)))
     hot = None
@@ -160,8 +159,6 @@ def check_partitions(one: Assembly) -> None:
     if stage.standby:
         twins = stage.arrays["pair"]["twin"]
         assert (twins != owners).all()
-        assert one.standby is not None
-        assert (twins[~one.standby.wanted] == NONE).all()
     for partition in filter(movement.moves, range(len(owners))):
         course, state = movement.course_of(partition), movement.states.copy(partition)
         steps = {} if course is None else course.moved.times_s
@@ -346,7 +343,6 @@ class DagScenario:
     rows: int
     policy: str
     joint: bool
-    budget: float
     memory: Memory | None
     faults: FaultSchedule
     seed: int
@@ -365,7 +361,7 @@ class DagScenario:
 
         joint = controller(0) if self.joint else None
         each = () if self.joint else [controller(number) for number in range(len(self.of.stages))]
-        return DagControl(joint, each, self.faults, 0.0, self.memory, self.budget)
+        return DagControl(joint, each, self.faults, 0.0, self.memory)
 
 
 @st.composite
@@ -378,7 +374,6 @@ def dag_scenarios(draw):
         draw(st.integers(0, 150)),
         draw(st.sampled_from(["any", *(one for one in FluxPolicy if one is not FluxPolicy.OPTIMUM)])),
         draw(st.booleans()),
-        draw(st.sampled_from([np.inf, 1e5, 1e7])),
         draw(memories(grows or largest, SPAN_S)) if draw(st.booleans()) else None,
         draw(crashes(of.stages[0])),
         draw(st.integers(0, 2**20)),

@@ -8,7 +8,7 @@ import pytest
 
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.flux.policies.names import FluxPolicy
-from adapt.core.flux.replay.replay import Adapting, Conditions, Hottest
+from adapt.core.flux.replay.replay import Adapting
 from adapt.core.stage.conditions.settings import StageSettings, even_groups
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.mini_partitions import MiniPartitions
@@ -70,16 +70,6 @@ def test_a_split_partition_has_aggregates_by_key(trace):
         assert row["merged"] > 80
         assert row["merge_lag_max"] >= 0.005
     assert run.parameters["split_hot"] == {"threshold": 0.1, "every_s": 0.005}
-
-
-@pytest.mark.parametrize("standby", [(1, 7), Hottest(2)])
-def test_a_run_with_replicas_of_some_partitions_is_kept_as_it_was_measured(trace, tmp_path, standby):
-    options = replace(OPTIONS, conditions=Conditions(standby=standby))
-    run = replay_flux_trace(trace, tmp_path / "a.flux", STAGE, options)
-    assert read_run(tmp_path / "a.flux").as_data() == run.as_data()
-    counts = np.bincount(PARTITIONS.partitions_of(columns(text=True)["key"]))
-    of = standby if isinstance(standby, tuple) else np.argsort(-counts, kind="stable")[:2]
-    assert {row["mirrored"] for row in run.tables()["cases"].records()} == {int(counts[list(of)].sum())}
 
 
 def test_progress_tells_the_case_the_time_and_the_rows(trace):

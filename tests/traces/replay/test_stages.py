@@ -1,20 +1,17 @@
 """Replaying a trace from disk through a DAG of stages."""
 
-from dataclasses import replace
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.flux.policies.names import Controllers, FluxPolicy
-from adapt.core.flux.replay.dag import Governing
+from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.replay.replay import Adapting
 from adapt.core.stage.conditions.settings import StageSettings, even_groups
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.mini_partitions import MiniPartitions
 from adapt.traces.replay.flux import FluxOptions
-from adapt.traces.replay.stages import StagesOptions, open_stages, replay_stages_trace
+from adapt.traces.replay.stages import open_stages, replay_stages_trace
 from adapt.traces.store.runs import read_run
 from tests.traces.small_traces import write_trace
 
@@ -66,15 +63,15 @@ def named(folder, text=STAGES):
 
 def test_a_run_is_kept_and_does_not_depend_on_the_files(trace, tmp_path):
     other = made(tmp_path, "b.trace", 7, 90)
-    stages, governing = named(tmp_path), Governing(Controllers.BOTH, 1e6)
-    run = replay_stages_trace(trace, tmp_path / "a.flux", StagesOptions(stages, governing), STAGE, OPTIONS)
+    stages = named(tmp_path)
+    run = replay_stages_trace(trace, tmp_path / "a.flux", stages, STAGE, OPTIONS)
     assert read_run(tmp_path / "a.flux").as_data() == run.as_data()
-    assert replay_stages_trace(other, None, StagesOptions(stages, governing), STAGE, OPTIONS).as_data() == run.as_data()
-    assert [row["case"] for row in run.as_data()["cases"]] == ["static", "load", "load each"]
+    assert replay_stages_trace(other, None, stages, STAGE, OPTIONS).as_data() == run.as_data()
+    assert [row["case"] for row in run.as_data()["cases"]] == ["static", "load"]
 
 
 def test_stages_and_queries_process_what_the_file_says(trace, tmp_path):
-    run = replay_stages_trace(trace, None, StagesOptions(named(tmp_path), Governing()), STAGE, OPTIONS).as_data()
+    run = replay_stages_trace(trace, None, named(tmp_path), STAGE, OPTIONS).as_data()
     users, pages = run["stages"][:2]
     assert users["processed"] == ROWS
     assert pages["processed"] == pytest.approx(2 * 1000, abs=60)
@@ -86,17 +83,6 @@ def test_stages_and_queries_process_what_the_file_says(trace, tmp_path):
     assert run["cases"][0]["processed"] == users["processed"] + pages["processed"]
     assert run["cases"][0]["capacity_share"] == pytest.approx(1.0, abs=0.02)
     assert {row["stage"] for row in run["intervals"]} == {"users", "pages"}
-
-
-def test_a_budget_and_memory_bound_what_is_moved_and_kept(trace, tmp_path):
-    stages = named(tmp_path, STAGES.replace('state = "bytes"', "state = 400"))
-    free = replay_stages_trace(trace, None, StagesOptions(stages, Governing()), STAGE, OPTIONS).as_data()
-    tight = replace(OPTIONS, adapting=Adapting((FluxPolicy.LOAD,), 0.02, 1.01))
-    bound = replay_stages_trace(
-        trace, None, StagesOptions(stages, Governing(movement_bytes_per_s=1e4)), STAGE, tight
-    ).as_data()
-    assert bound["cases"][1]["moved"] <= 1e4 * bound["cases"][1]["finished"] + 400 * 80
-    assert free["parameters"]["movement_bytes_per_s"] is None
 
 
 @pytest.mark.parametrize(
@@ -113,4 +99,4 @@ def test_a_budget_and_memory_bound_what_is_moved_and_kept(trace, tmp_path):
 )
 def test_stages_that_do_not_fit_are_refused(trace, tmp_path, text, error, said):
     with pytest.raises(error, match=said):
-        replay_stages_trace(trace, None, StagesOptions(named(tmp_path, text), Governing()), STAGE, OPTIONS)
+        replay_stages_trace(trace, None, named(tmp_path, text), STAGE, OPTIONS)

@@ -60,21 +60,3 @@ def test_without_a_plan_the_hash_decides():
 def test_partitions_that_cannot_be_are_refused(workers, per_worker, told):
     with pytest.raises(UsageError, match=told):
         MiniPartitions(workers, per_worker)
-
-
-@pytest.mark.parametrize("key", [lambda at: at - 50, lambda at: f"k{at:03}", lambda at: bytes([at])])
-def test_ranges_hold_equally_many_keys_in_order_whatever_the_encoding(key):
-    keys = [key(at) for at in range(100)]
-    column = pa.array(keys)
-    placed = MiniPartitions(4, 5).with_ranges(column.take(pa.array(np.random.default_rng(0).permutation(100))))
-    found = placed.partitions_of(column)
-    assert (np.diff(found) >= 0).all()
-    assert np.bincount(found).tolist() == [5] * 20
-    assert (placed.partitions_of(column.dictionary_encode()) == found).all()
-    assert placed.partitions_of(pa.array([None, keys[-1]], column.type)).tolist() == [0, 19]
-
-
-def test_more_ranges_than_keys_leave_some_empty():
-    placed = MiniPartitions(2, 4).with_ranges(pa.array(["a", None, "b"]))
-    assert sorted(placed.partitions_of(pa.array(["a", "b", "c"])).tolist()) == [3, 7, 7]
-    assert MiniPartitions(2, 4).with_ranges(pa.array([None], pa.string())) == MiniPartitions(2, 4)
