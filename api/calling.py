@@ -9,7 +9,7 @@ this process, so both give the same results and complain in the same sentences.
 import inspect
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from keyword import iskeyword
 from pathlib import Path
 from types import SimpleNamespace
@@ -201,6 +201,10 @@ def _texts(parameter: Any, value: Any, folder: Path) -> Iterator[str]:
         yield ",".join(path_of(each, parameter, folder) if _is_argument(parameter) else str(each) for each in value)
         return
     for each in _each(value):
+        if isinstance(each, partial):
+            (code,) = _texts(parameter, each.func, folder)
+            yield f"{code}:{','.join(f'{name}={given}' for name, given in each.keywords.items())}"
+            continue
         is_code = inspect.isclass(each) or inspect.isfunction(each)
         yield f"{each.__module__}:{each.__qualname__}" if is_code else path_of(each, parameter, folder)
 

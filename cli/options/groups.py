@@ -20,6 +20,9 @@ from adapt.traces.locations.location import location
 Command = TypeVar("Command", bound=Callable[..., Any])
 Value = TypeVar("Value")
 
+KEY = "[A-Za-z_][A-Za-z0-9_-]*="
+"""Pattern of the beginning of a key with a value."""
+
 EXPERT = "For experts"
 """The heading over options that few users need."""
 
@@ -46,7 +49,8 @@ def grouped(command: Command) -> Command:
 
     A group with an `OPTION` is that one option, and its fields are the keys: `--network latency=70us,bandwidth=1Gbps`.
     The field of its `HEAD`, if it has one, is typed before them: `--shed 5000@100ms:min-drop=0.1`. A key with `of` is
-    for these heads alone. A `list` of such a group has one for each time that the option is typed.
+    for these heads alone. A `list` of such a group has one for each time that the option is typed. With a field `OWN`,
+    a head that is not `BUILT_IN` is a user's own, and this field has its keys.
     """
     signature = inspect.signature(command)
     kinds = {name: parameter.annotation for name, parameter in signature.parameters.items()}
@@ -177,6 +181,8 @@ def _fields_of(group: Any) -> list[inspect.Parameter]:
     options: list[inspect.Parameter] = []
     for each in fields(group):
         kind = hints[each.name]
+        if each.name == getattr(group, "OWN", None):
+            continue
         is_group = is_dataclass(kind) or _keyed(kind) is not None
         options += _options_of(kind) if is_group else [_option_of(each.name, kind, each, group)]
     return options
@@ -211,6 +217,7 @@ def _option_of_keys(group: Any) -> inspect.Parameter:
     def complete(incomplete: str) -> list[str]:
         before = re.match(r".*[:,]|", incomplete)[0]  # type: ignore[index]  # matches at least nothing
         names = [f"{key.name}{'' if key.parameter.is_flag else '='}" for key in keys_of(group)]
+        names += [] if before else getattr(group, "BUILT_IN", ())
         return [f"{before}{name}" for name in names if name.startswith(incomplete.removeprefix(before))]
 
     names, panel = [group.OPTION, *getattr(group, "SHORT", ())], getattr(group, "PANEL", None)
@@ -255,22 +262,27 @@ def _read(group: Any, texts: list[Any]) -> Any:
     """
     keys = {key.name: key for key in keys_of(group)}
     flags = [key.name for key in keys.values() if key.parameter.is_flag]
-    key = "|".join(["[a-z][a-z0-9_-]*=", *(rf"{name}(?![^,])" for name in flags)])
-    words, typed = [], []
+    key = "|".join([KEY, *(rf"{name}(?![^,])" for name in flags)])
+    words, typed, own = [], [], dict[str, str]()
     for text in map(str, texts):
         head, *pairs = re.split(rf"(?:^|[:,])(?={key})", text)
         if head and not hasattr(group, "HEAD"):
             raise UsageError(f"{group.OPTION} takes KEY=VALUE (got {text!r}){did_you_mean(head, keys)}")
         words += [f"{group.OPTION}={head}"] if head else []
+        takes_own = head and head not in getattr(group, "BUILT_IN", (head,))
         for name, equals, value in (pair.partition("=") for pair in pairs):
             spelled = name.replace("_", "-")
+            if takes_own and (spelled not in keys or keys[spelled].of):
+                own[name] = value
+                continue
             if spelled not in keys:
                 raise UsageError(f"{group.OPTION} has no key {name!r}{did_you_mean(spelled, keys)}")
             words.append(f"{group.OPTION} {spelled}{equals}{value}")
             typed.append(keys[spelled])
     try:
         command = _command_of_keys(group)
-        made = _filled(group, command.invoke(command.make_context(group.OPTION, words)))
+        values = command.invoke(command.make_context(group.OPTION, words))
+        made = _filled(group, {**values, getattr(group, "OWN", ""): own})
     except typer.BadParameter as error:
         raise UsageError(usage_sentence(error)) from error
     for each in typed:

@@ -1,11 +1,12 @@
-"""Policies by name: built in, or a user's own class."""
+"""Policies of a replay: built in, or a user's own class."""
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
-from adapt.cli.options import completion
-from adapt.cli.options.groups import option
+from adapt.cli.options.groups import KEY, setting
 from adapt.core.elastic.policies.names import ScalingPolicy
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.flux.policies.names import FluxPolicy
@@ -15,57 +16,71 @@ if TYPE_CHECKING:
 
 Named = TypeVar("Named", bound=StrEnum)
 
-PolicyOptionsOption: TypeAlias = Annotated[
-    list[str] | None, option("Parameter of your own policy class; repeatable.", "NAME=VALUE", "--policy-option")
-]
+CLASS = "MODULE:CLASS is your own class, with its parameters as keys."
 
 
-def completed(known: Iterable[str]) -> Callable[[str], list[str]]:
-    """Completion of the names of built-in policies."""
-    return completion.of_schemes([str(each) for each in known])
+class PolicyTyped(Protocol):
+    """A policy as typed: its name, and parameters of a user's class."""
+
+    @property
+    def name(self) -> str:
+        """As typed."""
+
+    @property
+    def own(self) -> Mapping[str, str]:
+        """As typed, by name."""
 
 
-def given_options(texts: Sequence[str] | None, name: str = "--policy-option") -> dict[str, str]:
-    """Parameters of users' classes, as typed.
+@dataclass(frozen=True, slots=True)
+class OwnPolicy:
+    """A policy class of the user's own with its parameters."""
 
-    Raises:
-        UsageError: One is not of the form NAME=VALUE.
-    """
-    found = {}
-    for text in texts or ():
-        parameter, equals, value = text.partition("=")
-        if not (parameter.isidentifier() and equals):
-            raise UsageError(f"{name} takes NAME=VALUE, such as threshold=1.5 (got {text!r})")
-        found[parameter] = value
-    return found
+    OPTION: ClassVar[str] = "--policy"
+    HEAD: ClassVar[str] = "name"
+    OWN: ClassVar[str] = "own"
+    BUILT_IN: ClassVar[tuple[str, ...]] = ()
+    name: str = setting(
+        "", "Also compare your own policy class, with its parameters as keys; repeatable.", "MODULE:CLASS"
+    )
+    own: Mapping[str, str] = field(default_factory=dict)
 
 
-def policies(known: type[Named], names: Sequence[str], options: Sequence[str] | None) -> "tuple[Named | OwnCode, ...]":
+def policies(known: type[Named], typed: Sequence[PolicyTyped]) -> "tuple[Named | OwnCode, ...]":
     """Policies by name, built in or users' own.
 
     Raises:
-        UsageError: One does not exist or cannot be imported, or an option does not fit.
+        UsageError: One does not exist or cannot be imported, or a parameter does not fit.
     """
     from adapt.traces.own.modules import offered, own_codes
 
     built_in = {each.value: each for each in known}
-    others = [name for name in dict.fromkeys(names) if name not in built_in]
-    installed = offered("policy") if any(":" not in name for name in others) else []
-    for name in others:
-        if ":" not in name and name not in installed:
-            known_names = [*built_in, *installed]
-            raise UsageError(f"--policy has no choice {name!r}{did_you_mean(name, known_names)}; or give MODULE:CLASS")
-    own = own_codes("policy", others, given_options(options))
-    return tuple(built_in[name] if name in built_in else own[name] for name in names)
+    others = [each for each in typed if each.name not in built_in]
+    installed = offered("policy") if any(":" not in each.name for each in others) else []
+    for each in others:
+        if ":" not in each.name and each.name not in installed:
+            hint = did_you_mean(each.name, [*built_in, *installed])
+            raise UsageError(f"--policy has no choice {each.name!r}{hint}; or give MODULE:CLASS")
+    own = iter(own_codes("policy", [(each.name, each.own) for each in others]))
+    return tuple(built_in[each.name] if each.name in built_in else next(own) for each in typed)
 
 
-def any_policy(name: str, options: Sequence[str] | None) -> "FluxPolicy | ScalingPolicy | OwnCode":
-    """A policy by name, of moves or of the number of workers.
+def given(typed: Any) -> str:
+    """Parameters of a policy as typed, in the order of the keys."""
+    values = {each.name: (getattr(typed, each.name), each.default) for each in fields(typed)}
+    del values["name"], values["own"]
+    changed = {name.replace("_", "-"): value for name, (value, default) in values.items() if value != default}
+    shown = {name: f"{value:g}" if isinstance(value, float) else value for name, value in changed.items()}
+    return ",".join(f"{name}={value}" for name, value in (shown | dict(typed.own)).items())
+
+
+def any_policy(text: str) -> "FluxPolicy | ScalingPolicy | OwnCode":
+    """A policy of moves or of the number of workers, as typed.
 
     Raises:
-        UsageError: It does not exist or cannot be imported, or an option does not fit.
+        UsageError: It does not exist or cannot be imported, or a parameter does not fit.
     """
+    name, *pairs = re.split(rf"[:,](?={KEY})", text)
     if name in list(ScalingPolicy):
         return ScalingPolicy(name)
-    (found,) = policies(FluxPolicy, [name], options)
+    (found,) = policies(FluxPolicy, [OwnPolicy(name, dict(pair.split("=", 1) for pair in pairs))])
     return found

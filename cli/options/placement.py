@@ -169,7 +169,7 @@ class Placement:
 
         own = None
         if not isinstance(scheme, Scheme | Engine):
-            own, scheme = own_codes("scheme", [scheme], {})[scheme], Scheme.HYBRID
+            (own,), scheme = own_codes("scheme", [(scheme, {})]), Scheme.HYBRID
         check_base(self.base, scheme)
         if self.hash and isinstance(self.base, Engine):
             raise UsageError(f"--base {self.base} has a hash of its own; omit --hash, or use another base")

@@ -221,8 +221,10 @@ def own_scenarios(policies: Sequence[OwnCode]) -> tuple[Scenario, ...]:
         UsageError: a class has neither method.
     """
     found = []
-    for own in policies:
+    for own in dict.fromkeys(policies):
         name = own.name.replace(":", ".")
+        if sum(each.name == own.name for each in policies) > 1:
+            name += "".join(f"-{parameter}={value}" for parameter, value in own.options)
         moves, scales = hasattr(own.call, "moves"), hasattr(own.call, "workers")
         if not (moves or scales):
             raise UsageError(f"policy {own.name} has neither a method moves(self, view) nor workers(self, view)")

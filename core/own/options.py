@@ -1,4 +1,4 @@
-"""Options of a user's class: its parameters, typed by their annotations."""
+"""Parameters of a user's class, typed by their annotations."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -8,13 +8,34 @@ from typing import Any, get_args, get_type_hints
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.own.own_code import OptionValue
 
-OPTION = "--policy-option"
-
 _EXPECTED = {int: "a whole number", float: "a number", bool: "true or false"}
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 OPTIONS = "policy_options"
 """The field of a scenario with the parameters of a user's own policy."""
+
+
+def typed_options(
+    name: str, call: Callable[..., Any], given: Mapping[str, str], before: str
+) -> tuple[tuple[str, OptionValue], ...]:
+    """Values of a class's parameters in their order; a function has none.
+
+    Args:
+        before: What is typed before a parameter, for messages.
+
+    Raises:
+        UsageError: It has no such parameter, a value has another type than the parameter's annotation, or a parameter
+            without a default is missing.
+    """
+    parameters = parameters_of(call) if inspect.isclass(call) else {}
+    unknown = next((each for each in given if each not in parameters), None)
+    if unknown is not None:
+        raise UsageError(f"{before}{unknown}: {name} has no such parameter{did_you_mean(unknown, parameters)}")
+    missing = [each.name for each in parameters.values() if each.default is each.empty and each.name not in given]
+    if missing:
+        raise UsageError(f"{name} needs {' and '.join(missing)}; give {before}{missing[0]}=VALUE")
+    kinds = _kinds_of(call, parameters)
+    return tuple((each, _value(f"{before}{each}", given[each], kinds[each])) for each in parameters if each in given)
 
 
 def parameters_of(call: Callable[..., Any]) -> dict[str, inspect.Parameter]:
@@ -28,46 +49,6 @@ def parameters_of(call: Callable[..., Any]) -> dict[str, inspect.Parameter]:
         for each in found
         if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD, each.POSITIONAL_ONLY)
     }
-
-
-def typed_options(
-    name: str, call: Callable[..., Any], given: Mapping[str, str], option: str = OPTION
-) -> tuple[tuple[str, OptionValue], ...]:
-    """Given values of its parameters, in the order of the parameters.
-
-    Options that it has no parameter for are those of other classes; a function takes none.
-
-    Args:
-        option: What gives them, for messages.
-
-    Raises:
-        UsageError: A value has another type than the parameter's annotation, or a parameter without a default is
-            missing.
-    """
-    if not inspect.isclass(call):
-        return ()
-    parameters = parameters_of(call)
-    missing = [each.name for each in parameters.values() if each.default is each.empty and each.name not in given]
-    if missing:
-        raise UsageError(f"{name} needs {' and '.join(missing)}; give {option} {missing[0]}=VALUE")
-    kinds = _kinds_of(call, parameters)
-    return tuple((each, _value(f"{option} {each}", given[each], kinds[each])) for each in parameters if each in given)
-
-
-def check_known(options: Mapping[str, str], calls: Mapping[str, Callable[..., Any]], option: str = OPTION) -> None:
-    """Check that each option is a parameter of some class.
-
-    Args:
-        option: What gives them, for messages.
-
-    Raises:
-        UsageError: One is of none.
-    """
-    known = {each for call in calls.values() for each in parameters_of(call)}
-    for name in options:
-        if name not in known:
-            classes = " or ".join(calls) or "a built-in policy"
-            raise UsageError(f"{option} {name}: {classes} has no such parameter{did_you_mean(name, known)}")
 
 
 def _kinds_of(call: Callable[..., Any], parameters: Mapping[str, inspect.Parameter]) -> dict[str, type]:

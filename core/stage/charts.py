@@ -121,28 +121,6 @@ def _steps(steps: Table) -> Records:
     return points
 
 
-def trade_off_of_tau1(trade_off: Table) -> Chart:
-    """False shedding against idle workers by tau1, two lines per policy."""
-    points: Records = []
-    for row in trade_off.records():
-        for name in ("idle_share", "false_share"):
-            tau1, height = (human(row[each], column_of(trade_off, each)) for each in ("tau1", name))
-            said = f"{row['policy']}, tau1 {tau1}: {name} {height}"
-            points.append({"x": row["tau1"], "y": row[name], "series": row["policy"], "name": name, "d": said})
-    names = list(dict.fromkeys(str(policy) for policy in trade_off.values("policy")))
-    colour = {"field": "series", "type": "nominal", "scale": {"domain": names, "range": [_STATIC, *_POLICIES]}}
-    layers = _lines(("false_share", "idle_share"), {"encoding": {"color": colour}}, point=True)
-    horizontal, upwards = across(trade_off, "tau1"), up(trade_off, "false_share", zero=True)
-    horizontal["axis"] |= {"values": sorted({point["x"] for point in points})}
-    upwards["axis"] |= {"title": "false_share, idle_share"}
-    encoding = {"x": horizontal, "y": upwards}
-    sentence = (
-        "Share of rows shed although the pool had room (false shedding), and dashed the idle share of the workers'"
-        " time, by tau1"
-    )
-    return chart("Trade-off of tau1", {"encoding": encoding, "layer": layers}, points, f"{sentence}.", trade_off)
-
-
 def throughput_over_time(intervals: Table, moves: Table) -> Chart:
     """Throughput of each case, the capacity, and the moves."""
     points, said = _points(intervals, ["throughput"])

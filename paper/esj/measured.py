@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from adapt.core.elastic.policies.names import ScalingPolicy, Signal
-from adapt.core.elastic.policies.registry import Chosen
+from adapt.core.elastic.policies.registry import Chosen, ChosenScalingPolicy
 from adapt.core.elastic.policies.scale_on import ScaleOn
 from adapt.core.elastic.policies.scaler import Patience
 from adapt.core.elastic.policies.thresholds import initial_workers
@@ -84,8 +84,13 @@ class Shedding:
         elastic = Elastic(
             pool,
             self.workers,
-            (ScalingPolicy.THRESHOLDS,),
-            Chosen(thresholds=thresholds, signal=Signal(self.signal), scale_on=ScaleOn.parse(self.scale_on)),
+            (
+                ChosenScalingPolicy(
+                    ScalingPolicy.THRESHOLDS,
+                    Chosen(signal=Signal(self.signal), scale_on=ScaleOn.parse(self.scale_on)),
+                ),
+            ),
+            thresholds,
             Patience(1.0, 2.0),
             period_s=0.5,
         )

@@ -1,6 +1,7 @@
 """Every command is a function of `adapt`, which returns what the command prints."""
 
 import inspect
+from functools import partial
 
 import pandas as pd
 import pyarrow as pa
@@ -95,7 +96,7 @@ def test_keys_are_routed_as_they_come(trace):
 
 
 def test_a_class_does_for_its_name():
-    found = adapt.lab.check(Calm, policy_option={"threshold": 0.3}, decision_limit="60s")
+    found = adapt.lab.check(partial(Calm, threshold=0.3), decision_limit="60s")
     assert found.passed
     assert found.about == {
         "module": "tests.core.lab.policies",

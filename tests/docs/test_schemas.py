@@ -60,13 +60,11 @@ COMMANDS = {
     "flux": f"replay flux t.trace --workers 4 --policy load {STAGE} t.flux {JSON}",
     "flux of stages": f"replay flux t.trace --workers 4 --stages stages.toml {STAGE} t.dag {JSON}",
     "elastic": f"replay elastic t.trace --pool 4 --workers 2 --join stream:window=50ms {STAGE} t.elastic {JSON}",
-    "elastic sweep": "replay elastic t.trace --pool 4 --workers 2 --shed 200@1s --sweep tau1=0.2,0.4"
-    f" {STAGE} sweep.elastic {JSON}",
     "fit": "replay fit t.trace --network net.toml --planner none,c-fit,d-fit --plans net.plans --true drift:0.5@1"
     f" --observe 3 -o t.fit {JSON}",
     "ordered": f"replay ordered t.trace --chain chain.toml --workers 1,2 --backend sim -o t.ordered {JSON}",
     "compare mechanisms": f"replay compare t.trace --channels 4 --scenario shed --jobs 1 -o t.compared {JSON}",
-    "report": "report g.trace g.freq 3.plan keys.plans t.run t.replan t.flux t.dag t.elastic sweep.elastic t.fit"
+    "report": "report g.trace g.freq 3.plan keys.plans t.run t.replan t.flux t.dag t.elastic t.fit"
     f" net.plans t.ordered t.compared net.toml {JSON}",
     "report on a topic": f"report topic.recommended.plan {JSON}",
     "cluster": f"cluster check . --master local[2] {JSON}",

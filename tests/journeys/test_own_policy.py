@@ -44,7 +44,7 @@ def here(tmp_path, monkeypatch):
     write_trace(tmp_path / "x.trace", {"ts": np.arange(ROWS) * 10_000, "key": pa.array([f"k{key}" for key in keys])})
     yield tmp_path
     monkeypatch.chdir("/")
-    own_codes("policy", [], {})  # forget the modules of this folder
+    own_codes("policy", [])  # forget the modules of this folder
 
 
 def cases(document):
@@ -54,7 +54,7 @@ def cases(document):
 def test_the_policy_of_the_page_is_checked_replayed_and_shown(adapt, here):
     assert "No check failed." in adapt.done("lab", "check", "my_policies:Calm").out
     line = f"replay flux x.trace --workers 4 --load 1@0s --service-time 1ms {STAGE} --policy load -o x.flux"
-    mine = "--policy", "my_policies:Calm", "--policy-option", "threshold=0.1"
+    mine = "--policy", "my_policies:Calm:threshold=0.1"
     words = [*line.split(), *mine, "--format", "json"]
     document = json.loads(adapt.done(*words).out)
     assert cases(document) == ["static", "load", "my_policies:Calm"]
@@ -118,9 +118,7 @@ plan = "my_schemes:in_turn"
 def test_a_file_of_scenarios_names_own_policies_and_schemes(adapt, here):
     (here / "own.toml").write_text(FILE)
     line = "replay compare x.trace --channels 3 --partitions 4 --seeds 1 --scenarios own.toml --jobs 1 --format json"
-    document = json.loads(
-        adapt.done(*line.split(), "--policy", "my_policies:Calm", "--policy-option", "threshold=0.1").out
-    )
+    document = json.loads(adapt.done(*line.split(), "--policy", "my_policies:Calm:threshold=0.1").out)
     rows = {row["scenario"]: row for row in document["scenarios"]}
     assert list(rows) == ["static-uniform", "calm", "follow", "in-turn", "my_policies.Calm"]
     same = {name: value for name, value in rows["my_policies.Calm"].items() if name not in ("scenario", "best")}
@@ -185,8 +183,9 @@ def test_a_wrong_move_is_one_sentence(adapt, here, body):
             "--policy scales:Follow",
             "policy scales:Follow has no method moves(self, view); it fits `adapt replay elastic`",
         ),
-        ("--policy my_policies:Calm --policy-option thresh=1", "has no such parameter; did you mean 'threshold'?"),
-        ("--policy my_policies:Calm --policy-option threshold", "--policy-option takes NAME=VALUE"),
+        ("--policy my_policies:Calm:thresh=1", "my_policies:Calm has no such parameter; did you mean 'threshold'?"),
+        ("--policy load:threshold=1", "--policy has no key 'threshold'"),
+        ("--policy memory:imbalance=ratio", "--policy imbalance is for load or load-auto or hybrid"),
     ],
 )
 def test_wrong_usage_is_one_sentence(adapt, here, words, sentence):

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from adapt.core.errors import UsageError, did_you_mean
-from adapt.core.own.options import OPTIONS, check_known, typed_options
+from adapt.core.own.options import OPTIONS, typed_options
 from adapt.core.own.own_code import OwnCode
 
 GROUPS = {"policy": "adapt.policies", "scheme": "adapt.schemes"}
@@ -29,24 +29,21 @@ _searched = set[str]()
 _INSTALLED = "site-packages"
 
 
-def own_codes(kind: str, names: Sequence[str], options: Mapping[str, str]) -> dict[str, OwnCode]:
-    """Users' classes or functions by the names that were typed.
+def own_codes(kind: str, given: Sequence[tuple[str, Mapping[str, str]]]) -> tuple[OwnCode, ...]:
+    """Users' classes or functions as typed, with their parameters.
 
     A module is looked up on Python's path, then in the current folder.
 
     Args:
         kind: policy or scheme.
-        options: Values of parameters, as typed; each goes to every class that has such a parameter.
 
     Raises:
-        UsageError: One is not found, fails when imported, or an option does not fit.
+        UsageError: One is not found, fails when imported, or a parameter does not fit.
     """
     _forget()
-    if any(":" in name for name in names):
+    if any(":" in name for name, _ in given):
         _look_here()
-    found = {name: _found(kind, name, f"--{kind} {name}") for name in names}
-    check_known(options, {name: each.call for name, each in found.items()})
-    return {typed: replace(one, options=typed_options(one.name, one.call, options)) for typed, one in found.items()}
+    return tuple(_made(kind, name, options, f"--{kind} {name}", f"--{kind} {name}:") for name, options in given)
 
 
 def own_code(kind: str, name: str, options: Mapping[str, str], where: str) -> OwnCode | None:
@@ -69,10 +66,7 @@ def own_code(kind: str, name: str, options: Mapping[str, str], where: str) -> Ow
         return None
     if ":" in name:
         _look_here()
-    found = _found(kind, name, f"{where} {name}")
-    if options:
-        check_known(options, {name: found.call}, OPTIONS)
-    return replace(found, options=typed_options(found.name, found.call, options, OPTIONS))
+    return _made(kind, name, options, f"{where} {name}", f"{OPTIONS} ")
 
 
 def is_own(kind: str, name: str) -> bool:
@@ -83,6 +77,11 @@ def is_own(kind: str, name: str) -> bool:
 def offered(kind: str) -> list[str]:
     """Names that installed packages offer."""
     return sorted({each.name for each in entry_points(group=GROUPS[kind])})
+
+
+def _made(kind: str, typed: str, options: Mapping[str, str], where: str, before: str) -> OwnCode:
+    found = _found(kind, typed, where)
+    return replace(found, options=typed_options(found.name, found.call, options, before))
 
 
 def _found(kind: str, typed: str, where: str) -> OwnCode:

@@ -17,7 +17,7 @@ from adapt.core.ordered.replay.charts import ordered_charts
 from adapt.core.phrases import counted
 from adapt.core.replan.tables import imbalance_by_case
 from adapt.core.run import verdict_under
-from adapt.core.stage.charts import dag_charts, elastic_charts, stage_charts, trade_off_of_tau1
+from adapt.core.stage.charts import dag_charts, elastic_charts, stage_charts
 from adapt.core.stage.outcome import queues_in
 from adapt.core.table import Kind, Table
 from adapt.traces.reports.reported import Reported, reported_of, shown
@@ -103,8 +103,6 @@ def _elastic(run: StoredRun) -> Told:
     sentences = [str(run.summary.records()[0]["verdict"])]
     series = [tables[name] for name in ("rescales", "intervals", "workers", "moves") if tables[name].rows]
     told = [replace(cases, note=""), summary, *series]
-    if "trade_off" in tables:
-        return sentences, [tables["trade_off"], *told], [trade_off_of_tau1(tables["trade_off"])]
     return sentences, told, _elastic_charts(tables, queues_in(tables["cases"]))
 
 

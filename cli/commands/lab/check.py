@@ -17,11 +17,11 @@ def check(
     policy: Annotated[
         str,
         typer.Argument(
-            metavar="POLICY", help="MODULE:CLASS, or the name of a built-in policy; MODULE:FUNCTION for a scheme."
+            metavar="POLICY",
+            help="MODULE:CLASS[:KEY=VALUE,...], or the name of a built-in policy; MODULE:FUNCTION for a scheme.",
         ),
     ],
     *,
-    policy_option: own.PolicyOptionsOption = None,
     decision_limit: str = setting("1s", "Longest time of a decision.", "1s"),
     format: FormatOption = Format.TABLE,
 ) -> "Conformance":
@@ -35,6 +35,6 @@ def check(
     from adapt.traces.own.checks import check_policy
 
     limit_s = above_0("--decision-limit", decision_limit)
-    found = check_policy(own.any_policy(policy, policy_option), limit_s)
+    found = check_policy(own.any_policy(policy), limit_s)
     show(found.displayed(), format, found.as_data())
     return found

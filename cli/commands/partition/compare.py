@@ -174,7 +174,7 @@ def named_scheme(name: str) -> "Compared":
     splitting = {each.value: each for each in (*PlannedSplitting, *Splitting)}
     found: Compared | None = splitting.get(name) or scheme_named(name, SCHEMES_BY_NAME.values())
     if found is None and is_own("scheme", name):
-        return own_codes("scheme", [name], {})[name]
+        return own_codes("scheme", [(name, {})])[0]
     if found is None:
         raise UsageError(f"unknown scheme {name!r}{did_you_mean(name, [*splitting, *SCHEMES_BY_NAME])}")
     return found

@@ -71,7 +71,6 @@ def elastic(
         operator=operator,
         duration_s=stage.duration_s,
         interval_s=stage.interval_s,
-        own_keys=plans.of.own_keys,
     )
     with stages() as progress:
         run = replay_elastic_trace(

@@ -74,7 +74,7 @@ def flux(
             "--arrivals rotate": arrivals is Arrivals.ROTATE,
             "--offered": speed.offered,
         }
-        dag.check(of_one_stage, policy.policy or [])
+        dag.check(of_one_stage, [each.name for each in policy.policy])
         asked = asked if speed.chosen else Speed(growth=1.0)  # times of the file are simulated times
     opened = open_trace(trace)
     placed, plan_hash = placing.placed(opened)

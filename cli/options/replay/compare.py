@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from adapt.cli.options import completion, own
+from adapt.cli.options import completion
 from adapt.cli.options.amounts import above_0_or_none
 from adapt.cli.options.channels import channel_counts
 from adapt.cli.options.groups import option, setting
+from adapt.cli.options.own import OwnPolicy
 from adapt.cli.options.placement import HashOption
 from adapt.cli.options.replay.costs import SERVICE, SERVICE_HELP, CostOptions
 from adapt.cli.options.replay.migration import MigrationOptions
@@ -68,6 +69,7 @@ class ScenarioOptions:
     """The scenarios to compare."""
 
     PANEL: ClassVar[str] = "Scenarios"
+    policy: list[OwnPolicy]
     scenario: list[str] | None = setting(
         None,
         "Scenario to compare with static-uniform, or all; repeatable (default: all).",
@@ -75,12 +77,6 @@ class ScenarioOptions:
         completion=completion.scenarios,
     )
     scenarios: Path | None = setting(None, "File of own scenarios, each a [[scenario]].", "FILE.toml")
-    policy: list[str] | None = setting(
-        None,
-        "Also compare your own policy class, as a scenario module.Class; repeatable.",
-        "MODULE:CLASS",
-    )
-    policy_option: own.PolicyOptionsOption = None
     sustainable: bool = setting(
         False,
         "Also measure the highest rate that each scenario sustains, and the workers needed per load. Tries half the"
@@ -95,8 +91,7 @@ class ScenarioOptions:
         from adapt.traces.own.modules import own_codes
         from adapt.traces.replay.compare import read_scenario_file
 
-        codes = own_codes("policy", self.policy or (), own.given_options(self.policy_option))
-        mine = own_scenarios(tuple(codes.values()))
+        mine = own_scenarios(own_codes("policy", [(each.name, each.own) for each in self.policy]))
         of_file = () if self.scenarios is None else read_scenario_file(self.scenarios)
         return (*chosen(self.scenario or [], of_file), *mine)
 

@@ -1,6 +1,7 @@
 """Options of `adapt replay elastic`: scaling, plans, join."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from adapt.cli.options import own
@@ -18,6 +19,7 @@ from adapt.core.stage.conditions.names import QueueingName
 
 if TYPE_CHECKING:
     from adapt.core.costs.profile import Profile
+    from adapt.core.elastic.policies.registry import Chosen
     from adapt.core.elastic.policies.scaler import Rebuild
     from adapt.core.elastic.replay.replay import Elastic
     from adapt.core.engines.units import EngineUnits
@@ -51,8 +53,6 @@ class SchemeOptions:
         **SCHEME,
     )
     construction: Construction = setting(DEFAULT_CONSTRUCTION, "How plans place hot partitions.")
-    own_keys: int = setting(0, "Number of hot keys that get a partition each.", "KEYS")
-    ranges: bool = setting(False, "Give workers ranges of partitions without a plan, as Kafka's range assignor does.")
     hash: HashOption = HashName.MURMUR3
     max_parallelism: MaxParallelismOption = None
 
@@ -111,14 +111,11 @@ class PlanOptions:
                 raise UsageError(f"{option} does not apply to --scheme {engine}, which needs no plan; omit one")
         return EngineUnits.of_pool(engine, pool, self.partitions, self.of.max_parallelism, self.DEFAULT_PARTITIONS)
 
-    def recipe(self) -> "Recipe | None":
-        """How plans are built; None with ranges of partitions."""
+    def recipe(self) -> "Recipe":
+        """How plans are built."""
         from adapt.core.partitioning.build import Recipe
 
-        of = self.of
-        if of.ranges and of.own_keys:
-            raise UsageError("--scheme own-keys needs plans; remove own-keys or ranges")
-        return None if of.ranges else Recipe(of.scheme or Scheme.HYBRID, of.construction, hash=of.hash)
+        return Recipe(self.of.scheme or Scheme.HYBRID, self.of.construction, hash=self.of.hash)
 
     def _engine(self, queueing: QueueingName | None) -> Engine | None:
         if self.of.scheme is not None:
@@ -128,11 +125,9 @@ class PlanOptions:
         return Engine(queueing.value)
 
     def _of_plans(self) -> dict[str, bool]:
-        """Options that need plans or ranges, and whether they are given."""
+        """Options that need plans, and whether they are given."""
         return {
             "--rebuild": self.rebuild is not None,
-            "--scheme own-keys": self.of.own_keys > 0,
-            "--scheme ranges": self.of.ranges,
             "--scheme construction": self.of.construction is not DEFAULT_CONSTRUCTION,
             "--scheme hash": self.of.hash is not HashName.MURMUR3,
         }
@@ -151,11 +146,73 @@ class PlanOptions:
         return Rebuild(every_s, limit, min_interval_s)
 
 
+KEEPS_ITS_TIMES = (ScalingPolicy.FIXED, ScalingPolicy.FLINK, ScalingPolicy.SPARK)
+"""Policies without a scale-out delay and cooldown around them."""
+
+_OURS = (ScalingPolicy.THRESHOLDS, ScalingPolicy.DS2, ScalingPolicy.LAG)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyOption:
+    """A scaling policy with its parameters."""
+
+    OPTION: ClassVar[str] = "--policy"
+    HEAD: ClassVar[str] = "name"
+    OWN: ClassVar[str] = "own"
+    BUILT_IN: ClassVar[tuple[str, ...]] = (*ScalingPolicy, ALL_POLICIES)
+    name: str = setting(
+        ScalingPolicy.THRESHOLDS.value,
+        f"Scaling policy to compare with fixed workers; repeatable (default: thresholds). {own.CLASS} {ALL_POLICIES}"
+        f" stands for all of the built-in ones: {', '.join(ScalingPolicy)}.",
+        "NAME",
+    )
+    signal: Signal = setting(
+        Signal.HELD, "Utilization, after shedding (held) or before (offered).", of=(ScalingPolicy.THRESHOLDS,)
+    )
+    scale_on: str = setting(
+        "busiest",
+        "Worker whose utilization counts: the busiest, the mean, or a share at or above the threshold.",
+        "busiest|mean|P%",
+        of=(ScalingPolicy.THRESHOLDS,),
+    )
+    utilization: float = setting(0.8, "Target utilization.", "RATIO", of=(ScalingPolicy.DS2,))
+    rows: float = setting(1000.0, "Lag threshold of a worker.", "ROWS", of=(ScalingPolicy.LAG,))
+    alignment: Alignment = setting(
+        Alignment.ANY, "Allowed numbers of workers: any, or those that divide the number of partitions.", of=_OURS
+    )
+    times: float | None = setting(
+        None,
+        "Multiply the policy's own times by this (default: 1). At an offered load, 1/speedup.",
+        "FACTOR",
+        of=(ScalingPolicy.DS2, ScalingPolicy.LAG, ScalingPolicy.FLINK, ScalingPolicy.SPARK),
+    )
+    own: Mapping[str, str] = field(default_factory=dict)
+
+    def all_of_them(self) -> "Iterable[PolicyOption]":
+        """The policies of this name."""
+        return map(PolicyOption, ScalingPolicy) if self.name == ALL_POLICIES else [self]
+
+    def chosen(self, tempo: "Tempo") -> "Chosen":
+        """The settings of the policy."""
+        from adapt.core.elastic.policies.registry import Chosen
+        from adapt.core.elastic.policies.scale_on import ScaleOn
+
+        return Chosen(
+            signal=self.signal,
+            utilization=self.utilization,
+            lag_rows=self.rows,
+            scale_on=ScaleOn.parse(self.scale_on),
+            times=tempo.in_trace_time if self.times is None else self.times,
+            alignment=self.alignment,
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class ScalingOptions:
     """When and how far the stage scales."""
 
     PANEL: ClassVar[str] = "Scaling"
+    policy: list[PolicyOption]
     pool: int = setting(16, "Maximum number of workers.", "WORKERS", panel="Options")
     workers: int | None = setting(
         None,
@@ -164,46 +221,14 @@ class ScalingOptions:
         panel="Options",
         shown=False,
     )
-    policy: list[str] | None = setting(
-        None,
-        "Scaling policy to compare with fixed workers; repeatable (default: thresholds). MODULE:CLASS is your own"
-        f" class, {ALL_POLICIES} all of the built-in ones: {', '.join(ScalingPolicy)}.",
-        "NAME",
-        panel="Options",
-        completion=own.completed([*ScalingPolicy, ALL_POLICIES]),
-    )
-    policy_option: own.PolicyOptionsOption = None
     period: str | None = setting(
         None, "How often the controller runs (default: 1s). At an offered load, 1/100 of the replay.", "1s"
-    )
-    sweep: str | None = setting(
-        None,
-        "Run all cases with each tau1 and show false shedding, idle workers and state moved.",
-        "tau1=0.2,0.4",
-    )
-    signal: Signal = setting(
-        Signal.HELD, "Utilization that thresholds are compared with, after shedding (held) or before (offered)."
-    )
-    scale_on: str = setting(
-        "busiest",
-        "Worker that thresholds watch: the busiest, the mean, or a share at or above them.",
-        "busiest|mean|P%",
     )
     scale_out_delay: str | None = setting(
         None, f"How long more workers must be needed before scaling out {USUAL.format('by policy', 2)}", "5s"
     )
     cooldown: str | None = setting(
         None, f"How long fewer workers must be enough before scaling in {USUAL.format('by policy', 10)}", "30s"
-    )
-    policy_times: float | None = setting(
-        None,
-        "Multiply times of ds2, lag, flink and spark by this (default: 1). At an offered load, 1/speedup.",
-        "FACTOR",
-    )
-    utilization: float = setting(0.8, "Target utilization for --policy ds2.", "RATIO")
-    lag: float = setting(1000.0, "Lag threshold of a worker for --policy lag.", "ROWS")
-    alignment: Alignment = setting(
-        Alignment.ANY, "Allowed numbers of workers: any, or those that divide the number of partitions."
     )
 
     def period_s(self, tempo: "Tempo") -> float:
@@ -226,52 +251,36 @@ class ScalingOptions:
             profile: The cost profile, if any; options win over it.
         """
         from adapt.core.elastic.policies.placements import Counting
-        from adapt.core.elastic.policies.registry import Chosen
-        from adapt.core.elastic.policies.scale_on import ScaleOn
+        from adapt.core.elastic.policies.registry import ChosenScalingPolicy
         from adapt.core.elastic.policies.scaler import Patience
         from adapt.core.elastic.replay.replay import Elastic
 
+        timed = self.scale_out_delay is not None or self.cooldown is not None
         delay_s = above_0_or("--scale-out-delay", self.scale_out_delay, tempo.or_periods(5.0, 2))
         usual = Patience(delay_s, above_0_or("--cooldown", self.cooldown, tempo.or_periods(30.0, 10)))
-        named = self.policy or [ScalingPolicy.THRESHOLDS]
-        names = [each for name in named for each in (ScalingPolicy if name == ALL_POLICIES else [name])]
-        timed = self.scale_out_delay is not None or self.cooldown is not None
+        named = [every for each in self.policy or [PolicyOption()] for every in each.all_of_them()]
+        policies = tuple(
+            ChosenScalingPolicy(policy, each.chosen(tempo), own.given(each))
+            for policy, each in zip(own.policies(ScalingPolicy, named), named, strict=True)
+        )
+        if timed and all(each.policy in KEEPS_ITS_TIMES for each in policies):
+            option = "--cooldown" if self.scale_out_delay is None else "--scale-out-delay"
+            names = " and ".join(each.name for each in named)
+            raise UsageError(f"{option} does not apply to --policy {names}; omit it, or choose another policy")
         start_s = None if profile is None else profile.restart.start_s
         units = plans.units(self.pool, engine)
         return Elastic(
             pool=self.pool,
             least=self.workers,
-            policies=own.policies(ScalingPolicy, names, self.policy_option),
-            chosen=Chosen(
-                thresholds,
-                self.signal,
-                None,
-                self.utilization,
-                self.lag,
-                ScaleOn.parse(self.scale_on),
-                times=tempo.in_trace_time if self.policy_times is None else self.policy_times,
-            ),
+            policies=policies,
+            thresholds=thresholds,
             patience=usual if timed else None,
             usual=usual,
             rebuild=plans.rebuilding(delay_s),
-            alignment=self.alignment,
             recipe=plans.recipe() if units is None else None,
             units=units,
             counting=Counting(above_0_or("--window", plans.window, tempo.or_periods(30.0, 10))),
             period_s=self.period_s(tempo),
             migration=plans.migration.chosen(engine),
             startup_s=given("--migrate startup-time", plans.migration.startup_time, start_s, "0s"),
-            sweep=self._swept(),
         )
-
-    def _swept(self) -> tuple[float, ...]:
-        """The values of tau1 to sweep."""
-        if self.sweep is None:
-            return ()
-        name, _, values = self.sweep.partition("=")
-        try:
-            if name.strip() != "tau1":
-                raise ValueError(name)
-            return tuple(float(value) for value in values.split(","))
-        except ValueError:
-            raise UsageError(f"--sweep takes values of tau1 such as tau1=0.2,0.4,0.6 (got {self.sweep!r})") from None

@@ -1,7 +1,8 @@
 """Options of `adapt replay flux`: placement, policies and failures."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -62,29 +63,49 @@ class PlacingOptions:
         return MiniPartitions(read.channels, self.partitions, read.hash, read.partitioner()), read.content_hash()
 
 
+_PAIRING = tuple(one for one in FluxPolicy if one not in (FluxPolicy.NONE, FluxPolicy.SLICER, FluxPolicy.OPTIMUM))
+"""Policies that pair workers."""
+
+_BY_LOAD = tuple(one for one in _PAIRING if one not in (FluxPolicy.MEMORY, FluxPolicy.MEMORY_SEVERAL))
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyOption:
+    """A rebalancing policy with its parameters."""
+
+    OPTION: ClassVar[str] = "--policy"
+    HEAD: ClassVar[str] = "name"
+    OWN: ClassVar[str] = "own"
+    BUILT_IN: ClassVar[tuple[str, ...]] = tuple(FluxPolicy)
+    name: str = setting(
+        FluxPolicy.LOAD.value,
+        f"Rebalancing policy; repeatable (default: load). {own.CLASS} Built in: {', '.join(FluxPolicy)}.",
+        "NAME",
+    )
+    min_imbalance: float = setting(
+        1.2, "Smallest utilization ratio of two workers that triggers a move.", "RATIO", of=_PAIRING
+    )
+    max_receiver_utilization: float = setting(0.95, "Workers above this receive no partitions.", "RATIO", of=_BY_LOAD)
+    imbalance: Imbalance = setting(
+        Imbalance.DIFFERENCE,
+        "What a move must reduce, of utilization.",
+        of=(FluxPolicy.LOAD, FluxPolicy.LOAD_AUTO, FluxPolicy.HYBRID),
+    )
+    own: Mapping[str, str] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True)
 class PolicyOptions:
     """Rebalancing policies and their limits."""
 
     PANEL: ClassVar[str] = "Policy"
-    policy: list[str] | None = setting(
-        None,
-        "Rebalancing policy; repeatable (default: load). MODULE:CLASS is your own class. Built in:"
-        f" {', '.join(FluxPolicy)}.",
-        "NAME",
-        panel="Options",
-        completion=own.completed(FluxPolicy),
-    )
-    policy_option: own.PolicyOptionsOption = None
+    policy: list[PolicyOption]
     min_collection: str | None = setting(
         None,
         "Shortest time to collect statistics per round (default: 150ms). At an offered load, at most 1/100 of the"
         " replay.",
         "150ms",
     )
-    min_imbalance: float = setting(1.2, "Smallest utilization ratio of two workers that triggers a move.", "RATIO")
-    max_receiver_utilization: float = setting(0.95, "Workers above this receive no partitions.", "RATIO")
-    imbalance: Imbalance = setting(Imbalance.DIFFERENCE, "What a move of load or hybrid must reduce, of utilization.")
     split_hot: str | None = setting(
         None,
         "Split a partition above this share of a worker's time, for count, sum, min and max. Its parts are merged every"
@@ -93,19 +114,24 @@ class PolicyOptions:
     )
 
     def adapting(self, router: Router, tempo: "Tempo") -> "Adapting":
-        """The policies with their limits: delta_min, lambda_min and u_max."""
+        """The policies with their parameters, and delta_min."""
+        from adapt.core.flux.policies.load_policy import LoadBalancing
+        from adapt.core.flux.policies.registry import ChosenFluxPolicy
         from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
         from adapt.core.flux.replay.replay import Adapting, policies_of
 
         collection_s = above_0_or("--min-collection", self.min_collection, tempo.at_most_a_period(MIN_COLLECTION_S))
-        named = own.policies(FluxPolicy, self.policy or (), self.policy_option)
-        policies = policies_of(named, router)
+        chosen = [
+            ChosenFluxPolicy(
+                policy,
+                LoadBalancing(each.min_imbalance, each.max_receiver_utilization, each.imbalance),
+                own.given(each),
+            )
+            for policy, each in zip(own.policies(FluxPolicy, self.policy), self.policy, strict=True)
+        ]
         return Adapting(
-            policies=policies,
+            policies=policies_of(chosen, router),
             min_collection_s=collection_s,
-            min_imbalance=self.min_imbalance,
-            max_receiver_utilization=self.max_receiver_utilization,
-            imbalance=self.imbalance,
             hot=None if self.split_hot is None else _hot_split(self.split_hot),
         )
 

@@ -9,13 +9,14 @@ from adapt.core.elastic.policies.ds2 import POLICY_INTERVAL_S, WARM_UP, ScalingM
 from adapt.core.elastic.policies.fixed import FixedWorkers
 from adapt.core.elastic.policies.flink_autoscaler import AutoscalerOptions, FlinkAutoscaler
 from adapt.core.elastic.policies.keda import SCALE_DOWN_WINDOW_S, SYNC_S, LagThreshold, PodAutoscaler
-from adapt.core.elastic.policies.names import ScalingPolicy, Signal
+from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
 from adapt.core.elastic.policies.scale_on import BUSIEST, ScaleOn
 from adapt.core.elastic.policies.scaler import Patience, Policy
 from adapt.core.elastic.policies.spark_allocation import BACKLOG_S, IDLE_S, DynamicAllocation
 from adapt.core.elastic.policies.thresholds import ThresholdScaling
 from adapt.core.errors import UsageError
 from adapt.core.lab.adapters import OwnScaling
+from adapt.core.own.chosen_policy import ChosenPolicy
 from adapt.core.own.own_code import OwnCode
 from adapt.core.stage.conditions.names import Migrating, RestartName
 from adapt.core.stage.conditions.restart import RESTARTS
@@ -31,7 +32,7 @@ LAG_ROWS = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Settings of all scaling policies.
+    """Settings of a scaling policy.
 
     Attributes:
         thresholds: tau0 to tau3.
@@ -42,7 +43,8 @@ class Chosen:
         lag_rows: Lag threshold of a worker, in rows.
         pool: The maximum number of workers.
         partitions: Partitions of the stage.
-        times: Factor of all times of published policies, restarts included.
+        times: Factor of all times of a published policy, restarts included.
+        alignment: Which numbers of workers are allowed.
 
     Raises:
         UsageError: the factor is not above 0.
@@ -57,10 +59,15 @@ class Chosen:
     pool: int = 1
     partitions: int = 1
     times: float = 1.0
+    alignment: Alignment = Alignment.ANY
 
     def __post_init__(self) -> None:
         if not 0 < self.times < float("inf"):
-            raise UsageError(f"--policy-times must be above 0 (got {self.times:g})")
+            raise UsageError(f"times must be above 0 (got {self.times:g})")
+
+
+ChosenScalingPolicy: TypeAlias = ChosenPolicy[ScalingPolicy, Chosen]
+"""A scaling policy with its settings."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ class ScaleOn:
 
     def __post_init__(self) -> None:
         if self.above is not None and not 0 <= self.above <= 1:
-            raise UsageError(f"--scale-on takes busiest, mean, or a share of workers up to 100% (got {self})")
+            raise UsageError(f"scale-on takes busiest, mean, or a share of workers up to 100% (got {self})")
 
     @classmethod
     def parse(cls, text: str) -> "ScaleOn":
@@ -45,7 +45,7 @@ class ScaleOn:
             return cls(float(text[:-1]) / 100)
         except ValueError:
             raise UsageError(
-                f"--scale-on takes busiest, mean, or a share of workers such as 25% (got {text!r})"
+                f"scale-on takes busiest, mean, or a share of workers such as 25% (got {text!r})"
             ) from None
 
     def __str__(self) -> str:

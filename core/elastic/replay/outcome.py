@@ -66,19 +66,13 @@ class Waste:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """How the number of workers at the start was chosen.
+    """What a policy brings along.
 
     Attributes:
-        policy: The scaling policy.
-        tau1: Target utilization.
-        workers: The number of workers.
-        first_s: When the policy decides first.
+        first_s: When it decides first.
         migration: How partitions migrate in rescales.
     """
 
-    policy: str
-    tau1: float
-    workers: int
     first_s: float = 0.0
     migration: str = Migrating.ALL.value
 
@@ -94,7 +88,7 @@ class ElasticOutcome:
         paused_s: Time during which at least one partition was paused.
         pauses_s: Sum of the pauses of all partitions.
         waste: Rows shed without overload.
-        start: How the number of workers at the start was chosen.
+        start: What its policy brings along.
         expected: Answers of a serial run over all rows; None without a join.
     """
 

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
-from adapt.core.elastic.policies.names import Alignment, ScalingPolicy
+from adapt.core.elastic.policies.names import ScalingPolicy
 from adapt.core.elastic.policies.placements import Counting, PlannedPlacement, RulePlacement, range_placement
 from adapt.core.elastic.policies.registry import (
     AnyScalingPolicy,
     Chosen,
+    ChosenScalingPolicy,
     migration_of,
     policy_of,
     published,
@@ -17,9 +18,10 @@ from adapt.core.elastic.policies.registry import (
 from adapt.core.elastic.policies.scaler import ElasticController, Patience, Rebuild, check_pool
 from adapt.core.elastic.policies.thresholds import initial_workers, starts_at, workers_for
 from adapt.core.elastic.replay.outcome import ElasticOutcome, Start, elastic_outcome_of
-from adapt.core.elastic.replay.tables import elastic_cases, elastic_series, elastic_summary, trade_off
+from adapt.core.elastic.replay.tables import elastic_cases, elastic_series, elastic_summary
 from adapt.core.engines.units import EngineUnits
 from adapt.core.errors import UsageError
+from adapt.core.own.chosen_policy import by_case
 from adapt.core.own.own_code import own_parameters
 from adapt.core.partitioning.build import Recipe
 from adapt.core.run import run_as_data, verdict_under
@@ -28,6 +30,7 @@ from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.disturbances import segments_of
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import PACKET_TUPLES, StageSettings
+from adapt.core.stage.conditions.shed_factor import Thresholds
 from adapt.core.stage.control.workers import Migration, Placement, Scaling
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
@@ -48,58 +51,43 @@ class Elastic:
         pool: The maximum number of workers.
         least: M, the workers at the start and the minimum; None, as many as the mean arrival rate needs.
         policies: Scaling policies, one case each after that of fixed workers.
-        chosen: Settings of the policies.
+        thresholds: tau0 to tau3.
         patience: Scale-out delay and cooldown; None, those of each policy.
         usual: Those of policies without any of their own.
         rebuild: When the plan is rebuilt without a rescale.
-        alignment: Which numbers of workers are allowed.
         recipe: How plans are built; None, partitions are placed as the engine places its units, or in ranges.
         units: The engine's units, which are then the partitions; None, no engine's.
         counting: How the load of partitions is counted for plans.
         period_s: How often the controller runs.
         migration: How partitions migrate; None, as the engine of each policy does, else live.
         startup_s: Start-up time of a worker.
-        sweep: Values of tau1, with each of which all cases run; empty, only that of the thresholds.
     """
 
     pool: int
     least: int | None = None
-    policies: tuple[AnyScalingPolicy, ...] = (ScalingPolicy.THRESHOLDS,)
-    chosen: Chosen = field(default_factory=Chosen)
+    policies: tuple[ChosenScalingPolicy, ...] = (ChosenScalingPolicy(ScalingPolicy.THRESHOLDS, Chosen()),)
+    thresholds: Thresholds = Thresholds()  # noqa: RUF009 - frozen
     patience: Patience | None = None
     usual: Patience = Patience()  # noqa: RUF009 - frozen
     rebuild: Rebuild = field(default_factory=Rebuild)
-    alignment: Alignment = Alignment.ANY
     recipe: Recipe | None = None
     units: EngineUnits | None = None
     counting: Counting = field(default_factory=Counting)
     period_s: float = 1.0
     migration: Migration | None = None
     startup_s: float = 0.0
-    sweep: tuple[float, ...] = ()
 
-    def swept(self) -> "list[tuple[str, Elastic]]":
-        """For each tau1, the suffix of the case names and the settings.
-
-        Raises:
-            UsageError: a tau1 is not between tau0 and tau2, or is repeated.
-        """
-        if len(set(self.sweep)) < len(self.sweep):
-            raise UsageError(f"--sweep takes each tau1 once (got {', '.join(f'{tau1:g}' for tau1 in self.sweep)})")
-        if not self.sweep:
-            return [("", self)]
-        thresholds = [replace(self.chosen.thresholds, tau1=tau1) for tau1 in self.sweep]
-        chosen = [replace(self.chosen, thresholds=each) for each in thresholds]
-        return [(f", tau1 {each.thresholds.tau1:g}", replace(self, chosen=each, sweep=())) for each in chosen]
-
-    def cases(self) -> dict[str, tuple[AnyScalingPolicy, Rebuild]]:
+    def cases(self) -> dict[str, tuple[ChosenScalingPolicy, Rebuild]]:
         """Policy and rebuilds by case, fixed workers first."""
-        none = replace(self.rebuild, every_s=None, limit=None)
-        cases: dict[str, tuple[AnyScalingPolicy, Rebuild]] = {FIXED: (ScalingPolicy.FIXED, none)}
+        fixed, none = (
+            ChosenScalingPolicy(ScalingPolicy.FIXED, Chosen()),
+            replace(self.rebuild, every_s=None, limit=None),
+        )
+        cases = {FIXED: (fixed, none)}
         if self.rebuild != none:
-            cases[REBUILD] = (ScalingPolicy.FIXED, self.rebuild)
-        given = [policy for policy in dict.fromkeys(self.policies) if policy is not ScalingPolicy.FIXED]
-        return {**cases, **{policy.value: (policy, self.rebuild) for policy in given}}
+            cases[REBUILD] = (fixed, self.rebuild)
+        given = by_case(each for each in self.policies if each.policy is not ScalingPolicy.FIXED)
+        return {**cases, **{case: (policy, self.rebuild) for case, policy in given.items()}}
 
     def placement(self, partitions: int, costed: bool) -> Placement:
         """A placement of partitions without counts."""
@@ -144,14 +132,12 @@ class ElasticRun(Displayed):
         return with_queues(table, outcomes)
 
     def tables(self) -> dict[str, Table]:
-        """`cases`, `trade_off` of a sweep, the stage's series, and `rescales`."""
-        swept = {"trade_off": trade_off(self.outcomes)} if self.parameters.get("sweep") else {}
-        return {"cases": elastic_cases(self.outcomes), **swept, **elastic_series(self.outcomes, self.bounds)}
+        """`cases`, the stage's series, and `rescales`."""
+        return {"cases": elastic_cases(self.outcomes), **elastic_series(self.outcomes, self.bounds)}
 
     def shown(self) -> tuple[Table, Table]:
-        """The cases, or the trade-off of a sweep, then the summary."""
-        tables = self.tables()
-        return verdict_under(tables.get("trade_off", tables["cases"]), self.summary())
+        """The cases, then the summary."""
+        return verdict_under(elastic_cases(self.outcomes), self.summary())
 
     def as_data(self) -> dict[str, Any]:
         """The run as JSON data."""
@@ -187,74 +173,49 @@ def replay_elastic(
         BadInput: a row of the stream is invalid.
     """
     costed = demand.cost_s is not None
-    starts = [_start(named, one, demand, settings) for named, one in elastic.swept()]
-    settings = replace(settings, owners=elastic.placement(settings.partitions, costed).place(starts[0].least).owners)
+    least = elastic.least or expected_workers(demand, settings, elastic)
+    check_pool(least, elastic.pool)
+    settings = replace(settings, owners=elastic.placement(settings.partitions, costed).place(least).owners)
     bounds = bounds_of(demand, settings)
     every_s = usual_interval_s(bounds, duration_s) if interval_s is None else interval_s
+    overload = settings.overload
+    context = {
+        "thresholds": elastic.thresholds,
+        "capacity_tuples": None if overload is None else overload.capacity_tuples,
+        "pool": elastic.pool,
+        "partitions": settings.partitions,
+    }
 
-    def replayed(policy: AnyScalingPolicy, rebuild: Rebuild, name: str, start: _Begun) -> ElasticOutcome:
-        case = f"{name}{start.named}"
-        migration = migration_of(policy, elastic.migration, start.chosen.times)
-        timed, patience = timed_policy(policy, start.chosen, elastic.patience, elastic.usual)
-        bounded = timed, start.least, elastic.pool
-        scaler = ElasticController(*bounded, patience, rebuild, settings.partitions, elastic.alignment)
+    def replayed(case: str, policy: AnyScalingPolicy, chosen: Chosen, rebuild: Rebuild) -> ElasticOutcome:
+        migration = migration_of(policy, elastic.migration, chosen.times)
+        timed, patience = timed_policy(policy, chosen, elastic.patience, elastic.usual)
+        bounded = timed, least, elastic.pool
+        scaler = ElasticController(*bounded, patience, rebuild, settings.partitions, chosen.alignment)
         placement = elastic.placement(settings.partitions, costed)
         scaling = Scaling(scaler, placement, elastic.period_s, migration, elastic.startup_s)
         actors, tell = Actors(scaling=scaling), telling(case, told)
         done = simulate(settings, rows, duration_s, actors, interval_s=every_s, on_interval=tell)
-        began = _started(name, policy, start, elastic.migration, paced=patience is None)
-        outcome = outcome_of(case, done, bounds)
-        return elastic_outcome_of(outcome, settings.overload, elastic.pool, began, demand.answers)
+        began = _started(policy, chosen, elastic.migration, paced=patience is None)
+        return elastic_outcome_of(outcome_of(case, done, bounds), overload, elastic.pool, began, demand.answers)
 
     outcomes = [
-        replayed(policy, rebuild, name, start)
-        for start in starts
-        for name, (policy, rebuild) in elastic.cases().items()
+        replayed(case, each.policy, replace(each.parameters, **context), rebuild)
+        for case, (each, rebuild) in elastic.cases().items()
     ]
-    asks_from = None
-    if ScalingPolicy.THRESHOLDS in elastic.policies:
-        factor = None if settings.overload is None else settings.overload.factor
-        asks_from = starts_at(elastic.chosen.thresholds, factor, elastic.chosen.signal)
-    least = starts[0].least
-    decisive = {**(parameters or {}), "workers": least, "interval_s": every_s, "sweep": list(elastic.sweep)}
+    by_thresholds = [each.parameters for each in elastic.policies if each.policy is ScalingPolicy.THRESHOLDS]
+    factor = None if overload is None else overload.factor
+    asks_from = starts_at(elastic.thresholds, factor, by_thresholds[0].signal) if by_thresholds else None
+    decisive = {**(parameters or {}), "workers": least, "interval_s": every_s}
     placed = "" if elastic.units is None else elastic.units.sentence
     return ElasticRun(tuple(outcomes), bounds, settings, least, asks_from, decisive, placed)
 
 
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """The start with one tau1: workers, policy settings, suffix of the case names."""
-
-    named: str
-    least: int
-    chosen: Chosen
-
-
-def _start(named: str, elastic: Elastic, demand: Demand, settings: StageSettings) -> _Begun:
-    least = elastic.least or expected_workers(demand, settings, elastic)
-    try:
-        check_pool(least, elastic.pool)
-    except UsageError as error:
-        raise UsageError(f"{error}{' (' + named.removeprefix(', ') + ')' if named else ''}") from None
-    capacity = None if settings.overload is None else settings.overload.capacity_tuples
-    chosen = replace(
-        elastic.chosen,
-        capacity_tuples=capacity,
-        pool=elastic.pool,
-        partitions=settings.partitions,
-    )
-    return _Begun(named, least, chosen)
-
-
-def _started(name: str, policy: AnyScalingPolicy, begun: "_Begun", given: Migration | None, *, paced: bool) -> Start:
-    """The start of a case; `paced` if the policy keeps its own timing."""
-    own, chosen = published(policy), begun.chosen
-    migration = (given or Migration()).named
+def _started(policy: AnyScalingPolicy, chosen: Chosen, given: Migration | None, *, paced: bool) -> Start:
+    """What a policy brings along; `paced` if it keeps its own timing."""
+    own, migration = published(policy), (given or Migration()).named
     if own is not None and own.restart is not None and given is None:
         migration = own.restart.value
-    return Start(
-        name, chosen.thresholds.tau1, begun.least, own.first_s * chosen.times if own and paced else 0.0, migration
-    )
+    return Start(own.first_s * chosen.times if own and paced else 0.0, migration)
 
 
 def expected_workers(demand: Demand, settings: StageSettings, elastic: Elastic) -> int:
@@ -263,7 +224,7 @@ def expected_workers(demand: Demand, settings: StageSettings, elastic: Elastic) 
     Source: ESJ, initial deployment; without buffers, by busy time.
     """
     rate = demand.all_rows / demand.last_s if demand.last_s > 0 else 0.0
-    tau1, overload = elastic.chosen.thresholds.tau1, settings.overload
+    tau1, overload = elastic.thresholds.tau1, settings.overload
     if overload is not None:
         return initial_workers(rate, overload.window_s, overload.capacity_tuples, tau1)
     work_s = settings.costs.service_s if demand.cost_s is None else float(demand.cost_s.sum()) / demand.all_rows
@@ -274,24 +235,18 @@ def elastic_parameters(
     settings: StageSettings, reading: Reading, elastic: Elastic, duration_s: float | None
 ) -> dict[str, Any]:
     """Parameters of a replay, except stream and source of state."""
-    chosen, recipe, units = elastic.chosen, elastic.recipe, elastic.units
+    recipe, units = elastic.recipe, elastic.units
     scheme = units.engine if units is not None else None if recipe is None else recipe.scheme
     return {
         **stage_parameters(settings, reading, duration_s),
         "pool": elastic.pool,
-        "policies": [policy.value for policy, _ in elastic.cases().values()],
-        **own_parameters(elastic.policies),
-        "thresholds": asdict(chosen.thresholds),
-        "signal": chosen.signal.value,
-        "scale_on": str(chosen.scale_on),
-        "utilization": chosen.utilization,
-        "lag_rows": chosen.lag_rows,
+        "policies": [str(policy) for policy, _ in elastic.cases().values()],
+        **own_parameters(each.policy for each in elastic.policies),
+        "thresholds": asdict(elastic.thresholds),
         "scale_out_delay_s": (elastic.patience or elastic.usual).scale_out_delay_s,
         "cooldown_s": (elastic.patience or elastic.usual).cooldown_s,
         "own_times": elastic.patience is None,
-        "policy_times": chosen.times,
         "rebuild": asdict(elastic.rebuild),
-        "alignment": elastic.alignment.value,
         "scheme": None if scheme is None else scheme.value,
         "units": None if units is None else units.count,
         "construction": None if recipe is None else recipe.construction.value,
@@ -315,9 +270,8 @@ def check_elastic(settings: StageSettings, elastic: Elastic) -> None:
         )
     check_pool(1 if elastic.least is None else elastic.least, elastic.pool)
     segments_of(settings.workers, settings.disturbances)
-    for policy, _ in elastic.cases().values():
-        policy_of(policy, elastic.chosen)
-    elastic.swept()
+    for each, _ in elastic.cases().values():
+        policy_of(each.policy, each.parameters)
     placement = elastic.placement(settings.partitions, costed=False)
     controller = ElasticController(policy_of(ScalingPolicy.FIXED), 1, elastic.pool)
     Scaling(controller, placement, elastic.period_s, elastic.migration or Migration(), elastic.startup_s)

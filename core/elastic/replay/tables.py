@@ -59,21 +59,6 @@ JOIN_COLUMNS = (
 )
 """Further columns of cases with a join."""
 
-TRADE_OFF_COLUMNS = (
-    Column("tau1", Kind.NUMBER, "", "target utilization when the number of workers is chosen"),
-    Column("policy", about="scaling policy; rebuild for fixed workers with plan rebuilds"),
-    Column("workers_start", Kind.COUNT, "", "workers at the start"),
-    Column("workers_mean", Kind.NUMBER, "", "average number of workers"),
-    Column("idle_share", Kind.SHARE, "", "idle share of the worker-seconds"),
-    Column("drop_rate", Kind.SHARE, "", "share of the rows shed"),
-    Column("false_share", Kind.SHARE, "", "share of the rows shed though the pool had room below tau2"),
-    Column("uneven_share", Kind.SHARE, "", "share of the rows shed though the present workers had room below tau2"),
-    Column("recall", Kind.SHARE, "", "answers of a join over those of a serial run"),
-    Column("restarts", Kind.COUNT, "", "rescales and rebuilds that changed something"),
-    Column("moved", Kind.BYTES, "bytes", "state that changed its worker"),
-    Column("latency_p99", Kind.SECONDS, "s", "99th percentile of the latency"),
-)
-
 RESCALE_COLUMNS = (
     CASE,
     Column("decided", Kind.SECONDS, "s", "time of the decision"),
@@ -100,20 +85,6 @@ def elastic_cases(outcomes: Sequence[ElasticOutcome]) -> Table:
         for one in outcomes
     ]
     return Table.from_rows("Cases", (*CASE_COLUMNS, *JOIN_COLUMNS), rows)
-
-
-def trade_off(outcomes: Sequence[ElasticOutcome]) -> Table:
-    """One row per tau1 and policy: false shedding, idle workers, state moved."""
-    rows: list[list[str | int | float | None]] = []
-    for one in outcomes:
-        if one.start is not None:
-            waste, outcome = one.waste, one.outcome
-            wasted = (waste.shed_falsely, waste.shed_unevenly) if waste and outcome.shed else (0, 0)
-            shares = (one.drop_rate * shed / outcome.shed if outcome.shed else 0.0 for shed in wasted)
-            begun = one.start.tau1, one.start.policy, one.start.workers, one.mean_workers, one.idle_share
-            took = one.recall, one.restarts, outcome.moved_bytes, outcome.total.share_below_s(0.99)
-            rows.append([*begun, one.drop_rate, *shares, *took])
-    return Table.from_rows("Trade-off", TRADE_OFF_COLUMNS, rows)
 
 
 def _case(one: ElasticOutcome) -> list[str | int | float | None]:
@@ -202,9 +173,6 @@ def elastic_summary(
 
 
 def _verdict(outcomes: Sequence[ElasticOutcome], least: int, starts: float | None) -> str:
-    begun = [one.start for one in outcomes if one.start is not None]
-    if len({start.tau1 for start in begun}) > 1:
-        return " ".join(_of_sweep(policy, outcomes) for policy in dict.fromkeys(start.policy for start in begun))
     fixed, *others = outcomes
     said = [f"With {counted(least, 'worker')} throughout, {_quality(fixed)}."]
     at_rest = [one.case for one in others if not one.restarts and not _too_short(one)]
@@ -221,11 +189,14 @@ def _verdict(outcomes: Sequence[ElasticOutcome], least: int, starts: float | Non
         workers = f"{one.mean_workers:.1f} workers on average, at most {one.most_workers}"
         said.append(f"With {one.case} ({workers}, {rescales}), {_quality(one)}{_oscillation(one)}.")
     if starts is not None and starts == float("inf"):
-        said.append("Shedding keeps utilization below tau3, so thresholds never scale out; use --signal offered.")
+        said.append(
+            "Shedding keeps utilization below tau3, so thresholds never scale out; use"
+            " --policy thresholds:signal=offered."
+        )
     elif starts is not None and starts > 1:
         said.append(
             f"Shedding hides the load: thresholds scale out only at {starts:.2f} times the workers' capacity; with"
-            " --signal offered they do so at tau3."
+            " thresholds:signal=offered they do so at tau3."
         )
     return " ".join(said)
 
@@ -244,21 +215,6 @@ def _oscillation(one: ElasticOutcome) -> str:
         return ""
     took = duration(times[-1][1] - times[0][0])
     return f"; {one.case} reverses {len(times)} times in {took}"
-
-
-def _of_sweep(policy: str, outcomes: Sequence[ElasticOutcome]) -> str:
-    """The outcomes of a policy at the least and at the greatest tau1."""
-    by_tau1 = {one.start.tau1: one for one in outcomes if one.start is not None and one.start.policy == policy}
-    said = []
-    for tau1 in (min(by_tau1), max(by_tau1)):
-        one = by_tau1[tau1]
-        falsely = 0 if one.waste is None else one.waste.shed_falsely
-        rows = one.outcome.processed + one.outcome.shed + one.outcome.left
-        said.append(
-            f"with tau1 {tau1:g}, {one.mean_workers:.1f} workers are idle {one.idle_share:.1%} of the time and drop"
-            f" {one.drop_rate:.1%} of the rows, {falsely / rows if rows else 0:.1%} falsely"
-        )
-    return f"{policy[:1].upper()}{policy[1:]}: {'; '.join(said)}."
 
 
 def _quality(one: ElasticOutcome) -> str:

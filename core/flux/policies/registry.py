@@ -19,11 +19,15 @@ from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S, PacedCon
 from adapt.core.flux.policies.settling import SettlingController
 from adapt.core.flux.policies.tuned import TunedController
 from adapt.core.lab.adapters import OwnMoves
+from adapt.core.own.chosen_policy import ChosenPolicy
 from adapt.core.own.own_code import OwnCode
 from adapt.core.stage.movement.controller import Controller
 
 AnyFluxPolicy: TypeAlias = FluxPolicy | OwnCode
 """A rebalancing policy: built in, or a user's own."""
+
+ChosenFluxPolicy: TypeAlias = ChosenPolicy[FluxPolicy, LoadBalancing]
+"""A rebalancing policy with its thresholds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,8 +94,8 @@ def replay_dag(
     faults, settings = under.faults or FaultSchedule(), of.settings
     every_s = pace.interval_s or round_interval_s(pace.duration_s or of.least_s(faults))
     outcomes = []
-    for case, policy in adapting.cases().items():
-        controller = controller_of(policy, adapting.min_collection_s, adapting.pairs)
+    for case, chosen in adapting.cases().items():
+        controller = controller_of(chosen.policy, adapting.min_collection_s, chosen.parameters)
         control = DagControl(controller, faults=faults, memory=under.memory)
         taken = 0
 

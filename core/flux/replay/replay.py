@@ -6,11 +6,12 @@ from typing import Any, ClassVar
 
 from adapt.core.errors import UsageError
 from adapt.core.flux.policies.clairvoyant import Ahead, ahead_of
-from adapt.core.flux.policies.load_policy import MAX_RECEIVER, MIN_IMBALANCE, LoadBalancing
-from adapt.core.flux.policies.names import FluxPolicy, Imbalance
-from adapt.core.flux.policies.registry import AnyFluxPolicy, controller_of
+from adapt.core.flux.policies.load_policy import LoadBalancing
+from adapt.core.flux.policies.names import FluxPolicy
+from adapt.core.flux.policies.registry import ChosenFluxPolicy, controller_of
 from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
 from adapt.core.flux.replay.tables import cases_table, rounds_table, summary_table
+from adapt.core.own.chosen_policy import by_case
 from adapt.core.own.own_code import own_parameters
 from adapt.core.run import run_as_data, verdict_under
 from adapt.core.stage.assembly import Actors
@@ -33,36 +34,26 @@ from adapt.core.table import Displayed, Table
 STATIC = "static"
 """Name of the case without moves."""
 
+LOAD, NONE = (ChosenFluxPolicy(policy, LoadBalancing()) for policy in (FluxPolicy.LOAD, FluxPolicy.NONE))
+
 
 @dataclass(frozen=True, slots=True)
 class Adapting:
-    """Rebalancing policies and thresholds.
+    """Rebalancing policies.
 
     Attributes:
         policies: Policies to compare with the static case.
         min_collection_s: Minimum collection time, delta_min.
-        min_imbalance: Utilization ratio that triggers a move, lambda_min.
-        max_receiver_utilization: Utilization above which a worker receives no partitions, u_max.
-        imbalance: What a move of the paper's load policy must reduce.
         hot: When partitions are split; None, never.
     """
 
-    policies: tuple[AnyFluxPolicy, ...] = (FluxPolicy.LOAD,)
+    policies: tuple[ChosenFluxPolicy, ...] = (LOAD,)
     min_collection_s: float = MIN_COLLECTION_S
-    min_imbalance: float = MIN_IMBALANCE
-    max_receiver_utilization: float = MAX_RECEIVER
-    imbalance: Imbalance = Imbalance.DIFFERENCE
     hot: HotSplit | None = None
 
-    @property
-    def pairs(self) -> LoadBalancing:
-        """The thresholds of the paper's load policy."""
-        return LoadBalancing(self.min_imbalance, self.max_receiver_utilization, self.imbalance)
-
-    def cases(self) -> dict[str, AnyFluxPolicy]:
+    def cases(self) -> dict[str, ChosenFluxPolicy]:
         """Policy of each case by name, static first, without duplicates."""
-        moving = [policy for policy in dict.fromkeys(self.policies) if policy is not FluxPolicy.NONE]
-        return {STATIC: FluxPolicy.NONE, **{policy.value: policy for policy in moving}}
+        return {STATIC: NONE, **by_case(each for each in self.policies if each.policy is not FluxPolicy.NONE)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +163,9 @@ def replay_flux(
     if under.memory is not None and settings.overload is None and not crashes:
         check_room(rows.chunks(), settings, under.memory)
     outcomes = []
-    for case, policy in adapting.cases().items():
-        ahead = _ahead(rows, settings, under, every_s) if policy is FluxPolicy.OPTIMUM else None
-        controller = controller_of(policy, adapting.min_collection_s, adapting.pairs, ahead)
+    for case, chosen in adapting.cases().items():
+        ahead = _ahead(rows, settings, under, every_s) if chosen.policy is FluxPolicy.OPTIMUM else None
+        controller = controller_of(chosen.policy, adapting.min_collection_s, chosen.parameters, ahead)
         actors = Actors(
             *(controller, under.memory, under.faults),
             standby=under.standby,
@@ -191,12 +182,9 @@ def parameters_of(
     """Parameters of a replay, as JSON data."""
     return {
         **stage_parameters(settings, reading, duration_s),
-        "policies": [policy.value for policy in adapting.cases().values()],
-        **own_parameters(adapting.policies),
+        "policies": [str(policy) for policy in adapting.cases().values()],
+        **own_parameters(each.policy for each in adapting.policies),
         "min_collection_s": adapting.min_collection_s,
-        "min_imbalance": adapting.min_imbalance,
-        "max_receiver_utilization": adapting.max_receiver_utilization,
-        "imbalance": adapting.imbalance.value,
         "split_hot": None if adapting.hot is None else asdict(adapting.hot),
         "memory": None if conditions.memory is None else asdict(conditions.memory),
         "faults": None if conditions.faults is None else conditions.faults.document(),
@@ -226,14 +214,14 @@ def check_replay(settings: StageSettings, adapting: Adapting, conditions: Condit
         )
     if adapting.hot is not None:
         adapting.hot.check(settings)
-        if FluxPolicy.OPTIMUM in adapting.policies:
+        if any(each.policy is FluxPolicy.OPTIMUM for each in adapting.policies):
             raise UsageError("the optimum knows the load of whole partitions; omit --policy optimum or --split-hot")
     if faults is not None:
         faults.check(settings.workers, settings.disturbances)
     segments_of(settings.workers, (*settings.disturbances, *(faults.disturbances if faults else ())))
-    for policy in adapting.cases().values():
-        if policy is not FluxPolicy.OPTIMUM:
-            controller_of(policy, adapting.min_collection_s, adapting.pairs)
+    for chosen in adapting.cases().values():
+        if chosen.policy is not FluxPolicy.OPTIMUM:
+            controller_of(chosen.policy, adapting.min_collection_s, chosen.parameters)
     if memory is not None:
         check_memory(settings, memory)
 
@@ -244,8 +232,8 @@ def _ahead(rows: Rows, settings: StageSettings, under: Conditions, period_s: flo
     return ahead_of(replace(settings, disturbances=disturbances), rows, under.memory, period_s)
 
 
-def policies_of(names: Sequence[AnyFluxPolicy], router: Router) -> tuple[AnyFluxPolicy, ...]:
+def policies_of(chosen: Sequence[ChosenFluxPolicy], router: Router) -> tuple[ChosenFluxPolicy, ...]:
     """The requested policies; by default load, if partitions can move."""
-    if names:
-        return tuple(names)
-    return (FluxPolicy.NONE,) if router is Router.RIVER else (FluxPolicy.LOAD,)
+    if chosen:
+        return tuple(chosen)
+    return (NONE,) if router is Router.RIVER else (LOAD,)

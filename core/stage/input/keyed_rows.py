@@ -81,7 +81,7 @@ class Reading:
         Such readings can be compared.
         """
         of, here = self.partitions, (self.split, self.groups, self.sides)
-        return all(each is None for each in (of.partitioner, of.own, of.bounds, of.units, *here))
+        return all(each is None for each in (of.partitioner, of.own, of.units, *here))
 
     def rows(self, batches: Callable[[], Iterable[pa.RecordBatch]], route: Route | None = None) -> Rows:
         """Tuples of a trace in time order, repeatable.

@@ -10,7 +10,6 @@ from adapt.core.stage.charts import (
     MOST_POINTS,
     MOST_WORKERS,
     stage_charts,
-    trade_off_of_tau1,
     utilization_of_workers,
     workers_over_time,
 )
@@ -82,20 +81,6 @@ def test_a_worker_that_is_never_busy_has_its_line_too():
     chart = utilization_of_workers(stage_tables(("static",), 10, 4, busy=busy)[1], "static")
     assert {point["k"] for point in drawn(chart)} == {1, 3}
     assert chart.spec["encoding"]["y"]["scale"]["domain"] == [0, 1, 2, 3]
-
-
-def test_false_shedding_stands_beside_idle_workers_for_each_policy():
-    columns = ("tau1", Kind.NUMBER), ("policy", Kind.TEXT), ("idle_share", Kind.SHARE), ("false_share", Kind.SHARE)
-    rows = [(0.2, "fixed", 0.9, 0.0), (0.2, "ds2", 0.7, 0.1), (0.6, "fixed", 0.5, 0.2), (0.6, "ds2", 0.6, 0.1)]
-    told = trade_off_of_tau1(Table.from_rows("Trade-off", [Column(*column) for column in columns], rows))
-    points = {(point["x"], point["series"], point["name"]): point["y"] for point in drawn(told)}
-    assert points == {
-        (row[0], row[1], name): share
-        for row in rows
-        for name, share in zip(("idle_share", "false_share"), row[2:], strict=True)
-    }
-    assert told.spec["encoding"]["x"]["axis"]["values"] == [0.2, 0.6]
-    json.dumps(told.spec, allow_nan=False)
 
 
 def test_tables_without_rows_give_empty_charts():

@@ -21,11 +21,11 @@ def here(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     yield tmp_path
     monkeypatch.chdir("/")
-    own_codes("policy", [], {})  # forget the modules of this folder
+    own_codes("policy", [])  # forget the modules of this folder
 
 
 def found(name="mine:Mine"):
-    return own_codes("policy", [name], {})[name]
+    return own_codes("policy", [(name, {})])[0]
 
 
 def test_a_class_is_found_in_the_current_folder(here):

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from adapt.core.errors import BadInput, EnvironmentFailure
-from adapt.core.flux.policies.names import FluxPolicy
-from adapt.core.flux.replay.replay import Adapting
+from adapt.core.flux.policies.load_policy import LoadBalancing
+from adapt.core.flux.replay.replay import LOAD, Adapting
 from adapt.core.stage.conditions.settings import StageSettings, even_groups
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.mini_partitions import MiniPartitions
@@ -23,7 +23,7 @@ from tests.traces.small_traces import write_trace
 ROWS = 3000
 PARTITIONS = MiniPartitions(3, 4)
 STAGE = StageSettings(3, PARTITIONS.owners, even_groups(12, 12), state_tuples=50)
-OPTIONS = FluxOptions(Reading(PARTITIONS), Adapting((FluxPolicy.LOAD,), 0.02), interval_s=0.02)
+OPTIONS = FluxOptions(Reading(PARTITIONS), Adapting(min_collection_s=0.02), interval_s=0.02)
 
 
 def columns(text):
@@ -83,7 +83,11 @@ def test_progress_tells_the_case_the_time_and_the_rows(trace):
 
 
 def test_state_grows_to_that_of_the_rows_their_bytes_or_their_keys(trace):
-    options = {"reading": OPTIONS.reading, "adapting": Adapting((FluxPolicy.LOAD,), 0.02, 1.01), "interval_s": 0.02}
+    options = {
+        "reading": OPTIONS.reading,
+        "adapting": Adapting((replace(LOAD, parameters=LoadBalancing(1.01)),), 0.02),
+        "interval_s": 0.02,
+    }
     keys, sizes = (
         np.concatenate([batch.column(0).to_numpy(zero_copy_only=False) for batch in trace.batches([name])])
         for name in ("key", "bytes")

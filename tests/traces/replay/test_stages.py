@@ -5,7 +5,6 @@ import pyarrow as pa
 import pytest
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.replay.replay import Adapting
 from adapt.core.stage.conditions.settings import StageSettings, even_groups
 from adapt.core.stage.input.keyed_rows import Reading
@@ -18,7 +17,7 @@ from tests.traces.small_traces import write_trace
 ROWS = 3000
 PARTITIONS = MiniPartitions(3, 4)
 STAGE = StageSettings(3, PARTITIONS.owners, even_groups(12, 12), state_tuples=50)
-OPTIONS = FluxOptions(Reading(PARTITIONS), Adapting((FluxPolicy.LOAD,), 0.02), interval_s=0.02)
+OPTIONS = FluxOptions(Reading(PARTITIONS), Adapting(min_collection_s=0.02), interval_s=0.02)
 STAGES = """
 [[stage]]
 name = "users"

@@ -38,7 +38,7 @@ def here(tmp_path, monkeypatch):
 
 
 def test_a_run_is_printed_kept_and_reported(adapt, here):
-    line = f"x.trace {QUICK} --policy thresholds --policy lag --lag 50 -o x.run".split()
+    line = f"x.trace {QUICK} --policy thresholds --policy lag:rows=50 -o x.run".split()
     document = json.loads(adapt.done("replay", "elastic", *line, "--format", "json").out)
     assert document["mechanism"] == "elastic"
     assert [row["case"] for row in document["cases"]] == ["fixed", "thresholds", "lag"]
@@ -58,23 +58,19 @@ def test_a_run_is_printed_kept_and_reported(adapt, here):
 
 
 def test_all_policies_run_with_their_own_times(adapt, here):
-    line = "x.trace --pool 4 --workers 1 --partitions 4 --service-time 500us --period 50ms"
-    all_of_them = "--policy all --policy-times 0.01 --format json"
-    document = json.loads(adapt.done("replay", "elastic", *line.split(), *all_of_them.split()).out)
+    line = "x.trace --pool 4 --workers 1 --partitions 4 --service-time 500us --period 50ms --format json"
+    document = json.loads(adapt.done("replay", "elastic", *line.split(), "--policy", "all").out)
     cases = {row["case"]: row for row in document["cases"]}
     assert list(cases) == list(ScalingPolicy)
     assert all(row["processed"] == ROWS for row in cases.values())
-    assert cases["lag"]["restarts"] > 0
-    assert document["parameters"]["policy_times"] == 0.01
     assert "did you mean 'flink'" in adapt.refused(2, "replay", "elastic", "x.trace", "--policy", "flnk")
-    assert "above 0" in adapt.refused(2, "replay", "elastic", "x.trace", "--policy-times", "0")
+    assert "above 0" in adapt.refused(2, "replay", "elastic", "x.trace", "--policy", "ds2:times=0")
 
 
 def test_every_option_is_taken(adapt, here):
     line = (
-        f"x.trace {QUICK} --signal offered --shed 200@200ms:tau=0.1,0.4,0.7,0.9 --rebuild 300ms,1.5 --migrate"
-        " hottest:batch=2,startup-time=20ms --alignment factors --state bytes --policy ds2"
-        " --utilization 0.7"
+        f"x.trace {QUICK} --shed 200@200ms:tau=0.1,0.4,0.7,0.9 --rebuild 300ms,1.5 --migrate"
+        " hottest:batch=2,startup-time=20ms --state bytes --policy ds2:utilization=0.7,alignment=factors"
     )
     document = json.loads(adapt.done("replay", "elastic", *line.split(), "--format", "json").out)
     assert [row["case"] for row in document["cases"]] == ["fixed", "rebuild", "ds2"]
@@ -83,8 +79,6 @@ def test_every_option_is_taken(adapt, here):
     assert told["thresholds"]["tau2"] == told["overload"]["factor"]["tau2"] == 0.7
     assert told["state_from"] == "bytes"
     assert sum(row["processed"] + row["shed"] for row in document["cases"]) == 3 * ROWS
-    ranges = json.loads(adapt.done("replay", "elastic", *f"x.trace {QUICK} --scheme ranges --format json".split()).out)
-    assert ranges["parameters"]["scheme"] is None
 
 
 ON_ENGINE = "--pool 4 --workers 3 --service-time 100us --interval 100ms --policy fixed --format json"
@@ -111,23 +105,6 @@ def test_plans_are_asked_for_by_their_options(adapt, here):
     document = json.loads(adapt.done("replay", "elastic", *line.split()).out)
     assert (document["parameters"]["scheme"], document["parameters"]["units"]) == ("hybrid", None)
     assert "places" not in document["summary"]["verdict"]
-
-
-def test_heavy_keys_can_have_a_partition_each(adapt, here):
-    """A key with 30% of the rows leaves the partition that it shares with others."""
-    keys = np.where(np.arange(ROWS) % 10 < 3, 1000, np.arange(ROWS) % 97)
-    write_trace(here / "hot.trace", {"ts": np.arange(ROWS) * 300, "key": pa.array([f"k{key}" for key in keys])})
-    shares = [
-        json.loads(
-            adapt.done("replay", "elastic", *f"hot.trace {QUICK} --policy fixed {more} --format json".split()).out
-        )
-        for more in ("", "--scheme own-keys=3")
-    ]
-    shared, own = (document["summary"]["hottest_partition"] for document in shares)
-    made = 0.5e-6 / 500e-6
-    assert own == pytest.approx(0.3 / (1 + made), rel=1e-3)
-    assert shared > own + 0.02
-    assert shares[1]["parameters"]["own_keys"] == 3
 
 
 def test_the_speed_is_that_of_the_offered_load(adapt, here):
@@ -190,7 +167,7 @@ def test_policies_of_flux_move_the_window_of_a_join_and_keep_its_answers(adapt, 
     (venues / "f.json").write_text(
         '{"schema": "adapt.faults/1", "faults": [{"kind": "crash", "worker": 2, "at_s": 0.3}], "detection_s": 0.05}'
     )
-    policies = "--policy hybrid --min-imbalance 1.01 --min-collection 20ms -o x.run --force"
+    policies = "--policy hybrid:min-imbalance=1.01 --min-collection 20ms -o x.run --force"
     answers = set()
     for more in ("--faults f.json --standby", "--memory 10900B --disk seek=0.1ms"):
         said = adapt.done("replay", "flux", *f"{line} {policies} {more} --format json".split())
@@ -204,20 +181,13 @@ def test_policies_of_flux_move_the_window_of_a_join_and_keep_its_answers(adapt, 
     assert "<h3>Memory, hybrid</h3>" in (venues / "x.html").read_text()
 
 
-def test_tau1_is_swept(adapt, venues):
-    quick = JOINING.replace("--workers 1 ", "")
-    line = f"two.trace {quick} --join stream:window=50ms --shed 60 --sweep tau1=0.3,0.6 -o x.run"
-    said = adapt.done("replay", "elastic", *line.split()).out
-    assert "Trade-off" in said
-    rows = read_run(venues / "x.run").tables["trade_off"].records()
-    assert [(row["tau1"], row["policy"]) for row in rows] == [
-        (0.3, "fixed"),
-        (0.3, "thresholds"),
-        (0.6, "fixed"),
-        (0.6, "thresholds"),
-    ]
-    adapt.done("report", "x.run", "--html", "x.html")
-    assert "<h3>Trade-off of tau1</h3>" in (venues / "x.html").read_text()
+def test_a_policy_is_compared_with_itself_under_other_parameters(adapt, here):
+    line = f"x.trace {QUICK} --policy lag:rows=50 --policy lag:rows=400 --policy ds2:times=0.1 --format json"
+    document = json.loads(adapt.done("replay", "elastic", *line.split()).out)
+    cases = {row["case"]: row for row in document["cases"]}
+    assert list(cases) == ["fixed", "lag:rows=50", "lag:rows=400", "ds2"]
+    assert cases["lag:rows=50"]["workers_mean"] > cases["lag:rows=400"]["workers_mean"]
+    assert document["parameters"]["policies"] == ["fixed", "lag:rows=50", "lag:rows=400", "ds2:times=0.1"]
 
 
 @pytest.mark.parametrize(
@@ -230,8 +200,6 @@ def test_tau1_is_swept(adapt, venues):
         ("two.trace --join stream:window=0s", 2, "above 0"),
         ("two.trace --join stream:window=1s --shed 50@1s", 2, "such as 5000"),
         ("two.trace --join stream:window=1s --state rows", 2, "--state does not apply to --join"),
-        ("two.trace --sweep tau2=0.5", 2, "--sweep takes values of tau1"),
-        ("two.trace --sweep tau1=0.9", 2, "above tau1"),
         ("three.trace --join stream:window=1s", 3, "'east', 'north', 'west'"),
     ],
 )
@@ -244,12 +212,6 @@ def test_what_cannot_be_joined_is_refused(adapt, venues, line, code, sentence):
 @pytest.mark.parametrize(
     ("code", "line", "sentence"),
     [
-        (
-            2,
-            "x.trace --scheme own-keys=2000",
-            "--scheme own-keys must be at least 0 and below the number of partitions, 1,024 (got 2,000)",
-        ),
-        (2, "x.trace --scheme own-keys=5,ranges", "remove own-keys or ranges"),
         (2, "x.trace --scheme flink --rebuild 1s", "--rebuild does not apply to --scheme flink"),
         (2, "x.trace --engine flink --partitions 8", "give max-parallelism, or --scheme hybrid"),
         (2, "x.trace --scheme max-parallelism=64", "write flink:max-parallelism=N"),
@@ -263,11 +225,14 @@ def test_what_cannot_be_joined_is_refused(adapt, venues, line, code, sentence):
         (2, "x.trace --scale-out-delay 0s", "above 0"),
         (2, "x.trace --cooldown 0s", "above 0"),
         (2, "x.trace --scale-out-delay -5s", "--scale-out-delay"),
+        (2, "x.trace --cooldown 5s --policy flink", "--cooldown does not apply to --policy flink; omit it"),
+        (2, "x.trace --policy ds2:rows=5", "--policy rows is for lag; write --policy lag:rows=ROWS"),
+        (2, "x.trace --policy all:times=2", "--policy times is for ds2 or lag or flink or spark"),
         (2, "x.trace --period 0s", "above 0"),
         (2, "x.trace --migrate startup-time=never", "'never'"),
         (2, "x.trace --window 0s", "above 0"),
-        (2, "x.trace --utilization 0 --policy ds2", "the target utilization must be above 0"),
-        (2, "x.trace --lag 0 --policy lag", "the lag threshold must be above 0 rows"),
+        (2, "x.trace --policy ds2:utilization=0", "the target utilization must be above 0"),
+        (2, "x.trace --policy lag:rows=0", "the lag threshold must be above 0 rows"),
         (2, "x.trace --rebuild 0.5", "the imbalance limit of rebuilds must be at least 1"),
         (2, "x.trace --rebuild soon", "'soon'"),
         (2, "x.trace --migrate batched:batch=0", "partition"),

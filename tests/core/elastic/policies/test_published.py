@@ -253,5 +253,5 @@ def test_each_engine_pays_its_own_restart():
     assert migration_of(ScalingPolicy.SPARK, None) == migration_of(ScalingPolicy.THRESHOLDS, None) == Migration()
     given = Migration(Migrating.ONE)
     assert migration_of(ScalingPolicy.DS2, given) == given
-    with pytest.raises(UsageError, match="--policy-times must be above 0"):
+    with pytest.raises(UsageError, match="times must be above 0"):
         Chosen(times=0.0)

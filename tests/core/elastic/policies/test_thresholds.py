@@ -89,7 +89,7 @@ def test_a_share_of_workers_is_at_or_above_what_is_watched(taus, share):
 
 @pytest.mark.parametrize("text", ["median", "", "150%", "-1%", "0.5", "x%"])
 def test_what_cannot_be_watched_is_said(text):
-    with pytest.raises(UsageError, match="--scale-on takes busiest, mean, or a share of workers"):
+    with pytest.raises(UsageError, match="scale-on takes busiest, mean, or a share of workers"):
         ScaleOn.parse(text)
 
 

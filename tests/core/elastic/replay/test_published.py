@@ -6,19 +6,20 @@ from types import SimpleNamespace
 import pytest
 
 from adapt.core.elastic.policies.names import ScalingPolicy
-from adapt.core.elastic.policies.registry import PUBLISHED, Chosen
+from adapt.core.elastic.policies.registry import PUBLISHED, Chosen, ChosenScalingPolicy
 from adapt.core.elastic.replay.outcome import ElasticOutcome, Start
 from adapt.core.elastic.replay.tables import OSCILLATES, _oscillation
 from adapt.core.stage.control.elasticity import Step
 from adapt.core.values import duration
 from tests.core.elastic.replay.test_replay import ELASTIC, replayed
 
-OWN = replace(ELASTIC, patience=None, migration=None, chosen=Chosen(lag_rows=100, times=0.01))
+OWN = replace(ELASTIC, patience=None, migration=None)
+CHOSEN = Chosen(lag_rows=100, times=0.01)
 
 
 @pytest.fixture(scope="module")
 def published():
-    return replayed(replace(OWN, policies=tuple(PUBLISHED)))
+    return replayed(replace(OWN, policies=tuple(ChosenScalingPolicy(each, CHOSEN) for each in PUBLISHED)))
 
 
 def test_each_pays_what_its_engine_restarts(published):
@@ -42,7 +43,7 @@ def test_each_pays_what_its_engine_restarts(published):
 
 
 def test_a_run_shorter_than_a_metrics_window_says_so():
-    run = replayed(replace(OWN, policies=(ScalingPolicy.FLINK,), chosen=Chosen()))
+    run = replayed(replace(OWN, policies=(ChosenScalingPolicy(ScalingPolicy.FLINK, Chosen()),)))
     assert run.outcomes[1].restarts == 0
     verdict = run.summary().records()[0]["verdict"]
     assert f"With flink, no rescale: it decides first after {duration(1200)}, the run takes " in verdict
@@ -53,7 +54,7 @@ def outcome(*sizes):
     numbers = [2, *(workers for _, workers in sizes)]
     steps = [Step(at_s, before, after, 0) for (at_s, after), before in zip(sizes, numbers, strict=False)]
     done = SimpleNamespace(case="lag", simulated=SimpleNamespace(steps=steps))
-    return ElasticOutcome(done, (), 0.0, 0.0, 0.0, None, Start("lag", 0.4, 2))
+    return ElasticOutcome(done, (), 0.0, 0.0, 0.0, None, Start())
 
 
 def test_a_rescale_that_takes_back_the_one_before_is_a_reversal():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
 from adapt.core.elastic.policies.placements import Counting
-from adapt.core.elastic.policies.registry import Chosen
+from adapt.core.elastic.policies.registry import Chosen, ChosenScalingPolicy
 from adapt.core.elastic.policies.scale_on import ScaleOn
 from adapt.core.elastic.policies.scaler import Patience, Rebuild
 from adapt.core.elastic.replay.outcome import Waste, covered_s
@@ -35,12 +35,15 @@ STAGE = StageSettings(
     costs=Costs(service_s=1e-3, service_sd_s=0.0),
     state_tuples=100,
 )
-ALL = (ScalingPolicy.THRESHOLDS, ScalingPolicy.DS2, ScalingPolicy.LAG)
+CHOSEN = Chosen(signal=Signal.OFFERED, lag_rows=100, scale_on=ScaleOn(None))
+THRESHOLDS, DS2, LAG = (
+    ChosenScalingPolicy(policy, CHOSEN) for policy in (ScalingPolicy.THRESHOLDS, ScalingPolicy.DS2, ScalingPolicy.LAG)
+)
 ELASTIC = Elastic(
     POOL,
     2,
-    ALL,
-    Chosen(signal=Signal.OFFERED, lag_rows=100, scale_on=ScaleOn(None)),
+    (THRESHOLDS, DS2, LAG),
+    Thresholds(),
     Patience(0.3, 0.6),
     recipe=Recipe(Scheme.HYBRID, Construction.SCAN, replicas=50),
     counting=Counting(1.0, 1e-3),
@@ -116,20 +119,20 @@ def test_the_same_replay_gives_the_same_run(bursty):
 def test_workers_that_hold_shed_until_there_are_more():
     """Two workers hold 100 rows each for a tenth of a second: 2,000 rows/s, of which from 80% on some are shed."""
     settings = replace(STAGE, overload=Overload(ShedFactor(), 100, 0.1), costs=Costs(service_s=1e-4))
-    run = replayed(replace(ELASTIC, policies=(ScalingPolicy.THRESHOLDS,)), settings)
+    run = replayed(replace(ELASTIC, policies=(THRESHOLDS,)), settings)
     fixed, scaled = run.outcomes
     assert fixed.outcome.shed > 2 * scaled.outcome.shed > 0
     assert run.starts == pytest.approx(0.9)
     assert "are shed" in run.summary().records()[0]["verdict"]
-    hidden = replayed(replace(ELASTIC, policies=(ScalingPolicy.THRESHOLDS,), chosen=Chosen()), settings)
+    hidden = replayed(replace(ELASTIC, policies=(ChosenScalingPolicy(ScalingPolicy.THRESHOLDS, Chosen()),)), settings)
     assert hidden.starts == pytest.approx(1.8)
     assert "only at 1.80 times" in hidden.summary().records()[0]["verdict"]
-    never = Elastic(POOL, 2, chosen=Chosen(Thresholds(0.1, 0.4, 0.8, 1.0)))
+    never = Elastic(POOL, 2, thresholds=Thresholds(0.1, 0.4, 0.8, 1.0))
     assert "never scale out" in replayed(never, settings).summary().records()[0]["verdict"]
 
 
 def test_plans_are_built_anew_in_a_case_of_their_own():
-    elastic = replace(ELASTIC, policies=(ScalingPolicy.FIXED,), rebuild=Rebuild(every_s=0.5, min_interval_s=0.5))
+    elastic = replace(ELASTIC, policies=(), rebuild=Rebuild(every_s=0.5, min_interval_s=0.5))
     run = replayed(replace(elastic, migration=Migration(Migrating.HOTTEST, 3)))
     fixed, rebuilt = run.outcomes
     assert [fixed.case, rebuilt.case] == ["fixed", "rebuild"]
@@ -142,12 +145,14 @@ def test_plans_are_built_anew_in_a_case_of_their_own():
 @pytest.mark.parametrize(("settings", "cost_s"), [(STAGE, None), (STAGE, 2e-3)])
 def test_the_workers_at_the_start_are_what_the_mean_rate_asks_for(settings, cost_s):
     """Some 1,100 rows/s of a millisecond, or two, at 40% of the time."""
-    run = replayed(replace(ELASTIC, least=None, policies=(ScalingPolicy.FIXED,)), settings, burst(cost_s))
+    run = replayed(replace(ELASTIC, least=None, policies=()), settings, burst(cost_s))
     assert run.parameters["workers"] == run.least == (3 if cost_s is None else 6)
 
 
 def test_ranges_go_only_to_numbers_that_divide_the_partitions():
-    elastic = replace(ELASTIC, recipe=None, alignment=Alignment.FACTORS, policies=(ScalingPolicy.DS2,), least=1)
+    elastic = replace(
+        ELASTIC, recipe=None, policies=(replace(DS2, parameters=Chosen(alignment=Alignment.FACTORS)),), least=1
+    )
     chunk = replace(burst(), groups=burst().groups % 30)
     run = replayed(elastic, chunk=chunk)
     assert {step.after for step in run.outcomes[1].rescales} <= {1, 2, 3, 5, 6}
@@ -183,39 +188,11 @@ def test_a_join_finds_every_answer_whatever_scales_and_less_where_rows_are_shed(
     work_s = 4400 * (5e-4 + settings.costs.produce_s) + expected * 1e-5
     assert run.bounds.row_s * 4400 == pytest.approx(work_s)
     shedding = replace(settings, overload=Overload(ShedFactor(), 100, 0.2))
-    shed = replayed(replace(ELASTIC, policies=(ScalingPolicy.THRESHOLDS,)), shedding, chunk)
+    shed = replayed(replace(ELASTIC, policies=(THRESHOLDS,)), shedding, chunk)
     fixed, scaled = shed.outcomes
     assert fixed.recall < scaled.recall < 1
     assert 0 <= fixed.waste.shed_unevenly < fixed.waste.shed_falsely <= fixed.outcome.shed
     assert f"{fixed.recall:.1%} of the answers are found" in shed.summary().records()[0]["verdict"]
-
-
-def test_tau1_trades_idle_workers_for_rows_that_are_shed_falsely():
-    """Workers hold 100 rows for a fifth of a second: 880 rows are offered on average, so that tau1 asks for so many."""
-    settings = replace(STAGE, overload=Overload(ShedFactor(), 100, 0.2), costs=Costs(service_s=1e-4))
-    elastic = replace(ELASTIC, least=None, policies=(ScalingPolicy.THRESHOLDS,), sweep=(0.4, 0.75))
-    run = replayed(elastic, settings)
-    rows = run.tables()["trade_off"].records()
-    assert [(row["tau1"], row["policy"], row["workers_start"]) for row in rows] == [
-        (0.4, "fixed", 6),
-        (0.4, "thresholds", 6),
-        (0.75, "fixed", 3),
-        (0.75, "thresholds", 3),
-    ]
-    many, _, few, _ = rows
-    assert many["idle_share"] > few["idle_share"]
-    assert many["drop_rate"] < few["drop_rate"]
-    assert many["false_share"] == many["uneven_share"]
-    assert [row["case"] for row in run.tables()["cases"].records()][2] == "fixed, tau1 0.75"
-    assert "with tau1 0.75, 3.0 workers are idle" in run.summary().records()[0]["verdict"]
-    assert run.shown()[0].title == "Trade-off"
-    for sweep, said in (
-        ((0.05,), "above tau0"),
-        ((0.4, 0.4), "takes each tau1 once"),
-        ((0.11,), "tau1 0.11"),
-    ):
-        with pytest.raises(UsageError, match=said):
-            replayed(replace(elastic, sweep=sweep), settings)
 
 
 def test_what_is_shed_while_there_is_room_is_shed_falsely():
@@ -235,7 +212,7 @@ def test_what_cannot_be_is_refused():
         (STAGE, replace(ELASTIC, least=7), "pool of 6 workers is smaller than the 7"),
         (STAGE, replace(ELASTIC, least=0), "at least 1 worker "),
         (replace(STAGE, buffer_tuples=5), ELASTIC, "at least one packet"),
-        (STAGE, replace(ELASTIC, chosen=Chosen(utilization=2.0)), "at most 1"),
+        (STAGE, replace(ELASTIC, policies=(replace(DS2, parameters=Chosen(utilization=2.0)),)), "at most 1"),
         (STAGE, replace(ELASTIC, period_s=0.0), "0 s"),
         (STAGE, replace(ELASTIC, startup_s=-1.0), "-1 s"),
     ):
