@@ -43,5 +43,5 @@ def as_key(command: Any, typed: str) -> str:
     for option, keys in keyed(command).items():
         for key in keys():
             if typed in (f"--{key.name}", f"{option}-{key.name}", f"{option.removesuffix('s')}-{key.name}"):
-                return f"{option} {key.spelled}"
+                return f"{option} {key.spelled.partition('|')[0]}"
     return ""

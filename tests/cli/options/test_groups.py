@@ -101,7 +101,7 @@ class Road:
 
     kind: Surface = setting(Surface.TAR, "Its surface.")
     width: float = setting(2.5, "Width.", "METRES", min=1)
-    tolls: list[str] | None = setting(None, "Toll of a stretch; repeatable.", "KM=TOLL")
+    tolls: list[str] | None = setting(None, "Toll of a stretch; repeatable.", "KM|KM=TOLL")
     dust: int = setting(0, "Dust.", "GRAMS", of=(Surface.SAND,))
     wet: bool = setting(False, "Whether it rains.")
 
@@ -154,7 +154,12 @@ def test_a_key_is_checked_as_an_option_is(road: typer.Typer, typed: str, why: st
 
 @pytest.mark.parametrize(
     ("typed", "instead"),
-    [("--road-width", "--road width=METRES"), ("--dust", "--road sand:dust=GRAMS"), ("--road-wet", "--road wet")],
+    [
+        ("--road-width", "--road width=METRES"),
+        ("--dust", "--road sand:dust=GRAMS"),
+        ("--tolls", "--road tolls=KM"),
+        ("--road-wet", "--road wet"),
+    ],
 )
 def test_an_option_that_is_a_key_now_is_refused_with_its_spelling(road: typer.Typer, typed: str, instead: str) -> None:
     with pytest.raises(Exception, match="No such option") as refused:
