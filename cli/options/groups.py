@@ -205,25 +205,26 @@ def _all_keyed(kind: Any) -> Iterator[Any]:
 
 def _option_of_keys(group: Any) -> inspect.Parameter:
     """The option whose keys are the fields of a group."""
-    help, metavar, text, default = getattr(group, "HELP", ""), "KEY=VALUE", str, None
+    help, metavar, texts, heads = getattr(group, "HELP", ""), "KEY=VALUE", cast(Any, list[str] | None), ""
+    default: Any = None
     for each in _command_of_keys(group).params:
         if each.opts[0] == group.OPTION:
-            choices = choices_of(each)
-            help = f"{each.help}{f' One of {choices}.' if choices else ''}"
+            heads = choices_of(each)
+            help = f"{each.help}{f' One of {heads}.' if heads else ''}"
             metavar = f"{value_of(each)}[:{metavar}]"
-            text = Path if each.type_descriptor.is_path else str
+            texts = list[Path] if each.type_descriptor.is_path else texts
             default = inspect.Parameter.empty if each.required else None
 
     def complete(incomplete: str) -> list[str]:
-        before = re.match(r".*[:,]|", incomplete)[0]  # type: ignore[index]  # matches at least nothing
+        before, last = re.fullmatch(r"(.*[:,]|)(.*)", incomplete).groups()  # type: ignore[union-attr]  # always matches
         names = [f"{key.name}{'' if key.parameter.is_flag else '='}" for key in keys_of(group)]
-        names += [] if before else getattr(group, "BUILT_IN", ())
-        return [f"{before}{name}" for name in names if name.startswith(incomplete.removeprefix(before))]
+        names += [] if before else [*filter(None, heads.split(", ")), *getattr(group, "BUILT_IN", ())]
+        return [f"{before}{name}" for name in names if name.startswith(last)]
 
     names, panel = [group.OPTION, *getattr(group, "SHORT", ())], getattr(group, "PANEL", None)
     about = option(help, metavar, *names, panel=panel, completion=complete)
-    annotation = cast(Any, Annotated)[list[text] if default else list[text] | None, about]
     kind = inspect.Parameter.KEYWORD_ONLY
+    annotation = cast(Any, Annotated)[texts, about]
     return inspect.Parameter(_parameter_of(group), kind, default=default, annotation=annotation)
 
 

@@ -64,6 +64,7 @@ def begun(names, start=""):
         ("adapt report --format ", ["table", "json", "csv", "md"]),
         ("adapt replay fit --planner ", begun(DropPlanner)),
         ("adapt replay flux --network tuple-size=1B,lat", ["tuple-size=1B,latency="]),
+        ("adapt replay flux --engine fl", ["flux", "flink"]),
         ("adapt replay fit --planner exact,d-", ["exact,d-fit", "exact,d-fit-cuts"]),
         ("adapt replay compare --scenario flux-", begun((one.name for one in SCENARIOS), "flux-")),
         ("adapt check --limit imb", begun(METRICS, "imb")),
