@@ -31,7 +31,7 @@ MEAN_S, ROWS, RATE = 0.01, 2400, 100.0
 
 TRACES: Mapping[str, Mapping[str, Any]] = {
     "steady": {"exponent": 0.9},
-    "rising and falling": {"exponent": 0.9, "diurnal": 0.8, "day_length": f"{ROWS / RATE:g}s"},
+    "rising and falling": {"exponent": 0.9, "diurnal": f"0.8:day={ROWS / RATE:g}s"},
 }
 
 FLUX: Mapping[str, Any] = {"policy": ["load", "load-several"], "workers": WORKERS}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from adapt.traces.ingest.ingest import Ingested
 
 
-@short_help(*("out", "rows", "keys", "exponent", "rate", "cost", "bytes_", "burst_factor", "drift", "seed", "help"))
+@short_help(*("out", "rows", "keys", "exponent", "rate", "cost", "bytes_", "bursts", "drift", "seed", "help"))
 def generate(
     name: Annotated[
         GeneratorName,

@@ -2,8 +2,8 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapt.cli.options.amounts import seconds
 from adapt.cli.options.groups import setting
@@ -13,28 +13,123 @@ from adapt.core.units.amounts import bytes_of, micros_of
 from adapt.traces.generators.names import GeneratorName
 
 if TYPE_CHECKING:
+    from adapt.core.synthetic.cascade import Cascade
+    from adapt.core.synthetic.popularity import Drift
+    from adapt.core.synthetic.rates import Bursts, Diurnal, Lags
     from adapt.core.synthetic.variation import Variation
     from adapt.traces.generators.generate import NamedStream
 
 _PARAMETER = {"keys": "domain", "hot_share": "hot", "rate": "rate_per_s"}
 """How a generator calls an option's parameter, where the names differ."""
 
-_VARYING = (
-    *("diurnal", "day_length", "burst_factor", "burst_every", "burst_length", "streams", "stream_lag"),
-    *("drift", "drift_share", "key_life", "cost", "bytes_", "bias", "finest"),
-)
+_VARYING = ("diurnal", "bursts", "streams", "drift", "key_life", "cost", "bytes_", "bias")
 """Options that make a `Variation`."""
 
-_NEEDS = {
-    "day_length": "diurnal",
-    "burst_every": "burst_factor",
-    "burst_length": "burst_factor",
-    "drift_share": "drift",
-}
-"""Options that mean nothing without another one."""
+RATE_PANEL, POPULARITY_PANEL = "Rate", "Popularity"
 
 
 @dataclass(frozen=True, slots=True)
+class DayOptions:
+    """Daily cycle of the rate."""
+
+    OPTION: ClassVar[str] = "--diurnal"
+    HEAD: ClassVar[str] = "swing"
+    PANEL: ClassVar[str] = RATE_PANEL
+    swing: float | None = setting(None, "Daily swing of the rate, from 0 to 1, as a share of its average.", "SHARE")
+    day: str | None = setting(None, "Length of the cycle, which begins at its trough (default: 24h).", "24h")
+
+    def made(self) -> "Diurnal | None":
+        """The cycle; None if not given."""
+        from adapt.core.synthetic.rates import Diurnal
+
+        return None if _is_off(self) else Diurnal(_head(self), seconds("--diurnal day", self.day or "24h"))
+
+
+@dataclass(frozen=True, slots=True)
+class BurstOptions:
+    """Bursts of the rate."""
+
+    OPTION: ClassVar[str] = "--bursts"
+    HEAD: ClassVar[str] = "factor"
+    PANEL: ClassVar[str] = RATE_PANEL
+    factor: float | None = setting(
+        None, "Rate during bursts, in multiples of the rate between them (Markov-modulated).", "X"
+    )
+    every: str | None = setting(None, "Mean pause between bursts (default: 10m).", "10m")
+    length: str | None = setting(None, "Mean length of a burst (default: 1m).", "1m")
+
+    def made(self) -> "Bursts | None":
+        """The bursts; None if not given."""
+        from adapt.core.synthetic.rates import Bursts
+
+        if _is_off(self):
+            return None
+        return Bursts(
+            _head(self), seconds("--bursts every", self.every or "10m"), seconds("--bursts length", self.length or "1m")
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOptions:
+    """Streams of the rows."""
+
+    OPTION: ClassVar[str] = "--streams"
+    HEAD: ClassVar[str] = "streams"
+    PANEL: ClassVar[str] = RATE_PANEL
+    streams: int = setting(1, "Split the rows into this many streams: s1, s2 and so on.", "N")
+    lag: str = setting("0", "How far the rate of each stream lags behind that of the stream before it.", "5m")
+
+    def made(self) -> "Lags":
+        """The streams."""
+        from adapt.core.synthetic.rates import Lags
+
+        return Lags(self.streams, seconds("--streams lag", self.lag))
+
+
+@dataclass(frozen=True, slots=True)
+class DriftOptions:
+    """Change of the ranks of hot keys."""
+
+    OPTION: ClassVar[str] = "--drift"
+    HEAD: ClassVar[str] = "interval"
+    PANEL: ClassVar[str] = POPULARITY_PANEL
+    interval: str | None = setting(None, "Interval at which hot keys change ranks.", "1h")
+    share: float | None = setting(
+        None, "Share of the 4,096 hottest ranks that change at each drift (default: 0.1).", "SHARE"
+    )
+
+    def made(self) -> "Drift | None":
+        """The drift; None if not given."""
+        from adapt.core.synthetic.popularity import Drift
+
+        return (
+            None if _is_off(self) else Drift(seconds("--drift", _head(self)), 0.1 if self.share is None else self.share)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CascadeOptions:
+    """Self-similar bursts."""
+
+    OPTION: ClassVar[str] = "--bias"
+    HEAD: ClassVar[str] = "bias"
+    PANEL: ClassVar[str] = RATE_PANEL
+    bias: float | None = setting(
+        None,
+        "Self-similar bursts: share of the rows in one half of any span (b-model). Default: none; packets 0.65.",
+        "SHARE",
+    )
+    finest: str | None = setting(None, "Shortest span that is halved no further (default: 10ms).", "10ms")
+
+    def made(self) -> "Cascade":
+        """The bursts."""
+        from adapt.core.synthetic.cascade import Cascade
+
+        bias = Cascade().bias if self.bias is None else self.bias
+        return Cascade(bias, seconds("--bias finest", self.finest or "10ms"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratorOptions:
     """What the rows look like.
 
@@ -68,36 +163,13 @@ class GeneratorOptions:
         "", "Distribution of a row's size, such as uniform(100B, 2kB); as for --cost.", "DISTRIBUTION", "--bytes"
     )
     seed: int = setting(0, "Random seed.", "N")
-    streams: int | None = setting(None, "Split the rows into this many streams: s1, s2 and so on.", "N", panel="Rate")
-    stream_lag: str | None = setting(
-        None, "How far the rate of each stream lags behind that of the stream before it.", "5m", panel="Rate"
-    )
-    diurnal: float | None = setting(
-        None, "Daily swing of the rate, from 0 to 1, as a share of its average.", "SHARE", panel="Rate"
-    )
-    day_length: str | None = setting(
-        None, "Length of the daily cycle, which begins at its trough (default: 24h).", "24h", panel="Rate"
-    )
-    burst_factor: float | None = setting(
-        None, "Rate during bursts, in multiples of the rate between them (Markov-modulated).", "X", panel="Rate"
-    )
-    burst_every: str | None = setting(None, "Mean pause between bursts (default: 10m).", "10m", panel="Rate")
-    burst_length: str | None = setting(None, "Mean length of a burst (default: 1m).", "1m", panel="Rate")
-    bias: float | None = setting(
-        None,
-        "Self-similar bursts: share of the rows in one half of any span (b-model). Default: none; packets 0.65.",
-        "SHARE",
-        panel="Rate",
-    )
-    finest: str | None = setting(
-        None, "Shortest span of self-similar bursts that is halved no further (default: 10ms).", "10ms", panel="Rate"
-    )
-    drift: str | None = setting(None, "Interval at which hot keys change ranks.", "1h", panel="Popularity")
-    drift_share: float | None = setting(
-        None, "Share of the 4,096 hottest ranks that change at each drift (default: 0.1).", "SHARE", panel="Popularity"
-    )
+    streams: StreamOptions
+    diurnal: DayOptions
+    bursts: BurstOptions
+    bias: CascadeOptions
+    drift: DriftOptions
     key_life: str | None = setting(
-        None, "Lifetime of a key, after which a new key takes its rank.", "2d", panel="Popularity"
+        None, "Lifetime of a key, after which a new key takes its rank.", "2d", panel=POPULARITY_PANEL
     )
 
     def stream(self, name: GeneratorName) -> "NamedStream":
@@ -109,14 +181,15 @@ class GeneratorOptions:
         from adapt.traces.generators.registry import GENERATORS
 
         options = ((field.name, getattr(self, field.name)) for field in fields(self))
-        given = {parameter: value for parameter, value in options if value not in (None, "")}
+        given = {
+            parameter: value
+            for parameter, value in options
+            if value not in (None, "") and not (is_dataclass(value) and _is_off(value))
+        }
         for parameter in given:
             takers = [str(each) for each in GENERATORS if _takes(GENERATORS[each], parameter)]
             if name not in takers:
                 raise UsageError(f"{name} does not take {_typed(parameter)}, an option of {', '.join(takers)}")
-        for parameter, other in _NEEDS.items():
-            if parameter in given and other not in given:
-                raise UsageError(f"{_typed(parameter)} needs {_typed(other)}")
         own = {
             _PARAMETER.get(parameter, parameter): given[parameter] for parameter in given if parameter not in _VARYING
         }
@@ -124,34 +197,41 @@ class GeneratorOptions:
 
     def _varying(self, given: Mapping[str, Any]) -> "dict[str, Variation]":
         """The variation that the options describe, as an argument of the generator."""
-        from adapt.core.synthetic.cascade import Cascade
         from adapt.core.synthetic.distribution import Distribution
-        from adapt.core.synthetic.popularity import Drift, KeyLife
-        from adapt.core.synthetic.rates import Bursts, Diurnal, Lags
+        from adapt.core.synthetic.popularity import KeyLife
         from adapt.core.synthetic.variation import Variation
 
         if not given.keys() & {*_VARYING}:
             return {}
-
-        def lasting(parameter: str, usual: str) -> float:
-            return seconds(_typed(parameter), given.get(parameter, usual))
-
         return {
             "variation": Variation(
-                Diurnal(given["diurnal"], lasting("day_length", "24h")) if "diurnal" in given else None,
-                Bursts(given["burst_factor"], lasting("burst_every", "10m"), lasting("burst_length", "1m"))
-                if "burst_factor" in given
-                else None,
-                Lags(given.get("streams", 1), lasting("stream_lag", "0")),
-                Drift(lasting("drift", "0"), given.get("drift_share", 0.1)) if "drift" in given else None,
-                KeyLife(lasting("key_life", "0")) if "key_life" in given else None,
+                self.diurnal.made(),
+                self.bursts.made(),
+                self.streams.made(),
+                self.drift.made(),
+                None if self.key_life is None else KeyLife(seconds("--key-life", self.key_life)),
                 Distribution.parse("--cost", self.cost, micros_of) if self.cost else None,
                 Distribution.parse("--bytes", self.bytes_, bytes_of) if self.bytes_ else None,
-                Cascade(given.get("bias", Cascade().bias), lasting("finest", "10ms"))
-                if given.keys() & {"bias", "finest"}
-                else None,
+                self.bias.made() if "bias" in given else None,
             )
         }
+
+
+def _is_off(group: Any) -> bool:
+    """Whether an option was not given."""
+    return bool(group == type(group)())
+
+
+def _head(group: Any) -> Any:
+    """The value before the keys of an option.
+
+    Raises:
+        UsageError: only keys are given.
+    """
+    value = getattr(group, group.HEAD)
+    if value is None:
+        raise UsageError(f"{group.OPTION} needs its {group.HEAD} before its keys")
+    return value
 
 
 def _takes(generator: Callable[..., "NamedStream"], parameter: str) -> bool:

@@ -41,7 +41,7 @@ class Cascade:
         if not 0.5 <= self.bias < 1:
             raise UsageError(f"--bias must be from 0.5 to below 1 (got {self.bias:g})")
         if not (self.finest_s > 0 and math.isfinite(self.finest_s)):
-            raise UsageError("--finest must be above 0")
+            raise UsageError("--bias finest must be above 0")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +74,8 @@ class CascadePath:
         span_s = rows / rate_per_s
         levels = max(math.ceil(math.log2(span_s / cascade.finest_s)), 0)
         if levels > MOST_LEVELS:
-            raise UsageError(f"--finest must be at least {span_s / 2**MOST_LEVELS:.3g}s for a trace of {span_s:.3g}s")
+            least_s = span_s / 2**MOST_LEVELS
+            raise UsageError(f"--bias finest must be at least {least_s:.3g}s for a trace of {span_s:.3g}s")
         seeds = np.array([substream(seed, _CASCADE + stream) for stream in range(streams)], np.uint64)
         return cls(cascade.bias, levels, float(rows), span_s, seeds)
 

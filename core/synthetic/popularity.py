@@ -46,7 +46,7 @@ class Drift:
         if not (self.every_s > 0 and math.isfinite(self.every_s)):
             raise UsageError("--drift must be above 0")
         if not 0 < self.share <= 1:
-            raise UsageError(f"--drift-share must be above 0 and at most 1 (got {self.share:.6g})")
+            raise UsageError(f"--drift share must be above 0 and at most 1 (got {self.share:.6g})")
 
 
 @dataclass(frozen=True, slots=True)

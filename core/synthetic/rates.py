@@ -40,7 +40,7 @@ class Diurnal:
         if not 0 <= self.swing <= 1:
             raise UsageError(f"--diurnal must be from 0 to 1 (got {self.swing:g})")
         if not (self.period_s > 0 and math.isfinite(self.period_s)):
-            raise UsageError("--day-length must be above 0")
+            raise UsageError("--diurnal day must be above 0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,8 @@ class Bursts:
 
     def __post_init__(self) -> None:
         if not (self.factor > 1 and math.isfinite(self.factor)):
-            raise UsageError(f"--burst-factor must be above 1 (got {self.factor:g})")
-        for option, length in (("--burst-every", self.every_s), ("--burst-length", self.for_s)):
+            raise UsageError(f"--bursts must be above 1 (got {self.factor:g})")
+        for option, length in (("--bursts every", self.every_s), ("--bursts length", self.for_s)):
             if not (length > 0 and math.isfinite(length)):
                 raise UsageError(f"{option} must be above 0")
 
@@ -96,9 +96,9 @@ class Lags:
         if not 1 <= self.streams <= 1000:
             raise UsageError(f"--streams must be from 1 to 1000 (got {self.streams})")
         if not (self.lag_s >= 0 and math.isfinite(self.lag_s)):
-            raise UsageError("--stream-lag must be 0 or more")
+            raise UsageError("--streams lag must be 0 or more")
         if self.lag_s and self.streams == 1:
-            raise UsageError("--stream-lag needs --streams of 2 or more")
+            raise UsageError("--streams lag needs --streams of 2 or more")
 
 
 @dataclass(frozen=True, slots=True)

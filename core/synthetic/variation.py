@@ -38,7 +38,7 @@ class Variation:
 
     def __post_init__(self) -> None:
         if self.cascade and (self.diurnal or self.bursts or self.lags.lag_s):
-            raise UsageError("self-similar bursts cannot be combined with --diurnal, --burst-factor or --stream-lag")
+            raise UsageError("self-similar bursts cannot be combined with --diurnal, --bursts or --streams lag")
 
     @property
     def steady(self) -> bool:

@@ -179,29 +179,29 @@ def replay_elastic(
     bounds = bounds_of(demand, settings)
     every_s = usual_interval_s(bounds, duration_s) if interval_s is None else interval_s
     overload = settings.overload
-    context = {
-        "thresholds": elastic.thresholds,
-        "capacity_tuples": None if overload is None else overload.capacity_tuples,
-        "pool": elastic.pool,
-        "partitions": settings.partitions,
-    }
+    capacity = None if overload is None else overload.capacity_tuples
 
-    def replayed(case: str, policy: AnyScalingPolicy, chosen: Chosen, rebuild: Rebuild) -> ElasticOutcome:
+    def replayed(case: str, each: ChosenScalingPolicy, rebuild: Rebuild) -> ElasticOutcome:
+        policy, partitions = each.policy, settings.partitions
+        chosen = replace(
+            each.parameters,
+            thresholds=elastic.thresholds,
+            capacity_tuples=capacity,
+            pool=elastic.pool,
+            partitions=partitions,
+        )
         migration = migration_of(policy, elastic.migration, chosen.times)
         timed, patience = timed_policy(policy, chosen, elastic.patience, elastic.usual)
         bounded = timed, least, elastic.pool
-        scaler = ElasticController(*bounded, patience, rebuild, settings.partitions, chosen.alignment)
-        placement = elastic.placement(settings.partitions, costed)
+        scaler = ElasticController(*bounded, patience, rebuild, partitions, chosen.alignment)
+        placement = elastic.placement(partitions, costed)
         scaling = Scaling(scaler, placement, elastic.period_s, migration, elastic.startup_s)
         actors, tell = Actors(scaling=scaling), telling(case, told)
         done = simulate(settings, rows, duration_s, actors, interval_s=every_s, on_interval=tell)
         began = _started(policy, chosen, elastic.migration, paced=patience is None)
         return elastic_outcome_of(outcome_of(case, done, bounds), overload, elastic.pool, began, demand.answers)
 
-    outcomes = [
-        replayed(case, each.policy, replace(each.parameters, **context), rebuild)
-        for case, (each, rebuild) in elastic.cases().items()
-    ]
+    outcomes = [replayed(case, each, rebuild) for case, (each, rebuild) in elastic.cases().items()]
     by_thresholds = [each.parameters for each in elastic.policies if each.policy is ScalingPolicy.THRESHOLDS]
     factor = None if overload is None else overload.factor
     asks_from = starts_at(elastic.thresholds, factor, by_thresholds[0].signal) if by_thresholds else None

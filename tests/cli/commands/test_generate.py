@@ -36,9 +36,7 @@ def test_options_that_are_not_given_keep_the_defaults_of_the_generator(adapt, he
         "--bytes",
         "uniform(100B,2kB)",
         "--streams",
-        "2",
-        "--stream-lag",
-        "5m",
+        "2:lag=5m",
     )
     adapt.done("generate", "self-similar", "--rows", 100, *distributions, "-o", "s.trace")
     made = open_trace(here / "s.trace").manifest.made.parameters
@@ -59,13 +57,13 @@ def test_options_that_are_not_given_keep_the_defaults_of_the_generator(adapt, he
             "does not take --exponent, an option of calls, clicks, packets, sales, zipf",
         ),
         ("clicks --cost constant(1us)", "clicks does not take --cost, an option of packets, self-similar, zipf"),
-        ("zipf --burst-length 5s", "--burst-length needs --burst-factor"),
+        ("zipf --bursts length=5s", "--bursts needs its factor before its keys"),
         ("zipf --drift 5", "--drift 5 needs a unit: 5s or 5h?"),
         ("zipf --bytes b", "--bytes 'b' is not a distribution"),
         ("zipf --bytes uniform(1,9)", "--bytes 'uniform(1,9)': low 1 needs a unit: 1B or 1MB?"),
         ("zipf --streams 0", "--streams must be from 1 to 1000 (got 0)"),
         ("packets --bias 1", "--bias must be from 0.5 to below 1 (got 1)"),
-        ("packets --finest 0s", "--finest must be above 0"),
+        ("packets --bias finest=0s", "--bias finest must be above 0"),
         ("packets --diurnal 0.5", "self-similar bursts cannot be combined with --diurnal"),
         ("clicks --bias 0.7", "clicks does not take --bias, an option of packets, self-similar, zipf"),
         ("zifp", "zipf"),

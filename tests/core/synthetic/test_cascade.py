@@ -94,7 +94,7 @@ def test_packets_are_zipf_keys_that_burst():
 
 
 def test_bursts_too_fine_for_64_bits_and_other_bursts_are_refused():
-    with pytest.raises(UsageError, match="--finest must be at least"):
+    with pytest.raises(UsageError, match="--bias finest must be at least"):
         CascadePath.of(Cascade(0.6, 2.0**-MOST_LEVELS), 3, 1.0, 1, 0)
     with pytest.raises(UsageError, match="cannot be combined with"):
         Variation(lags=Lags(2, 5.0), cascade=Cascade())

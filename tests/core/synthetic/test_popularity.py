@@ -68,7 +68,7 @@ def test_ages_of_the_first_keys_differ():
     ("made", "says"),
     [
         (lambda: Drift(0), "--drift must be above 0"),
-        (lambda: Drift(1, 0), r"--drift-share must be above 0 and at most 1 \(got 0\)"),
+        (lambda: Drift(1, 0), r"--drift share must be above 0 and at most 1 \(got 0\)"),
         (lambda: Drift(1, 1.1), r"\(got 1.1\)"),
         (lambda: KeyLife(0), "--key-life must be above 0"),
         (lambda: drifted(np.array([1]), np.array([MOST_DRIFTS + 1.0]), 5, Drift(1.0), 0), "more than 200,000"),

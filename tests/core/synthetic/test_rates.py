@@ -91,12 +91,12 @@ def test_rows_are_of_streams_by_their_shares():
     ("made", "says"),
     [
         (lambda: Diurnal(1.5), r"--diurnal must be from 0 to 1 \(got 1.5\)"),
-        (lambda: Diurnal(0.5, 0), "--day-length must be above 0"),
-        (lambda: Bursts(1, 1, 1), r"--burst-factor must be above 1 \(got 1\)"),
-        (lambda: Bursts(2, 0, 1), "--burst-every must be above 0"),
-        (lambda: Bursts(2, 1, 0), "--burst-length must be above 0"),
+        (lambda: Diurnal(0.5, 0), "--diurnal day must be above 0"),
+        (lambda: Bursts(1, 1, 1), r"--bursts must be above 1 \(got 1\)"),
+        (lambda: Bursts(2, 0, 1), "--bursts every must be above 0"),
+        (lambda: Bursts(2, 1, 0), "--bursts length must be above 0"),
         (lambda: Lags(0), r"--streams must be from 1 to 1000 \(got 0\)"),
-        (lambda: Lags(1, 3.0), "--stream-lag needs --streams"),
+        (lambda: Lags(1, 3.0), "--streams lag needs --streams"),
         (lambda: rate_path(10**9, 1.0, 0, None, Bursts(2, 1, 1), Lags()), "would change"),
     ],
 )

@@ -89,5 +89,5 @@ def test_a_generated_trace_is_replayed_by_the_name_of_its_chain(
     assert [row["ordered"] for row in document["workers"]] == [True, True]
     refused = adapt.refused(3, *"replay ordered sales.trace --chain retail-q2 --workers 1".split())
     assert "retail-q2, line 4: operator 'no searches': column 'page' does not exist" in refused
-    refused = adapt.refused(2, *"generate clicks --burst-factor 3 -o clicks.trace".split())
-    assert "clicks does not take --burst-factor, an option of packets, self-similar, zipf" in refused
+    refused = adapt.refused(2, *"generate clicks --bursts 3 -o clicks.trace".split())
+    assert "clicks does not take --bursts, an option of packets, self-similar, zipf" in refused
