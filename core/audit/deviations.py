@@ -79,8 +79,8 @@ def _encodings(keys: pa.Array, numbers: Places | None) -> Iterator[tuple[str, Ke
         return
     if kind is not KeyType.STRING:
         yield " of numbers as text", key_bytes(pa.array(numbers).cast(pa.string()))
-    for width in (8, 4):
-        if width == 8 or bool((numbers == numbers.astype(np.int32)).all()):
+    for width in (8, 4, 2):
+        if bool((numbers == numbers.astype(f"i{width}")).all()):
             for order, words in ((">", ""), ("<", " little-endian")):
                 data = numbers.astype(f"{order}i{width}").view(np.uint8)
                 yield (

@@ -15,9 +15,9 @@ from adapt.core.audit.mixture import Kind, mixture_of
 from adapt.core.audit.observed import KeyPartitions
 from adapt.core.engines.names import Engine
 from adapt.core.engines.registry import definition_of
+from adapt.core.engines.serialized import WIDTHS
 from adapt.core.errors import UsageError
 from adapt.core.keys.at_random import AtRandom, random_keys
-from adapt.core.keys.columns import key_type_of
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.problem.at_random import Elsewhere
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
@@ -84,11 +84,10 @@ def _producers(seen: KeyPartitions, plain: KeyPartitions, partitions: int) -> tu
     alike: dict[bytes, list[Engine]] = {}
     for engine in Engine:
         if definition_of(engine).at_random is not AtRandom.ALL:
-            with suppress(UsageError):  # it has fewer partitions at most
-                homes = definition_of(engine).placement(partitions, None).channels_of(plain.keys)
-                alike.setdefault(homes.astype(np.int64).tobytes(), []).append(engine)
+            with suppress(UsageError):  # it has fewer partitions at most, or no placement of such keys
+                alike.setdefault(plain.homes(engine, partitions).tobytes(), []).append(engine)
     placed = [np.frombuffer(each, np.int64) for each in alike]
-    names = [_title(engines, plain.keys) for engines in alike.values()]
+    names = [_title(engines, plain.key_type) for engines in alike.values()]
     mixture = mixture_of(plain, placed, partitions)
     if mixture.others:
         others = _promising(plain, set(alike), partitions)
@@ -114,9 +113,11 @@ def _promising(plain: KeyPartitions, known: set[bytes], partitions: int) -> list
     return list(found.values())
 
 
-def _title(alike: Sequence[Engine], keys: pa.Array) -> str:
+def _title(alike: Sequence[Engine], key_type: KeyType) -> str:
     """What partitioners that place keys alike are called, with the encoding of integers."""
-    sent = " of 8-byte integers" if key_type_of(keys.type) is KeyType.INT64 else ""
+    sent = ""
+    if key_type.storage is KeyType.INT64:
+        sent = f" of {WIDTHS[key_type]}-byte integers" if key_type in WIDTHS else " of numbers as text"
     titles = (_TITLES[engine] + sent if engine in _TITLES else engine.value for engine in alike)
     return " or ".join(dict.fromkeys(titles))
 
@@ -128,18 +129,16 @@ def _as_seen(alike: Sequence[Engine], seen: KeyPartitions, partitions: int) -> t
         definition = definition_of(engine)
         own = seen.of_keys(random_keys(definition.at_random, seen.keys))
         hashed = seen.of_keys(~seen.is_plain & ~random_keys(definition.at_random, seen.keys))
-        homes = definition.placement(partitions, None).channels_of(hashed.keys)
         strays = len(set(own.partition.tolist())) == 1 and own.records.sum() > partitions
-        return not strays and bool((homes[hashed.key] == hashed.partition).all())
+        return not strays and bool((hashed.homes(engine, partitions)[hashed.key] == hashed.partition).all())
 
     return tuple(sorted(alike, key=lambda engine: not fits(engine)))
 
 
 def _placed(seen: KeyPartitions, engine: Engine, partitions: int) -> tuple[Plan, Elsewhere]:
     """Today's placement of some keys: each in its main partition, with what lies elsewhere."""
-    definition = definition_of(engine)
-    at_random = random_keys(definition.at_random, seen.keys)
-    homes = definition.placement(partitions, None).channels_of(seen.keys).astype(np.int64)
+    at_random = random_keys(definition_of(engine).at_random, seen.keys)
+    homes = seen.homes(engine, partitions)
     is_home = seen.partition == homes[seen.key]
     first = np.lexsort((~is_home, -seen.records, seen.key))[
         np.searchsorted(np.sort(seen.key), np.arange(len(seen.keys)))
@@ -147,7 +146,7 @@ def _placed(seen: KeyPartitions, engine: Engine, partitions: int) -> tuple[Plan,
     main = np.where(at_random, homes, seen.partition[first])
     moved = np.flatnonzero(main != homes)
     pinned = ExplicitMap(seen.keys.take(pa.array(moved)), main[moved])
-    plan = Plan(Scheme.HYBRID, partitions, key_type_of(seen.keys.type), base=engine, explicit=pinned)
+    plan = Plan(Scheme.HYBRID, partitions, seen.key_type, base=engine, explicit=pinned)
     away = (seen.partition != main[seen.key]) | at_random[seen.key]
     shares = seen.records / np.maximum(np.bincount(seen.key, seen.records, len(seen.keys)), 1)[seen.key]
     return plan, Elsewhere(engine, partitions, seen.keys, seen.key[away], seen.partition[away], shares[away])

@@ -1,12 +1,15 @@
 """Records of a topic by key and partition."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from adapt.core.engines.names import Engine
+from adapt.core.engines.registry import placement_of
 from adapt.core.keys.at_random import AtRandom, random_keys
+from adapt.core.stream import KeyType
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,7 @@ class KeyPartitions:
         records: Records of each cell, from 1; shape (cells,).
         stands_for: How many keys of the topic each key represents; shape (keys,).
         loads: Records of each partition, of all keys; shape (partitions,).
+        key_type: The type of the keys in their source.
     """
 
     keys: pa.Array
@@ -28,9 +32,12 @@ class KeyPartitions:
     records: NDArray[np.int64]
     stands_for: NDArray[np.float64]
     loads: NDArray[np.int64]
+    key_type: KeyType
 
     @classmethod
-    def from_table(cls, cells: pa.Table, loads: NDArray[np.int64], stands_for: NDArray[np.float64]) -> "KeyPartitions":
+    def from_table(
+        cls, cells: pa.Table, loads: NDArray[np.int64], stands_for: NDArray[np.float64], key_type: KeyType
+    ) -> "KeyPartitions":
         """The cells of a table of key, partition and records.
 
         Args:
@@ -42,9 +49,8 @@ class KeyPartitions:
         weights = np.ones(len(column.dictionary))
         weights[codes] = stands_for
         records = cells["records"].to_numpy()[order]
-        return cls(
-            column.dictionary, codes[order].astype(np.int64), places[order].astype(np.int64), records, weights, loads
-        )
+        rows, at = codes[order].astype(np.int64), places[order].astype(np.int64)
+        return cls(column.dictionary, rows, at, records, weights, loads, key_type)
 
     @property
     def is_plain(self) -> NDArray[np.bool_]:
@@ -62,11 +68,20 @@ class KeyPartitions:
     def of_keys(self, mask: NDArray[np.bool_]) -> "KeyPartitions":
         """The cells of some keys, with the same loads."""
         cells, rows = mask[self.key], np.cumsum(mask) - 1
-        return KeyPartitions(
-            self.keys.filter(pa.array(mask)),
-            rows[self.key[cells]],
-            self.partition[cells],
-            self.records[cells],
-            self.stands_for[mask],
-            self.loads,
+        return replace(
+            self,
+            keys=self.keys.filter(pa.array(mask)),
+            key=rows[self.key[cells]],
+            partition=self.partition[cells],
+            records=self.records[cells],
+            stands_for=self.stands_for[mask],
         )
+
+    def homes(self, engine: Engine, partitions: int) -> NDArray[np.int64]:
+        """Where an engine places each key; shape (keys,).
+
+        Raises:
+            UsageError: it has fewer partitions at most, or how it places such keys is not known.
+        """
+        placed = placement_of(engine, partitions, key_type=self.key_type)
+        return placed.channels_of(self.keys).astype(np.int64)

@@ -15,7 +15,7 @@ from adapt.core.counting.sketches import hashed_keys
 from adapt.core.errors import BadInput
 from adapt.core.keys.columns import one_array
 from adapt.core.keys.key_index import distinct_rows
-from adapt.core.stream import Weight
+from adapt.core.stream import KeyType, Weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,13 @@ def merge(parts: Iterable[KeyCounts]) -> KeyCounts:
     return KeyCounts(keys.take(pa.array(firsts)), counts, rows)
 
 
-def frequencies_of(parts: KeyCounts | Iterable[KeyCounts], weight: Weight = Weight.COUNT) -> Frequencies:
+def frequencies_of(
+    parts: KeyCounts | Iterable[KeyCounts], weight: Weight = Weight.COUNT, key_type: KeyType | None = None
+) -> Frequencies:
     """Exact frequencies of one or more counted batches.
+
+    Args:
+        key_type: The type of the keys in their source. Default: that of their column.
 
     Raises:
         BadInput: a key's weight is negative, infinite or not a number, or the total overflows an int64.
@@ -129,6 +134,7 @@ def frequencies_of(parts: KeyCounts | Iterable[KeyCounts], weight: Weight = Weig
         rows=whole.rows,
         weight=weight,
         distinct=len(counts),
+        typed=key_type,
     )
 
 

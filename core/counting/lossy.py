@@ -30,7 +30,7 @@ from adapt.core.counting.sketches import DistinctSketch, hashed_keys
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.columns import one_array
 from adapt.core.keys.key_index import KeyIndex
-from adapt.core.stream import Weight
+from adapt.core.stream import KeyType, Weight
 
 FLUSH_ROWS = 1 << 18
 """Rows between two purges; purging in batches is cheaper."""
@@ -77,8 +77,13 @@ class LossySummary:
             self, keys=self.keys.take(pa.array(kept)), counts=self.counts[kept], errors=self.errors[kept], missed=missed
         )
 
-    def frequencies(self, epsilon: float, weight: Weight = Weight.COUNT) -> Frequencies:
+    def frequencies(
+        self, epsilon: float, weight: Weight = Weight.COUNT, key_type: KeyType | None = None
+    ) -> Frequencies:
         """The frequencies of a counter of error `epsilon`.
+
+        Args:
+            key_type: The type of the keys in their source. Default: that of their column.
 
         Raises:
             ValueError: the error of the summary is above `epsilon`.
@@ -97,6 +102,7 @@ class LossySummary:
             complete_above=_not_below(self.missed),
             distinct=len(self) if complete and weight is Weight.COUNT else max(len(self), self.distinct.estimate()),
             memory=self.memory,
+            typed=key_type,
         )
 
 

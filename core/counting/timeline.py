@@ -13,7 +13,7 @@ from adapt.core.counting.lossy import LossySummary, merge_lossy
 from adapt.core.counting.panes import Panes
 from adapt.core.counting.tables import key_shown
 from adapt.core.errors import UsageError
-from adapt.core.stream import Weight
+from adapt.core.stream import KeyType, Weight
 from adapt.core.table import Column, Kind, Table
 
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -92,6 +92,7 @@ class Timeline:
     panes: tuple[Pane, ...]
     epsilon: float
     weight: Weight = Weight.COUNT
+    key_type: KeyType | None = None
 
     def __post_init__(self) -> None:
         if not self.panes:
@@ -109,7 +110,7 @@ class Timeline:
 
     def whole(self) -> Frequencies:
         """The frequencies of all panes together."""
-        return merge_lossy(pane.summary for pane in self.panes).frequencies(self.epsilon, self.weight)
+        return merge_lossy(pane.summary for pane in self.panes).frequencies(self.epsilon, self.weight, self.key_type)
 
     def windows(self, panes: int) -> Iterator[tuple[Pane, Frequencies]]:
         """The frequencies of every window of `panes` panes.
@@ -125,7 +126,7 @@ class Timeline:
 
     def _window(self, last: Pane, panes: int) -> Frequencies:
         held = [pane.summary for pane in self.panes if last.number - panes < pane.number <= last.number]
-        return merge_lossy(held).frequencies(self.epsilon, self.weight)
+        return merge_lossy(held).frequencies(self.epsilon, self.weight, self.key_type)
 
     def life_lines(self, support: float, most: int) -> list[LifeLine]:
         """Keys that may have reached `support` in a pane, heaviest first.

@@ -7,11 +7,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from adapt.core.keys.columns import key_type_of
+from adapt.core.stream import KeyType
 from adapt.traces.store.manifest import Manifest, Provenance, write_manifest
 from adapt.traces.store.trace import Trace, open_trace, part_entry
 
 
-def write_trace(folder: Path, rows: dict[str, Any] | pa.Table, parts: int = 2, row_group: int = 700) -> Trace:
+def write_trace(
+    folder: Path,
+    rows: dict[str, Any] | pa.Table,
+    parts: int = 2,
+    row_group: int = 700,
+    key_type: KeyType | None = None,
+) -> Trace:
     """A trace of these rows: `ts` in microseconds, `key`, and any of the further columns."""
     if isinstance(rows, dict):
         rows = pa.table({**rows, "ts": pa.array(rows["ts"], pa.timestamp("us", "UTC"))})
@@ -25,18 +33,17 @@ def write_trace(folder: Path, rows: dict[str, Any] | pa.Table, parts: int = 2, r
             )
     entries = [part_entry(folder, part) for part in sorted(folder.iterdir())]
     times = [at.cast(pa.int64()).as_py() for at in (rows["ts"][0], rows["ts"][-1])] if rows.num_rows else [0]
-    kind = {pa.string(): "string", pa.int64(): "int64", pa.binary(): "binary"}[rows["key"].type]
     summary = {
         "rows": rows.num_rows,
         "first_us": times[0],
         "last_us": times[-1],
-        "key_type": kind,
+        "key_type": (key_type or key_type_of(rows["key"].type)).value,
         "key_columns": ["key"],
         "columns": rows.column_names,
         "rejects": {"rows": 0, "reasons": {}, "examples": {}},
         "profile": {"distinct_keys": pc.count_distinct(rows["key"], mode="all").as_py(), "rank_counts": []},
     }
-    write_manifest(folder, Manifest("trace", "c0ffee", Provenance("a test"), entries, summary))
+    write_manifest(folder, Manifest("trace", f"c0ffee{key_type or ''}", Provenance("a test"), entries, summary))
     return open_trace(folder)
 
 

@@ -133,7 +133,7 @@ def _settle(folder: Path, trace: Trace, weight: Weight, made: Provenance) -> Non
     content = batches_hash(pa.schema(list(zip(store.COLUMNS, (kind, number, number), strict=True))), read())
     keys = sum(entry["rows"] for entry in entries)
     total = float(costs.totals()[0]) if weight is Weight.COST else float(whole)
-    nothing = frequencies_of(KeyCounts(pa.array([], kind), np.zeros(0, np.int64), trace.rows), weight)
+    nothing = frequencies_of(KeyCounts(pa.array([], kind), np.zeros(0, np.int64), trace.rows), weight, trace.key_type)
     facts = store.facts_of(replace(nothing, total=total, distinct=keys)) | {"keys": keys}
     manifest = Manifest("frequencies", hash_of([content, facts]), made, entries, facts)
     write_manifest(folder, manifest)

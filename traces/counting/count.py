@@ -165,5 +165,4 @@ def count_trace(
         counted = count_lossy(
             trace, epsilon, weight=how.weight, window=how.window, spark_options=spark_options, progress=progress
         )
-    counted = replace(counted, typed=trace.key_type)
     return counted if how.support is None else counted.above(how.support)

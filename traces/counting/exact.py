@@ -41,7 +41,7 @@ def count_exactly(
     if summed[chosen.value].null_count:
         raise too_heavy(trace.path, chosen)
     counts = summed[chosen.value].combine_chunks().to_numpy(zero_copy_only=False)
-    return frequencies_of(KeyCounts(keys, counts, trace.rows), chosen)
+    return frequencies_of(KeyCounts(keys, counts, trace.rows), chosen, trace.key_type)
 
 
 def rows_of_sums(trace: Trace, weights: int = 1) -> int:

@@ -83,7 +83,7 @@ def count_lossy(
         window.check_bucket(epsilon, trace.rows / span_us if span_us else None)
         blocks = blocks_from(blocks, _window_start(trace, window))
     summaries = _counted(trace, blocks, epsilon, chosen, _Ungrouped(), tasks, spark_options, progress)
-    return summaries[""].summary.frequencies(epsilon, chosen)
+    return summaries[""].summary.frequencies(epsilon, chosen, trace.key_type)
 
 
 def count_panes(
@@ -118,7 +118,7 @@ def count_panes(
     found = _counted(trace, trace.blocks(), epsilon, chosen, grouping, tasks, spark_options, progress)
     ordered = sorted((int(number), group) for number, group in found.items())
     told = tuple(Pane(number, group.first_us, group.last_us, group.summary) for number, group in ordered)
-    return Timeline(panes, trace.first_us, told, epsilon, chosen)
+    return Timeline(panes, trace.first_us, told, epsilon, chosen, trace.key_type)
 
 
 def count_streams(
@@ -151,7 +151,7 @@ def count_streams(
     if len(found) > MOST_GROUPS:
         raise _too_many_streams()
     by_total = sorted(found.items(), key=lambda item: (-item[1].summary.total, item[0]))
-    return {json.loads(name): group.summary.frequencies(epsilon, chosen) for name, group in by_total}
+    return {json.loads(name): group.summary.frequencies(epsilon, chosen, trace.key_type) for name, group in by_total}
 
 
 def count_frame(
@@ -198,7 +198,7 @@ def count_frame(
         found = _summaries(table, key_type, weight, most, _MOST_TASKS, grouped=False)
     if not found:
         raise no_keys("the frame")
-    return replace(found[""].summary.frequencies(epsilon, weight), typed=key_type)
+    return found[""].summary.frequencies(epsilon, weight, key_type)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 import json
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +52,7 @@ def counted_panes(
     grid = Panes(Length(rows, in_rows=True))
     timeline = count_panes(trace, grid, EPSILON, weight=chosen, spark_options=spark_options, progress=progress)
     panes = tuple(
-        CountedPane(pane.first_us, replace(pane.summary.frequencies(EPSILON, chosen), typed=trace.key_type))
+        CountedPane(pane.first_us, pane.summary.frequencies(EPSILON, chosen, trace.key_type))
         for pane in timeline.panes
     )
     keep(_place(folder, trace.manifest.content_hash, chosen), _packed(panes))

@@ -110,7 +110,7 @@ def audited(
     at, panes = whole[PARTITION].to_numpy(), whole["pane"].to_numpy()
     loads = np.bincount(at, whole["records"].to_numpy()).astype(np.int64)
     stands_for = np.where(pc.is_in(cells["key"], value_set=listed).to_numpy(), 1.0, float(max(one_in, 1)))
-    audit = audit_of(KeyPartitions.from_table(cells, loads, stands_for), channels, listed)
+    audit = audit_of(KeyPartitions.from_table(cells, loads, stands_for, trace.key_type), channels, listed)
     windows = np.zeros((audit.partitions, -(-trace.rows // rows_each)))
     windows[at, panes] = whole["load"].to_numpy()
     return replace(audit, window_loads=windows)

@@ -1,6 +1,6 @@
 """The result of `adapt partition count`: counts, skew, hot keys, streams."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -170,7 +170,7 @@ def survey(trace: Trace, asked: Survey, *, spark_options: Spark = None, progress
             spark_options=spark_options,
             progress=progress,
         )
-        frequencies = replace(_of_timeline(timeline, how), typed=trace.key_type)
+        frequencies = _of_timeline(timeline, how)
     else:
         frequencies = count_trace(trace, how, spark_options=spark_options, progress=progress)
     if asked.measure:

@@ -177,7 +177,7 @@ def read_counts(path: Path, key_type: KeyType = KeyType.STRING, sources: Sequenc
     counts: Any = array[:, 0]
     if np.all(counts == np.floor(counts)) and np.all(counts < 2**53):
         counts = counts.astype(np.int64)
-    frequencies = replace(frequencies_of(KeyCounts(column, counts, round(float(totals[0])))), typed=key_type)
+    frequencies = frequencies_of(KeyCounts(column, counts, round(float(totals[0]))), key_type=key_type)
     order = np.argsort(frequencies.rows_of(column))
     measured = [MeasuredColumn(s, array[order, at], float(totals[at])) for at, s in enumerate(sources, start=1)]
     return replace(frequencies, measured=tuple(measured))

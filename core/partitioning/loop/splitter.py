@@ -1,6 +1,5 @@
 """Splitter of a live stream: counts keys, routes them, proposes plans."""
 
-from dataclasses import replace
 from threading import Lock
 
 import numpy as np
@@ -182,8 +181,7 @@ class Splitter:
         """The keys of the window, as counted so far."""
         with self._lock:
             self._count_single()
-            counted = self._counter.summary().frequencies(self._epsilon, self._weight)
-            return replace(counted, typed=self._plan.key_type)
+            return self._counter.summary().frequencies(self._epsilon, self._weight, self._plan.key_type)
 
     def propose(self, channels: int | None = None, *, after: Plan | None = None) -> Proposal:
         """Build a plan from the window, starting from the plan in force.

@@ -14,7 +14,6 @@ from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
 from adapt.core.partitioning.measures.stand_ins import stand_in_keys
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
-from adapt.core.stream import KeyType
 
 PARTS = 4096
 """About how many keys stand for the load at random."""
@@ -33,7 +32,6 @@ class Elsewhere:
         key: Row of the key of each cell; shape (cells,).
         channel: Where it lies; shape (cells,).
         share: Share of the key's load; shape (cells,).
-        key_type: The type of the keys as the engine places them. Default: that of their column.
     """
 
     engine: Engine
@@ -42,7 +40,6 @@ class Elsewhere:
     key: NDArray[np.int64]
     channel: NDArray[np.int64]
     share: NDArray[np.float64]
-    key_type: KeyType | None = None
 
 
 def spread_elsewhere(counted: Counted, elsewhere: Elsewhere) -> Counted:
@@ -55,8 +52,8 @@ def spread_elsewhere(counted: Counted, elsewhere: Elsewhere) -> Counted:
     if not len(rows):
         return counted
     channels = elsewhere.channels
-    parts = _even_keys(replace(counted, typed=elsewhere.key_type), elsewhere.engine, channels)
-    homes = placement_of(elsewhere.engine, channels, key_type=elsewhere.key_type).channels_of(parts)
+    parts = _even_keys(counted, elsewhere.engine, channels)
+    homes = placement_of(elsewhere.engine, channels, key_type=counted.key_type).channels_of(parts)
     alike = np.bincount(homes, minlength=channels)
     left = 1 - np.bincount(rows, shares, len(counted.keys))
 

@@ -1,7 +1,7 @@
 """Repartitioning replay: imbalance and migration period by period."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -117,7 +117,7 @@ def _outcomes(
             origin_us = period.start_us
         else:
             plan.rebuild(schedule.channels_at(period.start_us - origin_us))
-        frequencies = replace(frequencies_of(period.counted, weight), typed=recipe.key_type)
+        frequencies = frequencies_of(period.counted, weight, recipe.key_type)
         metrics, loads = plan.route(frequencies)
         yield PeriodOutcome(
             index=period.index,

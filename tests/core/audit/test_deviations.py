@@ -13,6 +13,7 @@ from kafka.partitioner.default import murmur2  # of kafka-python: unsigned
 from adapt.core.audit.explaining import audit_of
 from adapt.core.engines.names import Engine
 from adapt.core.engines.registry import definition_of
+from adapt.core.stream import KeyType
 from tests.core.audit.topics import observed
 from tests.core.plain_hashes import fnv1a
 
@@ -32,10 +33,10 @@ def code(text):
     return signed(state)
 
 
-def audited(keys, places, partitions, records=3):
+def audited(keys, places, partitions, records=3, key_type=None):
     rows = np.repeat(np.arange(len(keys)), records)
     column = pa.array(keys)
-    return audit_of(observed(column, rows, np.array(places)[rows]), partitions, pa.array([], column.type))
+    return audit_of(observed(column, rows, np.array(places)[rows], key_type), partitions, column[:0])
 
 
 CLIENTS = {
@@ -73,6 +74,21 @@ def test_the_encoding_of_integers_is_named(name):
     assert [each.name for each in audited(NUMBERS, places, 12).producers] == [name]
     as_text = audited([str(key) for key in NUMBERS], places, 12).producers
     assert [each.name for each in as_text] == [name.removesuffix(" of numbers as text")]
+
+
+@pytest.mark.parametrize(("key_type", "width"), [(KeyType.INT64, 8), (KeyType.INT32, 4), (KeyType.INT16, 2)])
+def test_keys_of_their_serializer_are_the_engines_own(key_type, width):
+    """An IntegerSerializer's 4 bytes of an int column are no deviation; another serializer's bytes are one."""
+    numbers = [number % 30_000 for number in NUMBERS]
+    for sent in (8, 4, 2):
+        places = [(murmur2(key.to_bytes(sent, "big")) & 0x7FFFFFFF) % 12 for key in numbers]
+        audit = audited(numbers, places, 12, key_type=key_type)
+        (only,) = audit.producers
+        assert only.name == f"Java's murmur2 of {sent}-byte integers"
+        assert (Engine.KAFKA in only.engines) == (sent == width)
+        assert audit.placement.key_type is key_type
+        if sent == width:
+            assert not audit.placement.explicit
 
 
 def test_a_number_modulo_the_partitions_is_named():

@@ -6,6 +6,7 @@ import pyarrow as pa
 from adapt.core.audit.observed import KeyPartitions
 from adapt.core.engines.names import Engine
 from adapt.core.engines.registry import definition_of
+from adapt.core.keys.columns import key_type_of
 
 PRODUCERS = {
     "Java's murmur2": Engine.KAFKA,
@@ -25,11 +26,11 @@ def placed(name, keys, rows, partitions, chance):
     return chance.integers(0, partitions, len(keys))[rows]
 
 
-def observed(keys, rows, partition):
+def observed(keys, rows, partition, key_type=None):
     """What an audit sees of records."""
     cells, records = np.unique(np.stack([rows, partition]), axis=1, return_counts=True)
     table = pa.table({"key": keys.take(pa.array(cells[0])), "partition": cells[1], "records": records})
-    return KeyPartitions.from_table(table, np.bincount(partition), np.ones(len(table)))
+    return KeyPartitions.from_table(table, np.bincount(partition), np.ones(len(table)), key_type or key_type_of(keys.type))
 
 
 def mixture(seed, records, *, own_keys=False):

@@ -3,7 +3,6 @@
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -138,4 +137,4 @@ def counted(trace: Trace) -> Frequencies:
     counter = LossyCounter(EPSILON, ARROW_TYPES[trace.key_type], Weight.COUNT)
     for batch in trace.batches([KEY]):
         counter.update(batch.column(KEY))
-    return replace(counter.summary().frequencies(EPSILON), typed=trace.key_type)
+    return counter.summary().frequencies(EPSILON, key_type=trace.key_type)
