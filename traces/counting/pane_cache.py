@@ -52,8 +52,7 @@ def counted_panes(
     grid = Panes(Length(rows, in_rows=True))
     timeline = count_panes(trace, grid, EPSILON, weight=chosen, spark_options=spark_options, progress=progress)
     panes = tuple(
-        CountedPane(pane.first_us, pane.summary.frequencies(EPSILON, chosen, trace.key_type))
-        for pane in timeline.panes
+        CountedPane(pane.first_us, pane.summary.frequencies(EPSILON, chosen, trace.key_type)) for pane in timeline.panes
     )
     keep(_place(folder, trace.manifest.content_hash, chosen), _packed(panes))
     return panes

@@ -30,7 +30,9 @@ def observed(keys, rows, partition, key_type=None):
     """What an audit sees of records."""
     cells, records = np.unique(np.stack([rows, partition]), axis=1, return_counts=True)
     table = pa.table({"key": keys.take(pa.array(cells[0])), "partition": cells[1], "records": records})
-    return KeyPartitions.from_table(table, np.bincount(partition), np.ones(len(table)), key_type or key_type_of(keys.type))
+    return KeyPartitions.from_table(
+        table, np.bincount(partition), np.ones(len(table)), key_type or key_type_of(keys.type)
+    )
 
 
 def mixture(seed, records, *, own_keys=False):
