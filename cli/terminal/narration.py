@@ -39,6 +39,10 @@ _readings: dict[str, dict[str, Any]] = {}
 """How the sources of the command's traces were read, by trace."""
 
 
+_assumptions: dict[str, None] = {}
+"""What the command assumes of the type of keys, each once."""
+
+
 class _Narrated(logging.Handler):
     """Prints warnings of the library, if verbose its whole log, and keeps where work ran."""
 
@@ -60,6 +64,7 @@ def set_verbosity(verbosity: Verbosity) -> None:
     global _verbosity
     _verbosity = verbosity
     _readings.clear()
+    _assumptions.clear()
 
 
 def verbosity() -> Verbosity:
@@ -96,11 +101,15 @@ def narrate(message: str, level: Verbosity = Verbosity.NORMAL) -> None:
 
 
 def narrate_keys(source: "Path", scheme: "AnyScheme") -> None:
-    """Say the type by which an engine places keys, if unsure."""
+    """Say the type by which an engine places keys, if unsure.
+
+    The command's JSON document has it too.
+    """
     from adapt.traces.store.trace import note_on_keys
 
     note = note_on_keys(source, scheme)
     if note:
+        _assumptions[note] = None
         narrate(note)
 
 
@@ -125,9 +134,10 @@ def narrate_guesses(guesses: Sequence[str]) -> None:
         narrate(f"guessed: {', '.join(guesses)}")
 
 
-def readings() -> list[dict[str, Any]]:
-    """Readings of sources with rejected rows or guessed settings."""
-    return [each for each in _readings.values() if each["rejected"] or each["guesses"]]
+def readings() -> dict[str, list[Any]]:
+    """Fields of a document: sources with rejected rows or guessed settings, and assumptions; empty ones left out."""
+    told = [each for each in _readings.values() if each["rejected"] or each["guesses"]]
+    return {name: held for name, held in (("readings", told), ("assumptions", list(_assumptions))) if held}
 
 
 @contextmanager

@@ -78,7 +78,7 @@ def show(
         match format:
             case Format.JSON:
                 document = tables_document(tables) if document is None else document
-                document = {**document, "readings": readings()} if readings() else document
+                document = {**document, **readings()}
                 text = json_text(tables, document, ascii_only=not speaks_unicode)
             case Format.CSV:
                 text = csv_text(tables)
