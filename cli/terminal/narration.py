@@ -40,7 +40,7 @@ _readings: dict[str, dict[str, Any]] = {}
 
 
 _assumptions: dict[str, None] = {}
-"""What the command assumes of the type of keys, each once."""
+"""Sentences on the type by which keys are placed."""
 
 
 class _Narrated(logging.Handler):
@@ -135,9 +135,9 @@ def narrate_guesses(guesses: Sequence[str]) -> None:
 
 
 def readings() -> dict[str, list[Any]]:
-    """Fields of a document: sources with rejected rows or guessed settings, and assumptions; empty ones left out."""
-    told = [each for each in _readings.values() if each["rejected"] or each["guesses"]]
-    return {name: held for name, held in (("readings", told), ("assumptions", list(_assumptions))) if held}
+    """The document's fields on rejected rows, guesses and assumptions, if any."""
+    sources = [each for each in _readings.values() if each["rejected"] or each["guesses"]]
+    return {name: held for name, held in (("readings", sources), ("assumptions", list(_assumptions))) if held}
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Every command that places keys does so by the type that they have in their source.
 
-Spark hashes an int as the 4 bytes of a binary key, little-endian, and unlike a bigint. So every figure of a trace of int
-keys is that of its twin, a trace of those bytes, and none is that of the same numbers as bigint.
+Spark hashes an int as a binary key of its 4 bytes, little-endian, and unlike a bigint. So the figures of int keys are
+those of such binary keys, and not those of the same numbers as bigint.
 """
 
 import json
