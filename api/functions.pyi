@@ -140,7 +140,7 @@ def verdict(
     *,
     channels: int,
     key: str = "",
-    engine: str = "spark",
+    engine: str | Sequence[str] | Mapping[str, object] | None = None,
     time: str = "",
     max_imbalance: float = 1.2,
     max_migration: str | None = None,
@@ -148,7 +148,6 @@ def verdict(
     from_: File | Plan | None = None,
     out: File | None = None,
     force: bool = False,
-    replicas: int | None = None,
     source_format: Literal[
         "auto", "csv", "tsv", "jsonl", "parquet", "orc", "avro", "clf", "kcat", "console", "text"
     ] = "auto",
@@ -176,7 +175,7 @@ def build(
     scheme: str = "hybrid",
     construction: Literal["scan", "redist", "readj", "readj-printed", "unlocked", "level"] = "level",
     from_: File | Plan | None = None,
-    engine: str = "spark",
+    engine: str | Sequence[str] | Mapping[str, object] | None = None,
     max_imbalance: float = 1.2,
     max_pins: int | None = None,
     pin: str | Sequence[str] | Mapping[str, object] | None = None,
@@ -186,17 +185,9 @@ def build(
     resources: str = "LLL",
     sigma: float = 0.1,
     measure: str | Sequence[str] | Mapping[str, object] | None = None,
-    utility: Literal["A", "APM", "APLM", "ATM", "ATLM", "BTM"] | None = None,
-    hash: Literal["murmur3", "xxhash64"] | None = None,
-    pin_only: File | None = None,
+    utility: Literal["A", "APM", "APLM", "ATM", "ATLM"] | None = None,
     capacity: str | None = None,
-    pins: File | None = None,
     max_migration: str | None = None,
-    max_moves: int | None = None,
-    max_parallelism: int | None = None,
-    base: str | None = None,
-    replicas: int | None = None,
-    whole_load: bool = False,
     weight: Literal["count", "cost", "bytes"] | None = None,
     key_type: Literal[
         "string", "int64", "binary", "int8", "int16", "int32", "boolean", "date", "timestamp", "timestamp_ntz"
@@ -204,7 +195,6 @@ def build(
     | None = None,
     master: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
-    optimum: str | None = None,
 ) -> Plan:
     """Build a plan: pin the hot keys to channels, hash the others."""
 
@@ -217,7 +207,7 @@ def compare(
     construction: Literal["scan", "redist", "readj", "readj-printed", "unlocked", "level"]
     | Sequence[Literal["scan", "redist", "readj", "readj-printed", "unlocked", "level"]]
     | None = None,
-    engine: str = "spark",
+    engine: str | Sequence[str] | Mapping[str, object] | None = None,
     max_imbalance: float = 1.2,
     max_pins: int | None = None,
     weight: Literal["count", "cost", "bytes"] | None = None,
@@ -227,18 +217,10 @@ def compare(
     resources: str = "LLL",
     sigma: float = 0.1,
     measure: str | Sequence[str] | Mapping[str, object] | None = None,
-    utility: Literal["A", "APM", "APLM", "ATM", "ATLM", "BTM"] | None = None,
-    hash: Literal["murmur3", "xxhash64"] | None = None,
-    pin_only: File | None = None,
+    utility: Literal["A", "APM", "APLM", "ATM", "ATLM"] | None = None,
     capacity: str | None = None,
     pin: str | Sequence[str] | Mapping[str, object] | None = None,
-    pins: File | None = None,
     max_migration: str | None = None,
-    max_moves: int | None = None,
-    max_parallelism: int | None = None,
-    base: str | None = None,
-    replicas: int | None = None,
-    whole_load: bool = False,
     key_type: Literal[
         "string", "int64", "binary", "int8", "int16", "int32", "boolean", "date", "timestamp", "timestamp_ntz"
     ]
@@ -516,12 +498,11 @@ class replay:
         resources: str = "LLL",
         tolerance: float | str = "1.2",
         sigma: float = 0.1,
-        utility: Literal["A", "APM", "APLM", "ATM", "ATLM", "BTM"] | None = None,
+        utility: Literal["A", "APM", "APLM", "ATM", "ATLM"] | None = None,
         hash: Literal["murmur3", "xxhash64"] = "murmur3",
         base: str | None = None,
         replicas: int | None = None,
         max_migration: str | None = None,
-        whole_load: bool = False,
         baseline: bool = True,
     ) -> RepartitionRun:
         """Replay a trace period by period, with a new plan for each."""
@@ -550,13 +531,12 @@ class replay:
         construction: Literal["scan", "redist", "readj", "readj-printed", "unlocked", "level"] = "level",
         resources: str = "LLL",
         sigma: float = 0.1,
-        utility: Literal["A", "APM", "APLM", "ATM", "ATLM", "BTM"] | None = None,
+        utility: Literal["A", "APM", "APLM", "ATM", "ATLM"] | None = None,
         max_pins: int | None = None,
         hash: Literal["murmur3", "xxhash64"] = "murmur3",
         base: str | None = None,
         replicas: int | None = None,
         max_migration: str | None = None,
-        whole_load: bool = False,
         load: str | Sequence[str] | None = None,
         slow: str | Sequence[str] | None = None,
         duration: str | None = None,

@@ -4,7 +4,7 @@ Claims: hashing schemes are faster than a loop of `mmh3`, searching schemes twic
 routed once through each scheme of the registry, as an Arrow column. The peers take them key by key from a list: a loop
 of `mmh3.hash128(key) % N` for hashing schemes; `uhashring.HashRing` with 1000 points per channel and mmh3 for schemes
 that search among the channels. Plans are built from the counts of the keys: hybrid pins the thousand hottest, bounded
-those away from their ring channel, greedy all."""
+those away from their ring channel."""
 
 import sys
 from collections.abc import Callable, Mapping

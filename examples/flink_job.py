@@ -36,7 +36,7 @@ JOB = Path(__file__).parent / "flink"
 
 def export(users: pa.ChunkedArray, folder: Path) -> adapt.Plan:
     """A plan for these users, exported for Flink; on the command line, `adapt partition build` and `export`."""
-    plan = adapt.build(counted(users), channels=CHANNELS, base="consistent")
+    plan = adapt.build(counted(users), channels=CHANNELS, engine="consistent")
     adapt.export(plan, to="flink", out=folder / "visits.flink", max_parallelism=MAX_PARALLELISM)
     return plan
 

@@ -28,7 +28,7 @@ ROOT = Path(__file__).parent.parent
 
 def plan_of(users: pa.ChunkedArray) -> adapt.Plan:
     """A plan over Flink's own placement, whose hottest key is split."""
-    plan = adapt.build(counted(users), channels=CHANNELS, base="flink")
+    plan = adapt.build(counted(users), channels=CHANNELS, engine="flink")
     hottest = users.value_counts()[0]["values"].as_py()
     pinned = {key: channel for key, channel in plan.explicit.items() if key != hottest}
     return replace(plan, explicit=pinned, splits={hottest: tuple(range(SPLIT_OVER))})

@@ -229,7 +229,7 @@ def job(address: str, records: int, way: str, folder: Path) -> bool:
     """Whether no record was lost, doubled or reordered, and the table was followed."""
     users = [np.random.default_rng(each).zipf(1.3, -(-records // PRODUCERS)) % USERS for each in range(PRODUCERS)]
     counts = counted(pa.chunked_array([[f"user-{number}" for number in np.concatenate(users)]]))
-    plan = adapt.build(counts, channels=PARTITIONS, base="kafka")
+    plan = adapt.build(counts, channels=PARTITIONS, engine="kafka")
     adapt.export(plan, to="rekey", out=folder / "visits.rekey")
     table = Table(folder / "visits.rekey" / "rekey.json")
     admin = AdminClient({"bootstrap.servers": address})

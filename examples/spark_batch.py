@@ -24,7 +24,7 @@ CHANNELS = 6
 
 def export(users: pa.ChunkedArray, folder: Path) -> adapt.Plan:
     """A plan for these users, exported for Spark; on the command line, `adapt partition build` and `export`."""
-    plan = adapt.build(counted(users), channels=CHANNELS, hash="xxhash64")
+    plan = adapt.build(counted(users), channels=CHANNELS, engine="consistent:hash=xxhash64")
     adapt.export(plan, to="spark", out=folder)
     return plan
 

@@ -82,7 +82,7 @@ def job(spark: SparkSession, folder: Path) -> bool:
         spark.conf.set(name, value)
     whole = visits()
     whole = whole.set_column(0, "user", whole["user"].fill_null("nobody"))  # null has no replacement
-    plan = adapt.build(counted(whole["user"]), channels=CHANNELS, base="spark")
+    plan = adapt.build(counted(whole["user"]), channels=CHANNELS, engine="spark")
     adapt.export(plan, to="rekey", out=folder / "visits.rekey")
     table = (
         spark.read.option("header", True).csv(str(folder / "visits.rekey" / "rekey.csv")).select("key", "replacement")

@@ -25,7 +25,6 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/partitioning/plans",
         "core/partitioning/splitting",
         "core/partitioning",
-        "core/partitioning/optimum",
         "core/partitioning/frontier",
         "core/partitioning/repartition",
         "core/partitioning/loop",

@@ -1,12 +1,10 @@
-"""Files that list keys: pins (`key,channel`), and one key per line."""
+"""Files of pins: `key,channel`."""
 
 from pathlib import Path
 
 from adapt.core.errors import BadInput
 from adapt.core.partitioning.problem.named_keys import NamedKey, Pin, is_channel
-from adapt.traces.read_errors import csv_rows, readable
-
-_BOM = "\ufeff"
+from adapt.traces.read_errors import csv_rows
 
 
 def read_pins(path: Path) -> list[Pin]:
@@ -38,22 +36,3 @@ def _pin(row: list[str], where: str) -> Pin:
     if not is_channel(channel):
         raise BadInput(f"{where}: the channel must be a whole number, at least 0 (got {row[1]!r})")
     return Pin(NamedKey(key, where), int(channel))
-
-
-def read_key_list(path: Path) -> list[NamedKey]:
-    """Read one key per line; an empty line is the empty key.
-
-    Raises:
-        BadInput: the file cannot be read, is not UTF-8, or is empty.
-    """
-    with readable(path):
-        data = path.read_bytes()
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise BadInput(f"{path} line {line}: not UTF-8 text; keys are text, decimal numbers or hex") from error
-    lines = text.removeprefix(_BOM).removesuffix("\n").split("\n") if text else []
-    if not lines:
-        raise BadInput(f"{path} has no keys; write one per line")
-    return [NamedKey(key.removesuffix("\r"), f"{path} line {number}") for number, key in enumerate(lines, 1)]

@@ -1,9 +1,12 @@
 """Schemes by the names that users type."""
 
+import math
 from collections.abc import Iterable
 
 from adapt.core.engines.kinesis.shards import shards_from_text
 from adapt.core.engines.names import AnyScheme, Engine
+from adapt.core.errors import UsageError
+from adapt.core.partitioning.schemes.names import Scheme
 from adapt.traces.locations.location import location
 from adapt.traces.read_errors import parsed
 
@@ -23,3 +26,21 @@ def scheme_named(name: str, known: Iterable[AnyScheme]) -> AnyScheme | None:
     if family == Engine.KINESIS and colon and Engine.KINESIS in found:
         return Engine.kinesis_over(parsed(location(file), shards_from_text))
     return found.get(name)
+
+
+def split_cap(name: str) -> tuple[str, float | None]:
+    """The cap in `bounded:cap=1.05`, after the name of the scheme; None without one.
+
+    Raises:
+        UsageError: it is not a number above 1.
+    """
+    scheme, colon, cap = name.partition(":cap=")
+    if scheme != Scheme.BOUNDED or not colon:
+        return name, None
+    try:
+        found = float(cap)
+    except ValueError:
+        found = 0.0
+    if not 1 < found < math.inf:
+        raise UsageError(f"{scheme}:cap must be a number above 1, such as {scheme}:cap=1.05 (got {cap!r})")
+    return scheme, found

@@ -12,7 +12,7 @@ from adapt.cli.options.channels import check_channels
 from adapt.cli.options.groups import Several, option, setting, short_help
 from adapt.cli.options.loads import GoalOptions
 from adapt.cli.options.mapping import GivenOptions, typed_of
-from adapt.cli.options.placement import EngineOption, ReplicasOption, check_replicas
+from adapt.cli.options.placement import Today
 from adapt.cli.options.result import Output
 from adapt.cli.options.source import CleaningOptions, FormatOptions, MappingOptions
 from adapt.cli.options.spark import RunnerOptions
@@ -23,7 +23,6 @@ from adapt.cli.terminal.stages import stages
 from adapt.cli.terminal.terminal import NEXT
 from adapt.core.engines.names import Engine
 from adapt.core.errors import EnvironmentFailure, UsageError
-from adapt.core.partitioning.schemes.names import Scheme
 from adapt.traces.locations.location import location
 from adapt.traces.sources.names import FormatName
 
@@ -57,11 +56,10 @@ def verdict(
         Several(str, tuple),
     ],
     channels: Annotated[int, option("Number of channels.", "N")],
-    engine: EngineOption = Engine.SPARK,
     out: Path | None = setting(None, "Trace to keep (default: NAME.trace in this folder).", "TRACE", "--out", "-o"),
     current: Path | None = setting(None, "Current plan, judged instead of the engine.", "PLAN", "--from"),
-    replicas: ReplicasOption = None,
     *,
+    today: Today,
     limits: GoalOptions,
     output: Output,
     raw: RawOptions,
@@ -77,6 +75,7 @@ def verdict(
 
     Example: adapt verdict access.log --key host --engine kafka --channels 8
     """
+    from adapt.core.keys.names import HashName
     from adapt.core.lint.evidence import sample_effect
     from adapt.core.lint.findings import judged
     from adapt.core.partitioning.build import Recipe
@@ -94,10 +93,11 @@ def verdict(
 
     check_channels(channels)
     goal = limits.goal(channels, shows_frontier=True)
-    if replicas is not None and current is not None:
-        raise UsageError(f"--replicas are those of a new ring, but {current} has one of its own; omit it, or --from")
-    if replicas is not None:
-        check_replicas(Scheme.HYBRID, engine)
+    engine = today.engine
+    if today.replicas is not None and current is not None:
+        raise UsageError(
+            f"{current} has a ring of its own; omit --engine {engine}:replicas={today.replicas}, or --from"
+        )
     before, options = None if current is None else read_plan(current), spark.options()
     if before is not None and typed_of(context, ["engine"]) and before.hashing is not engine:
         raise UsageError(f"{current} is a plan over {before.hashing}, not {engine}; leave out --engine or --from")
@@ -118,7 +118,11 @@ def verdict(
         goal = replace(goal, sample_effect=sample_effect(trace.profile))
         keys = counted(path, Counting(channels=channels), spark_options=options, progress=progress)
         panes = panes_of(path, keys, spark_options=options, progress=progress)
-        recipe = Recipe(replicas=replicas or DEFAULT_REPLICAS)
+        recipe = Recipe(
+            hash=today.hash or HashName.MURMUR3,
+            replicas=today.replicas or DEFAULT_REPLICAS,
+            max_parallelism=today.max_parallelism,
+        )
         audit = audited(trace, keys.frequencies, channels, spark_options=options, progress=progress)
         is_given = bool(typed_of(context, ["engine"]))
         if audit is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 from adapt.cli.options import completion
 from adapt.cli.options.groups import EXPERT, option, setting
@@ -39,14 +39,16 @@ def among(known: Iterable[AnyScheme], *, own: bool = False) -> dict[str, Any]:
     """Settings of an option that names one of these schemes.
 
     Args:
-        own: Whether it takes users' own schemes too, by name.
+        own: Whether it takes users' own schemes too, and the cap of bounded, by name.
     """
     choices = tuple(known)
 
     def parse(name: str) -> AnyScheme | str:
         from adapt.traces.own.modules import is_own
-        from adapt.traces.scheme_names import scheme_named
+        from adapt.traces.scheme_names import scheme_named, split_cap
 
+        if own and split_cap(name)[1] is not None:
+            return name
         found = name if isinstance(name, Scheme | Engine) else scheme_named(name, choices)
         if found is None and own and is_own("scheme", name):
             return name
@@ -90,8 +92,7 @@ EngineOption: TypeAlias = Annotated[
 UtilityOption: TypeAlias = Annotated[
     UtilityName | None,
     option(
-        "How imbalance and migration are weighed against each other. BTM is b (1 + m), over all keys. Default: APM;"
-        " construction level has none.",
+        "How imbalance and migration are weighed against each other. Default: APM; construction level has none.",
         panel=EXPERT,
     ),
 ]
@@ -106,38 +107,45 @@ ReplicasOption: TypeAlias = Annotated[
         max=_MOST_REPLICAS,
     ),
 ]
-WholeLoadOption: TypeAlias = Annotated[
-    bool,
-    option(
-        "Let scan, redist and readj balance the load of hashed keys too, as level does. Eq. 19 counts pinned keys"
-        " alone; utility BTM counts all.",
-        None,
-        "--whole-load",
-        panel=EXPERT,
-    ),
-]
 MaxParallelismOption: TypeAlias = Annotated[
     int | None, option("Number of key groups (Flink's max parallelism). Default: Flink's own.", "N", panel=EXPERT)
 ]
 
 
 @dataclass(frozen=True, slots=True)
+class Today:
+    """What assigns the keys today, with its parameters."""
+
+    OPTION: ClassVar[str] = "--engine"
+    HEAD: ClassVar[str] = "engine"
+    HEADS: ClassVar[tuple[str, ...]] = CURRENT_SCHEMES
+    HELP: ClassVar[str] = f"Engine that assigns the keys today. {ENGINES} Default: spark."
+    engine: EngineOption = Engine.SPARK
+    max_parallelism: int | None = setting(
+        None, "Number of key groups. Default: Flink's own.", "N", of=(Engine.FLINK, Engine.FLINK_SQL), min=1
+    )
+    replicas: int | None = setting(
+        None,
+        "Virtual nodes of each channel on the hash ring. Default: those of the current plan, else 1000.",
+        "N",
+        of=(Scheme.CONSISTENT,),
+        min=1,
+        max=_MOST_REPLICAS,
+    )
+    hash: HashName | None = setting(
+        None, "Hash function of the keys. Default: murmur3.", of=(Scheme.CONSISTENT, Scheme.UNIFORM)
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Placement:
-    """How keys are assigned: loads, utility, hash, limits."""
+    """How keys are assigned: loads, utility, limits."""
 
     PANEL = EXPERT
     loads: Loads = field(default_factory=Loads)
     measure: MeasureOption = None
     utility: UtilityOption = None
-    hash: Annotated[HashName | None, option("Hash function of the keys. Default: murmur3.", panel=EXPERT)] = None
     limits: LimitOptions = field(default_factory=LimitOptions)
-    max_moves: int | None = setting(
-        None, "How often construction readj may move each key. Default: unlimited.", "N", min=1
-    )
-    max_parallelism: MaxParallelismOption = None
-    base: BaseOption = None
-    replicas: ReplicasOption = None
-    whole_load: WholeLoadOption = False
 
     def weighed(self) -> "Resources":
         """The loads and tolerances, checked."""
@@ -147,54 +155,49 @@ class Placement:
         self,
         limits: Limits,
         frequencies: "Frequencies",
+        today: Today,
         scheme: AnyScheme | str = Scheme.HYBRID,
         construction: Construction = DEFAULT_CONSTRUCTION,
-        today: AnyScheme = Scheme.CONSISTENT,
+        base: AnyScheme | None = None,
         before: "Plan | None" = None,
+        cap: float | None = None,
     ) -> "Recipe":
         """How partitioners are built, with keys of the counted type.
 
         Args:
-            scheme: A scheme, or the name of a user's own.
-            today: The base, if none is given; not an engine if a hash or replicas are given, which engines do not use.
-            before: The current plan, whose replicas are kept.
+            scheme: A scheme, or the name of a user's own, or of bounded with its cap.
+            base: The scheme of the keys that are not pinned. Default: that of the current plan, else of today.
+            before: The current plan, whose hash and replicas are kept.
+            cap: That of bounded, if it is not in its name.
 
         Raises:
             BadInput: a named key has another type, or was not counted.
-            UsageError: a base is given that the scheme does not support, or that has a hash of its own next to one.
         """
         from adapt.core.partitioning.build import Recipe
+        from adapt.core.partitioning.from_counts.bounded import USUAL
         from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS
         from adapt.traces.own.modules import own_codes
+        from adapt.traces.scheme_names import split_cap
 
         own = None
         if not isinstance(scheme, Scheme | Engine):
+            name, cap = split_cap(scheme)
+            scheme = name if cap is None else Scheme.BOUNDED
+        if not isinstance(scheme, Scheme | Engine):
             (own,), scheme = own_codes("scheme", [(scheme, {})]), Scheme.HYBRID
-        check_base(self.base, scheme)
-        if self.hash and isinstance(self.base, Engine):
-            raise UsageError(f"--base {self.base} has a hash of its own; omit --hash, or use another base")
-        on_ring = self.hash or self.replicas is not None
-        base = self.base or (Scheme.CONSISTENT if on_ring and isinstance(today, Engine) else today)
-        replicas = self.replicas
-        if replicas is not None:
-            check_replicas(scheme, base)
-        elif before is not None and isinstance(before.replicas, int):
-            replicas = before.replicas
         return Recipe(
             scheme,
             construction,
             self.weighed(),
             self.utility,
             self.loads.max_pins,
-            self.hash or HashName.MURMUR3,
-            max_moves=self.max_moves,
-            max_parallelism=self.max_parallelism,
+            today.hash or (HashName.MURMUR3 if before is None else before.hash),
+            today.replicas or (DEFAULT_REPLICAS if before is None else before.replicas),
+            max_parallelism=today.max_parallelism,
             constraints=limits.constraints(frequencies),
-            pin_only=limits.pin_only(frequencies),
-            base=base,
-            replicas=replicas or DEFAULT_REPLICAS,
-            whole_load=self.whole_load,
+            base=base or (today.engine if before is None else before.hashing),
             own=own,
+            cap=cap or USUAL,
         )
 
 

@@ -7,7 +7,6 @@ from adapt.core.engines.bundle import Bundle
 from adapt.core.engines.names import AnyScheme
 from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Partitioner
-from adapt.core.partitioning.schemes.consistent import Replicas
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.split_map import SplitMap
 from adapt.core.stream import KeyType
@@ -41,7 +40,7 @@ class ExportablePlan(Protocol):
         """The hash function; unused where an engine hashes."""
 
     @property
-    def replicas(self) -> Replicas:
+    def replicas(self) -> int:
         """Replicas of each channel on the ring; unused without a ring."""
 
     @property

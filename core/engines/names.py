@@ -128,7 +128,7 @@ def hashing_of(scheme: AnyScheme, base: AnyScheme) -> AnyScheme:
     """
     if scheme is Scheme.HYBRID:
         if base in MAPPED_SCHEMES:
-            raise UsageError(f"--base {base} pins keys itself; use one of {', '.join(BASES)}")
+            raise UsageError(f"base {base} pins keys itself; use one of {', '.join(BASES)}")
         return base
     return Scheme.CONSISTENT if scheme in RING_SCHEMES else scheme
 

@@ -1,1 +1,1 @@
-"""Partitioning: schemes, constructions, plans, metrics, and the exact optimum."""
+"""Partitioning: schemes, constructions, plans and metrics."""

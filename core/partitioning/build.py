@@ -15,8 +15,8 @@ from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.own.own_code import OwnCode
 from adapt.core.partitioning.constructions.registry import LEAST_TRACKED, assigned
+from adapt.core.partitioning.from_counts.bounded import USUAL, bounded
 from adapt.core.partitioning.from_counts.migration_limit import LimitedStep
-from adapt.core.partitioning.from_counts.weighted import MOST_REPLICAS, followed_ring, weighted, weighted_steps
 from adapt.core.partitioning.measures.cells import Hashers, base_of
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.metrics import Metrics, measure
@@ -24,7 +24,7 @@ from adapt.core.partitioning.measures.population import Counted, Population, fre
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.own_scheme import own_pins
 from adapt.core.partitioning.plans.plan import Plan
-from adapt.core.partitioning.plans.registry import FROM_COUNTS, Parts, follow, max_parallelism_of
+from adapt.core.partitioning.plans.registry import Parts, follow, max_parallelism_of
 from adapt.core.partitioning.problem.at_random import settled, spread_at_random
 from adapt.core.partitioning.problem.constraints import (
     Constraint,
@@ -35,14 +35,12 @@ from adapt.core.partitioning.problem.constraints import (
 )
 from adapt.core.partitioning.problem.problem import Problem, explicit_map, hashed_migration
 from adapt.core.partitioning.problem.tracking import tracked_keys, with_held
-from adapt.core.partitioning.problem.utility import UTILITIES
 from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS, ConsistentHash
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.names import (
     DEFAULT_CONSTRUCTION,
     DEFAULT_UTILITY,
-    TRACKING_SCHEMES,
     Construction,
     Scheme,
     UtilityName,
@@ -60,13 +58,11 @@ class Recipe:
         max_pins: Pin this many of the hottest keys. Default: those that reach delta, and at least `LEAST_TRACKED` where
             the construction has such a number.
         replicas: Virtual nodes of each channel on the hash ring.
-        whole_load: Whether scan, redist and readj balance the load of hashed keys too, which Eq. 19 leaves out.
-        max_moves: How often readj may move each key. Default: unlimited.
         max_parallelism: Number of key groups. Default: those of the current partitioner, else Flink's default.
-        pin_only: Pin exactly these keys, as far as they are listed, instead of the hottest.
         base: The scheme of the keys that hybrid does not pin, one of `BASES`; other schemes ignore it.
         own: A user's function that pins keys instead of a construction of the hybrid scheme.
         key_type: The type of the keys before any were counted. Default: that of their column.
+        cap: Largest load of a channel / mean load, in the bounded scheme.
     """
 
     scheme: AnyScheme = Scheme.HYBRID
@@ -76,22 +72,17 @@ class Recipe:
     max_pins: int | None = None
     hash: HashName = HashName.MURMUR3
     replicas: int = DEFAULT_REPLICAS
-    max_moves: int | None = None
     max_parallelism: int | None = None
-    pin_only: pa.Array | None = None
     constraints: Constraints = field(default_factory=Constraints)
     base: AnyScheme = Scheme.CONSISTENT
-    whole_load: bool = False
     own: OwnCode | None = None
     key_type: KeyType | None = None
+    cap: float = USUAL
 
     @property
     def given(self) -> tuple[Constraint, ...]:
         """What is asked for that not every scheme supports."""
-        if self.utility is None:
-            return self.constraints.given
-        objective = UTILITIES[self.utility].objective
-        return (*self.constraints.given, Constraint.OBJECTIVE if objective else Constraint.UTILITY)
+        return (*self.constraints.given, *([] if self.utility is None else [Constraint.UTILITY]))
 
     @property
     def constructs(self) -> bool:
@@ -105,7 +96,9 @@ class Recipe:
 
     def parts(self, channels: int, key_type: KeyType) -> Parts:
         """What makes its partitioners, for a type of keys."""
-        return Parts(channels, self.hash, self.replicas, max_parallelism=self.max_parallelism, key_type=key_type)
+        return Parts(
+            *(channels, self.hash, self.replicas), max_parallelism=self.max_parallelism, key_type=key_type, cap=self.cap
+        )
 
     def as_data(self) -> dict[str, Any]:
         """All that decides its plans, as JSON data."""
@@ -122,20 +115,14 @@ class Recipe:
     def parameters(self) -> dict[str, Any]:
         """Parameters that a plan records: those that decide its metrics and mapping."""
         weighed = self.resources.as_data() | self.constraints.parameters
-        if self.scheme not in TRACKING_SCHEMES:
-            return weighed
-        weighed |= {"sigma": self.resources.sigma, "max_pins": self.max_pins}
-        weighed |= {} if self.pin_only is None else {"pin_only": len(self.pin_only)}
-        if self.own is not None:
-            return weighed | {"own_scheme": self.own.as_data()}
+        if self.scheme is Scheme.BOUNDED:
+            return weighed | {"cap": self.cap}
         if self.scheme is not Scheme.HYBRID:
             return weighed
-        return (
-            weighed
-            | {"utility": (self.utility or DEFAULT_UTILITY).value}
-            | ({} if self.max_moves is None else {"max_moves": self.max_moves})
-            | ({"whole_load": True} if self.whole_load else {})
-        )
+        weighed |= {"sigma": self.resources.sigma, "max_pins": self.max_pins}
+        if self.own is not None:
+            return weighed | {"own_scheme": self.own.as_data()}
+        return weighed | {"utility": (self.utility or DEFAULT_UTILITY).value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,12 +188,8 @@ def build_partitioner(
     refuse_unhonoured(recipe.scheme, recipe.construction, recipe.given)
     if constraints.max_migration is not None and recipe.scheme is not Scheme.HYBRID:
         return _limited(counted, recipe, channels, current, constraints.max_migration)
-    if recipe.scheme not in TRACKING_SCHEMES:
+    if recipe.scheme is not Scheme.HYBRID:
         return _without_construction(recipe.scheme, counted, recipe, channels, current)
-    if recipe.scheme is Scheme.WEIGHTED:
-        ring = ConsistentHash(channels, recipe.replicas, recipe.hash)
-        tracked = _tracked(counted, recipe, ring, current)
-        return weighted(counted, tracked, ring, recipe.resources, current, constraints)
     base = _without_construction(recipe.hashing, counted, recipe, channels, current)
     problem, placed = assigned(recipe.construction, *_problems(counted, recipe, base, current))
     return HybridPartitioner(ExplicitMap(problem.keys, placed).over(constraints.pinned), base)
@@ -238,9 +221,6 @@ def hashers_of(
         base = _without_construction(recipe.hashing, counted, recipe, count, last)
         groups.append((base,) if last is None else (base_of(last), base))
         last = base
-    if recipe.scheme is Scheme.WEIGHTED:
-        ring = ConsistentHash(max(channels), MOST_REPLICAS * recipe.replicas, recipe.hash)
-        groups.append((ring,) if current is None else (base_of(current), ring))
     return groups
 
 
@@ -257,13 +237,8 @@ def _limited(
     if step.fits(wanted):
         return wanted
     ring = ConsistentHash(channels, recipe.replicas, recipe.hash)
-    if recipe.scheme is Scheme.WEIGHTED:
-        followed = followed_ring(ring, current, recipe.constraints)
-        tracked = _tracked(counted, recipe, followed, current)
-        return step.best(weighted_steps(counted, tracked, ring, recipe.resources, current, recipe.constraints))
-    from_counts, weigh = FROM_COUNTS[Scheme(recipe.scheme)], recipe.resources.network
     return step.hottest_moved(
-        lambda held: from_counts(population, ring, weigh, constraints=free.constraints, held=held)
+        lambda held: bounded(population, ring, recipe.resources.network, recipe.cap, free.constraints, held)
     )
 
 
@@ -274,10 +249,7 @@ def _problems(counted: Counted, recipe: Recipe, base: Partitioner, current: Part
     problems = []
     for hold in holds:
         tracked = _tracked(counted, recipe, base, current, hold=hold)
-        problem = Problem.from_counts(
-            current or base, base, counted, tracked, recipe.resources, utility, recipe.max_moves, limits
-        )
-        problems.append(problem.with_hashed_load() if recipe.whole_load else problem)
+        problems.append(Problem.from_counts(current or base, base, counted, tracked, recipe.resources, utility, limits))
     return problems
 
 
@@ -335,24 +307,21 @@ def _tracked(
 ) -> pa.Array:
     """The listed keys to pin, by falling count, then key bytes: the tracked ones and all of --pin."""
     frequencies, limit = frequencies_in(counted), recipe.constraints.max_migration
-    if recipe.pin_only is not None and base.channels > 1:
-        tracked = recipe.pin_only.cast(frequencies.keys.type)
-    else:
-        least = LEAST_TRACKED.get(recipe.construction, 0) if recipe.scheme is Scheme.HYBRID else 0
-        held = None
-        if (least or limit) and current is not None:
-            now = explicit_map(current)
-            column = now.column.cast(frequencies.keys.type)
-            held = column.filter(pa.array(now.channels != base.channels_of(column)))
-        tracked = tracked_keys(frequencies, recipe.resources, base.channels, recipe.max_pins, least, held)
-        if limit and recipe.max_pins and current is not None and held is not None:
-            hashed, total = hashed_migration(counted, tracked, recipe.resources, current, base)
-            excess = np.inf if hold else hashed - limit.state(total, base.channels)
-            tracked = with_held(frequencies, recipe.resources, tracked, held, excess)
-        if frequencies.stand_ins is not None:
-            tracked = tracked.filter(pc.invert(pc.is_in(tracked, value_set=frequencies.stand_ins)))
+    least = LEAST_TRACKED.get(recipe.construction, 0) if recipe.scheme is Scheme.HYBRID else 0
+    held = None
+    if (least or limit) and current is not None:
+        now = explicit_map(current)
+        column = now.column.cast(frequencies.keys.type)
+        held = column.filter(pa.array(now.channels != base.channels_of(column)))
+    tracked = tracked_keys(frequencies, recipe.resources, base.channels, recipe.max_pins, least, held)
+    if limit and recipe.max_pins and current is not None and held is not None:
+        hashed, total = hashed_migration(counted, tracked, recipe.resources, current, base)
+        excess = np.inf if hold else hashed - limit.state(total, base.channels)
+        tracked = with_held(frequencies, recipe.resources, tracked, held, excess)
+    if frequencies.stand_ins is not None:
+        tracked = tracked.filter(pc.invert(pc.is_in(tracked, value_set=frequencies.stand_ins)))
     pinned = recipe.constraints.pinned.column
-    if recipe.pin_only is None and not len(pinned):
+    if not len(pinned):
         return tracked
     either = pa.concat_arrays([tracked, pinned.cast(tracked.type)])
     return frequencies.keys.filter(pc.is_in(frequencies.keys, value_set=either))
@@ -363,7 +332,7 @@ def _refuse_other_keys(previous: Plan, frequencies: Frequencies, recipe: Recipe)
     engine = isinstance(previous.hashing, Engine) or isinstance(recipe.hashing, Engine)
     if previous.hash is not recipe.hash and not engine:
         raise BadInput(
-            f"the current plan hashes with {previous.hash}, the new one would with {recipe.hash}; pass --hash"
+            f"the current plan hashes with {previous.hash}, the new one would with {recipe.hash}; use"
             f" {previous.hash}, or build without --from"
         )
     check_key_types(previous, frequencies)

@@ -25,7 +25,7 @@ def today_of(
         return current, "the current plan"
     hashing, groups = (engine, recipe.max_parallelism) if current is None else (current.hashing, None)
     key_type = key_type if current is None else current.key_type
-    replicas = current.replicas if current is not None and isinstance(current.replicas, int) else recipe.replicas
+    replicas = recipe.replicas if current is None else current.replicas
     plan = Plan(
         Scheme.HYBRID, channels, key_type, hash=recipe.hash, replicas=replicas, base=hashing, max_parallelism=groups
     )
@@ -61,7 +61,6 @@ def recommended_plan(
         hash=today.hash,
         max_parallelism=today.max_parallelism,
         max_pins=None,
-        pin_only=None,
     )
     placed = pins.over(pinned)
     partitioner = make_partitioner(

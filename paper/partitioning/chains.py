@@ -18,7 +18,7 @@ from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.constructions.registry import CONSTRUCTIONS
 from adapt.core.partitioning.loads.load import ResourceFunction
-from adapt.core.partitioning.measures.floors import imbalance_floor, r_floor, r_floor_pair
+from adapt.core.partitioning.measures.floors import r_floor, r_floor_pair
 from adapt.core.partitioning.measures.imbalance import max_over_mean, max_over_min, relative_imbalance
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.problem.problem import Problem
@@ -45,7 +45,6 @@ class Step:
         r: By letter, the busiest channel over the least busy (Eqs. 2, 4, 6); None if a channel is empty.
         m: By the letter of state, relative migration from the previous step (Eq. 12); None in the first.
         imbalance: Linear load of the busiest channel over the mean.
-        imbalance_floor: Lowest `imbalance` of any placement of whole keys.
         r_floor: Lowest r (L) of any placement of whole keys.
         r_floor_pair: Lowest r (L) with the pinned keys on any channel and the rest on the ring; None without pinned
             keys.
@@ -56,7 +55,6 @@ class Step:
     r: Mapping[str, float | None]
     m: Mapping[str, float] | None
     imbalance: float | None
-    imbalance_floor: float | None
     r_floor: float | None
     r_floor_pair: float | None
 
@@ -236,7 +234,6 @@ def _step(
         r={letter: max_over_min(loads[letter]) for letter in LETTERS},
         m=None if moved is None else {letter: moved[letter] / ideal[letter] for letter in LETTERS},
         imbalance=max_over_mean(linear),
-        imbalance_floor=imbalance_floor(float(heaviest[0]), total, channels),
         r_floor=r_floor(heaviest[:channels], total, channels),
         r_floor_pair=None if pair is None else r_floor_pair(*pair),
     )

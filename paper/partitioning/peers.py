@@ -1,4 +1,4 @@
-"""Other schemes: those that see every key, and key splitting."""
+"""Other schemes: bounded, which sees every key, and key splitting."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,25 +21,25 @@ from paper.partitioning.rings import ring_of
 
 @dataclass(frozen=True, slots=True)
 class WholeMaps:
-    """A scheme that places every key by its count.
+    """The bounded scheme, which places every key by its count.
 
     Attributes:
         keys: |D|; z = 1.
         seed: Seed of the keys and the ring.
-        scheme: The scheme.
+        cap: Its cap.
         channels: N of each measurement; m is from N - 1.
     """
 
     alone: ClassVar[bool] = False
     keys: int
     seed: int
-    scheme: Scheme
+    cap: float
     channels: tuple[int, ...]
 
     @property
     def label(self) -> str:
         """Description of the experiment."""
-        return f"{self.scheme}, {self.keys:,} keys, seed {self.seed}"
+        return f"bounded, cap {self.cap:g}, {self.keys:,} keys, seed {self.seed}"
 
     @property
     def needs(self) -> tuple["WholeMaps", ...]:
@@ -49,53 +49,12 @@ class WholeMaps:
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
         """r, m and the number of pinned keys, by N."""
         whole, found = Domain(self.keys, 1.0, self.seed).whole(), []
-        recipe = Recipe(self.scheme)
+        recipe = Recipe(Scheme.BOUNDED, cap=self.cap)
         for channels in self.channels:
             with ring_of(self.seed):
                 before = build_partitioner(whole, recipe, channels - 1)
                 after = build_partitioner(whole, recipe, channels, before)
             metrics = evaluate(after, whole, Resources(), before)
-            found.append({"r": metrics.r_n, "m": metrics.m, "explicit_keys": metrics.explicit_keys})
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class WholeChain:
-    """A chain of a scheme that sees every key.
-
-    Attributes:
-        keys: |D|; z = 1.
-        seed: Seed of the keys and the ring.
-        scheme: The scheme.
-        channels: N of the last step.
-    """
-
-    alone: ClassVar[bool] = False
-    keys: int
-    seed: int
-    scheme: Scheme
-    channels: int
-
-    @property
-    def label(self) -> str:
-        """Description of the experiment."""
-        return f"{self.scheme} to {self.channels} channels, {self.keys:,} keys, seed {self.seed}"
-
-    @property
-    def needs(self) -> tuple["WholeChain", ...]:
-        """No other experiments."""
-        return ()
-
-    def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
-        """r, m and the number of pinned keys, by N from 2."""
-        whole, found = Domain(self.keys, 1.0, self.seed).whole(), []
-        recipe = Recipe(self.scheme)
-        with ring_of(self.seed):
-            current = build_partitioner(whole, recipe, 1)
-        for channels in range(2, self.channels + 1):
-            with ring_of(self.seed):
-                before, current = current, build_partitioner(whole, recipe, channels, current)
-            metrics = evaluate(current, whole, Resources(), before)
             found.append({"r": metrics.r_n, "m": metrics.m, "explicit_keys": metrics.explicit_keys})
         return found
 

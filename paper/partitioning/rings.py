@@ -7,10 +7,8 @@ ratio of key counts over 10 channels is 1.15 on this ring, and from 1.07 to 1.16
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from adapt.core.partitioning.schemes import consistent
 
@@ -25,8 +23,8 @@ def ring_of(seed: int) -> Iterator[None]:
     """
     named = consistent.replica_names
 
-    def seeded(counts: NDArray[np.int64]) -> pa.Array:
-        return pc.binary_join_element_wise(pa.scalar(str(seed)), named(counts), ":")
+    def seeded(channels: int, replicas: int) -> pa.Array:
+        return pc.binary_join_element_wise(pa.scalar(str(seed)), named(channels, replicas), ":")
 
     if seed == 0:
         yield

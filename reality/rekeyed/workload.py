@@ -95,15 +95,15 @@ class Skewed(Workload):
     @cache  # noqa: B019 - there is one workload
     def keyed(self, engine: Engine, keys: Keys) -> adapt.Plan:
         """The plan of a job."""
-        weighed: dict[str, Any] = {"channels": WORKERS, "weight": "cost"}
-        weighed |= {"max_parallelism": MAX_PARALLELISM} if engine is Engine.FLINK else {}
+        groups = f":max-parallelism={MAX_PARALLELISM}" if engine is Engine.FLINK else ""
+        weighed: dict[str, Any] = {"channels": WORKERS, "weight": "cost", "engine": f"{engine}{groups}"}
         match keys:
             case Keys.NATURAL:
                 return adapt.build(self.trace, scheme=engine.value, **weighed)
             case Keys.PINNED:
-                return adapt.build(self.trace, base=engine.value, **weighed)
+                return adapt.build(self.trace, **weighed)
             case Keys.SPLIT:
-                return adapt.compare(self.trace, scheme="split-hot", engine=engine.value, **weighed).plans[-1]
+                return adapt.compare(self.trace, scheme="split-hot", **weighed).plans[-1]
 
     def exported(self, engine: Engine, keys: Keys) -> Path:
         """The rekey table of a plan, with its expressions and programs."""

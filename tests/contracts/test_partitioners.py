@@ -33,12 +33,6 @@ some = settings(max_examples=settings().max_examples * 4 // 10)
 """Of every scheme; all draw from `placements`."""
 
 
-def replicas_of(channels):
-    """One number for all channels, or one each."""
-    each = st.integers(1, 20)
-    return each | st.lists(each, min_size=channels, max_size=channels).map(tuple)
-
-
 @st.composite
 def placements(draw, scheme):
     """A plan of the scheme and a column to place, in which tracked keys occur if the scheme tracks any."""
@@ -53,7 +47,7 @@ def placements(draw, scheme):
         channels=channels,
         key_type=key_type,
         hash=draw(st.sampled_from(HashName)),
-        replicas=draw(replicas_of(channels) if hashing is Scheme.CONSISTENT else st.just(1000)),
+        replicas=draw(st.integers(1, 20)) if hashing is Scheme.CONSISTENT else 1000,
         explicit=ExplicitMap.from_mapping(entries if scheme in MAPPED_SCHEMES else {}, key_type),
         max_parallelism=draw(st.none() | st.integers(channels, 32768)) if key_groups_of(hashing) else None,
         base=base,

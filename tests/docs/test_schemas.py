@@ -45,7 +45,7 @@ COMMANDS = {
     "build": f"partition build keys.csv --channels 3 -o 3.plan {JSON}",
     "build by measure": f"partition build g.freq --channels 3 --measure state=bytes --capacity 1,1,2 --pin k1=2 {JSON}",
     "build an engine's": f"partition build keys.csv --channels 3 --scheme kafka -o kafka.plan {JSON}",
-    "build on": f"partition build keys.csv --channels 4 --from 3.plan --optimum 1s -o 4.plan {JSON}",
+    "build on": f"partition build keys.csv --channels 4 --from 3.plan -o 4.plan {JSON}",
     "compare": f"partition compare keys.csv --channels 1:4 -o keys.plans {JSON}",
     "compare split keys": "partition compare keys.csv --channels 4 --scheme split-hot --engine kafka -o split.plans"
     f" {JSON}",

@@ -21,7 +21,7 @@ LIGHT = [
     "partition count x.trace --channels N -o OUT/x.freq",
     "partition count x.trace --method exact --format json",
     "partition count x.trace --over time",
-    "partition build x.trace --channels N --base BASE -o OUT/x.plan --all",
+    "partition build x.trace --channels N --engine BASE -o OUT/x.plan --all",
     "partition build x.trace --channels N --scheme SCHEME --resources QQQ -o OUT/y.plan",
     "partition build x.trace --channels N --exact --weight count -o OUT/z.plan",
     "partition build counts.csv --channels N --resources QQQ",
@@ -103,7 +103,7 @@ def test_no_command_fails_on_a_few_rows(adapt, tmp_path, monkeypatch, seed):
         "M": str(chance.integers(1, 41)),
         "ENGINE": chance.choice(["spark", "kafka", "flink", "librdkafka"]),
         "BASE": chance.choice(["uniform", "spark", "kafka", "consistent"]),
-        "SCHEME": chance.choice(["uniform", "hybrid", "consistent", "bounded", "greedy"]),
+        "SCHEME": chance.choice(["uniform", "hybrid", "consistent", "bounded", "bounded:cap=1.05"]),
     }
     with warnings.catch_warnings():
         warnings.simplefilter("error")

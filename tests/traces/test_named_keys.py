@@ -1,10 +1,10 @@
-"""Files of pins and of keys: what is read, and the line of what is not."""
+"""Files of pins: what is read, and the line of what is not."""
 
 import pytest
 
 from adapt.core.errors import BadInput
 from adapt.core.partitioning.problem.named_keys import NamedKey, Pin
-from adapt.traces.named_keys import read_key_list, read_pins
+from adapt.traces.named_keys import read_pins
 
 
 @pytest.mark.parametrize("head", ["", "key,channel\n", "Key, Channel\n\n", "\ufeffkey,channel\n"])
@@ -42,26 +42,12 @@ def test_what_is_no_pin_is_refused_with_its_line(tmp_path, text, told):
     assert told in str(refusal.value)
 
 
-@pytest.mark.parametrize("text", ["a\nb c\n\n", "a\r\nb c\r\n\r\n", "\ufeffa\nb c\n\n"])
-def test_keys_are_read_one_a_line(tmp_path, text):
-    path = tmp_path / "keys.txt"
-    path.write_bytes(text.encode())
-    assert read_key_list(path) == [NamedKey(key, f"{path} line {line}") for line, key in enumerate(["a", "b c", ""], 1)]
-
-
-def test_the_last_line_need_not_end(tmp_path):
-    path = tmp_path / "keys.txt"
-    path.write_text("a\nb")
-    assert [key.text for key in read_key_list(path)] == ["a", "b"]
-
-
-@pytest.mark.parametrize("read", [read_pins, read_key_list])
 @pytest.mark.parametrize(
-    ("data", "told"), [(None, "cannot be read"), (b"a,1\nb,1\n\xff,1\n", "UTF-8"), (b"", "has no (pins|keys)")]
+    ("data", "told"), [(None, "cannot be read"), (b"a,1\nb,1\n\xff,1\n", "UTF-8"), (b"", "has no pins")]
 )
-def test_what_cannot_be_read_is_refused(tmp_path, read, data, told):
+def test_what_cannot_be_read_is_refused(tmp_path, data, told):
     path = tmp_path / "file"
     if data is not None:
         path.write_bytes(data)
     with pytest.raises(BadInput, match=told):
-        read(path)
+        read_pins(path)

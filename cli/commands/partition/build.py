@@ -4,12 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from adapt.cli.options.amounts import above_0_or_none
 from adapt.cli.options.artefacts import CountedPath
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.counting import KeyCounting, narrate_counts
-from adapt.cli.options.groups import EXPERT, option, setting, short_help
-from adapt.cli.options.placement import OWN_SCHEME, EngineOption, Placement, SchemeChoice
+from adapt.cli.options.groups import option, setting, short_help
+from adapt.cli.options.placement import OWN_SCHEME, Placement, SchemeChoice, Today
 from adapt.cli.options.result import Output
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.narration import narrate_keys
@@ -32,22 +31,16 @@ def build(
     out: Path | None = setting(None, "Write the plan here.", "PLAN", "--out", "-o"),
     scheme: SchemeChoice = setting(
         Scheme.HYBRID,
-        "How keys are assigned to channels. MODULE:FUNCTION is your own function.",
+        "How keys are assigned to channels. Or bounded with a cap, bounded:cap=1.05, or your own MODULE:FUNCTION.",
         "NAME",
         **OWN_SCHEME,
     ),
     construction: Construction = setting(DEFAULT_CONSTRUCTION, "How the hybrid scheme assigns pinned keys."),
     previous: Path | None = setting(None, "Current plan, from which state migrates.", "PLAN", "--from"),
-    engine: EngineOption = Engine.SPARK,
     *,
+    today: Today,
     placement: Placement,
     counting: KeyCounting,
-    optimum: str | None = setting(
-        None,
-        "Search this long for the exact optimum. At most 5,000 pairs of a pinned key and a channel (see --max-pins).",
-        "60s",
-        panel=EXPERT,
-    ),
     output: Output,
 ) -> "Plan":
     """Build a plan: pin the hot keys to channels, hash the others.
@@ -66,17 +59,15 @@ def build(
     from adapt.traces.store.plans import read_plan, write_plan
 
     check_channels(channels)
-    search_s = above_0_or_none("--optimum", optimum)
-    weighed, limits = placement.weighed(), placement.limits.judged([channels], placement.loads.max_pins)
+    engine = today.engine
+    weighed, limits = placement.weighed(), placement.limits.judged([channels])
     if out is not None:
         check_free(out, force=output.force)
     before = None if previous is None else read_plan(previous)
     with stages() as progress:
         keys = counting.counted(source, channels, weighed, placement.loads.max_pins, progress)
         panes = counting.panes_of(source, keys, progress)
-        recipe = placement.recipe(
-            limits, keys.frequencies, scheme, construction, engine if before is None else before.hashing, before
-        )
+        recipe = placement.recipe(limits, keys.frequencies, today, scheme, construction, before=before)
         current = None if before is None else before.partitioner()
         wanted = hashers_of(recipe, keys.frequencies, [channels], current)
         wanted.append(hashers_today(engine, channels, recipe, keys.frequencies.key_type, before))
@@ -93,11 +84,6 @@ def build(
     )
     found = planned(found, population, engine, recipe, plan, before)
     wrong = model_error(population, [recipe], channels, current)
-    against = []
-    if search_s is not None:
-        from adapt.core.partitioning.optimum.optimum import plan_against_optimum
-
-        against = [plan_against_optimum(plan, population, recipe, before, search_s)]
     if out is not None:
         inputs = [keys.source, *([{"name": previous.name, "content_hash": plan.parent}] if previous else [])]
         made = Provenance(command_line(), dict(plan.parameters), inputs, runner=keys.runner)
@@ -105,11 +91,11 @@ def build(
         narrate_written(out)
     long = [for_people(table, output.format) for table in (load_table(plan), explicit_keys_table(plan))]
     if is_for_programs(output.format):
-        tables = [plan_table(plan), *wrong.tables(), *against, *long]
+        tables = [plan_table(plan), *wrong.tables(), *long]
     else:
         first = [for_people(table, output.format) for table in (*found.channels_tables(), plan_first_table(plan))]
-        tables = [*first, *wrong.tables(), *against]
+        tables = [*first, *wrong.tables()]
         tables += [plan_table(plan), *long, *found.more_tables()] if output.all else []
-    document = plan_to_data(plan) | ({"optimum": against[0].records()} if against else {}) | wrong.as_data()
+    document = plan_to_data(plan) | wrong.as_data()
     show(tables, output.format, document | found.as_data(), lead=[verdict_of(found.lead)])
     return plan

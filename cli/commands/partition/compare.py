@@ -11,13 +11,13 @@ from adapt.cli.options.channels import channel_counts
 from adapt.cli.options.counting import KeyCounting, narrate_counts
 from adapt.cli.options.groups import option, setting, short_help
 from adapt.cli.options.loads import goal_within
-from adapt.cli.options.placement import EngineOption, Placement
+from adapt.cli.options.placement import Placement, Today
 from adapt.cli.options.result import Output
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.narration import narrate_keys
 from adapt.cli.terminal.output import Format, for_people, is_for_programs, narrate, narrate_written, show, verdict_of
 from adapt.cli.terminal.stages import stages
-from adapt.core.engines.names import SCHEMES_BY_NAME, Engine
+from adapt.core.engines.names import SCHEMES_BY_NAME
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.partitioning.schemes.names import (
     DEFAULT_CONSTRUCTION,
@@ -59,8 +59,8 @@ def compare(
     constructions: list[Construction] | None = setting(
         None, "Compare only this construction of hybrid; repeatable.", None, "--construction"
     ),
-    engine: EngineOption = Engine.SPARK,
     *,
+    today: Today,
     placement: Placement,
     counting: KeyCounting,
     output: Output,
@@ -81,23 +81,24 @@ def compare(
     from adapt.core.verdict.answering import answer_on, planned
     from adapt.core.verdict.compared import at_channels, best_plan, best_sentences
     from adapt.core.verdict.recommended import hashers_today, today_of
+    from adapt.traces.scheme_names import split_cap
     from adapt.traces.store.atomic import check_folder_free
     from adapt.traces.store.comparisons import write_comparison
     from adapt.traces.store.manifest import Provenance
 
-    if placement.base is not None and schemes and Scheme.HYBRID not in schemes and ":" not in "".join(schemes):
-        raise UsageError(f"--base needs scheme hybrid among those compared (got {', '.join(schemes)})")
+    engine = today.engine
+    names, given = zip(*map(split_cap, schemes), strict=True) if schemes else ((), ())
+    caps = {each for each in given if each is not None}
+    if len(caps) > 1:
+        raise UsageError(
+            f"scheme bounded takes one cap in a comparison (got {', '.join(map(str, sorted(caps)))}); give one"
+        )
     counts = channel_counts(channels)
     most, weighed = max(counts), placement.weighed()
-    limits, limit = placement.limits.judged(counts, placement.loads.max_pins), placement.loads.max_imbalance
+    limits, limit = placement.limits.judged(counts), placement.loads.max_imbalance
     # A step to another channel count moves nearly all keys of an engine.
-    today = placement.base or engine if len(counts) == 1 else Scheme.CONSISTENT
+    base = engine if len(counts) == 1 else Scheme.CONSISTENT
     migration = placement.limits.max_migration if len(counts) == 1 else None
-    if migration is not None and (today is not engine or (placement.hash or placement.replicas) is not None):
-        raise UsageError(
-            f"--max-migration {migration} limits the move from {engine}, but another base, hash or ring moves nearly"
-            " all keys; omit --base, --hash and --replicas, or give two channel counts"
-        )
     shown = output.all or output.format is Format.JSON or out is not None
     goal = goal_within(limit, migration, placement.loads.max_pins, most, shows_frontier=shown)
     if out is not None:
@@ -105,8 +106,8 @@ def compare(
     with stages() as progress:
         keys = counting.counted(source, most, weighed, placement.loads.max_pins, progress)
         panes = counting.panes_of(source, keys, progress)
-        recipe = placement.recipe(limits, keys.frequencies, today=today)
-        named = [named_scheme(name) for name in dict.fromkeys(schemes)] if schemes else None
+        recipe = placement.recipe(limits, keys.frequencies, today, base=base, cap=next(iter(caps), None))
+        named = [named_scheme(name) for name in dict.fromkeys(names)] if names else None
         now = today_of(engine, most, recipe, None, keys.frequencies.key_type)[0].partitioner()
         wanted = hashers_compared(keys.frequencies, counts, recipe, [engine, *(named or DEFAULT_SCHEMES)], now)
         wanted.append(hashers_today(engine, most, recipe, keys.frequencies.key_type))
@@ -189,9 +190,8 @@ def _parameters(recipe: "Recipe") -> dict[str, Any]:
         "max_pins": recipe.max_pins,
         "hash": recipe.hash.value,
         "replicas": recipe.replicas,
-        **({"whole_load": True} if recipe.whole_load else {}),
+        "cap": recipe.cap,
         **({} if recipe.max_parallelism is None else {"max_parallelism": recipe.max_parallelism}),
-        **({} if recipe.pin_only is None else {"pin_only": len(recipe.pin_only)}),
         **({} if recipe.base is Scheme.CONSISTENT else {"base": recipe.base.value}),
         **recipe.constraints.parameters,
     }

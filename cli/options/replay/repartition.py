@@ -13,7 +13,6 @@ from adapt.cli.options.placement import (
     ReplicasOption,
     SchemeChoice,
     UtilityOption,
-    WholeLoadOption,
     check_base,
     check_replicas,
 )
@@ -72,7 +71,6 @@ class RecipeOptions:
     base: BaseOption = None
     replicas: ReplicasOption = None
     max_migration: MaxMigrationOption = None
-    whole_load: WholeLoadOption = False
 
     def recipe(self, today: AnyScheme = Scheme.CONSISTENT) -> "Recipe":
         """The recipe of every plan.
@@ -108,5 +106,4 @@ class RecipeOptions:
                 max_migration=None if self.max_migration is None else MigrationLimit.parse(self.max_migration)
             ),
             base=base,
-            whole_load=self.whole_load,
         )

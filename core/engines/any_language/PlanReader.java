@@ -33,9 +33,9 @@ public class PlanReader {
       else fields.put(words[0], line.substring(words[0].length() + 1));
     }
     channels = Integer.parseInt(fields.get("channels"));
-    String[] replicas = fields.getOrDefault("replicas", "0").split(" "); // one number, or one per channel
+    int replicas = Integer.parseInt(fields.getOrDefault("replicas", "0"));
     for (int c = 0; c < channels; c++) // of replicas at one position, the lowest channel's counts
-      for (int r = 0; r < Integer.parseInt(replicas[c % replicas.length]); r++)
+      for (int r = 0; r < replicas; r++)
         ring.putIfAbsent(number((c + "#" + r).getBytes()), c);
     hashing = ring.isEmpty() ? fields.getOrDefault("base", fields.get("scheme")) : "consistent";
     maglev = hashing.equals("maglev") ? maglev() : null;

@@ -50,7 +50,7 @@ def plan_text(plan: ExportablePlan) -> bytes:
     if not has_text(plan):
         raise BadInput(
             f"{plan.hashing} hashes {plan.key_type} keys by their type, which plans as text do not describe; export the"
-            f" plan --to {plan.hashing}, or build it over the ring (--base consistent)"
+            f" plan --to {plan.hashing}, or build it over the ring (--engine consistent)"
         )
     whole = plan.key_type.storage is KeyType.INT64
     header = TYPED_HEADER if whole and plan.key_type is not KeyType.INT64 else header
@@ -58,8 +58,7 @@ def plan_text(plan: ExportablePlan) -> bytes:
     if not isinstance(plan.hashing, Engine):
         fields["hash"] = plan.hash.value
     if plan.hashing is Scheme.CONSISTENT:
-        each = plan.replicas if isinstance(plan.replicas, tuple) else (plan.replicas,)
-        fields["replicas"] = " ".join(map(str, each))
+        fields["replicas"] = plan.replicas
     if shards_of(plan.hashing):
         fields["shards"] = " ".join(map(str, shards_of(plan.hashing)))
     if plan.max_parallelism is not None:

@@ -82,7 +82,7 @@ def _job_of(plan: ExportablePlan, engine: AnyScheme | None) -> Job:
     if not isinstance(wanted, Engine) or base is not wanted:
         raise BadInput(
             f"scheme {plan.scheme} has the other keys on {base}, but replacements need the engine's own hash; build it"
-            f" with --scheme hybrid --base {wanted if isinstance(wanted, Engine) else 'ENGINE, such as kafka'}"
+            f" with --scheme hybrid --engine {wanted if isinstance(wanted, Engine) else 'ENGINE, such as kafka'}"
         )
     if definition_of(wanted).at_random is AtRandom.ALL:
         raise BadInput(

@@ -107,12 +107,12 @@ def _lookup(plan: ExportablePlan) -> _Lookup:
     if refused is not None:
         raise BadInput(
             f"scheme {plan.scheme} cannot run on Spark, which has no expression for {refused}; build the"
-            " plan with --scheme hybrid --base spark, or export it --to plan for your own program"
+            " plan with --scheme hybrid --engine spark, or export it --to plan for your own program"
         )
     if plan.hash is not HashName.XXHASH64:
         raise BadInput(
-            f"Spark has no function for {plan.hash}, the hash of the plan; build it again with --hash xxhash64 or, if"
-            " hybrid, --base spark"
+            f"Spark has no function for {plan.hash}, the hash of the plan; build it again with"
+            " --engine consistent:hash=xxhash64 or, if hybrid, --engine spark"
         )
     if hashing is Scheme.CONSISTENT:
         made = ring_table(ConsistentHash(plan.channels, plan.replicas, plan.hash))

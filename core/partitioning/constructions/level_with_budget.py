@@ -7,7 +7,9 @@ import numpy as np
 from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, inlined
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.problem.balance_penalty import NEXT_TO_NOTHING
+
+NEXT_TO_NOTHING = 0.001
+"""Load of an empty channel in b, relative to the mean, so that ratios stay finite and comparable."""
 
 _ROUNDING = 1e-12
 """Relative change of the sum of squares that counts as rounding."""

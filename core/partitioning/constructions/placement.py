@@ -28,14 +28,13 @@ KEY = np.dtype(
         ("loads", np.float64, _RESOURCES),
         ("home", np.int32),  # p(t)
         ("pinned", np.int32),  # -1, free
-        ("start", np.int32),  # where it loads a channel until it is assigned; -1, nowhere
         ("channel", np.int32),  # H_p(t+1); -1, not assigned yet
     ],
     align=True,
 )
 
 CHANNEL = np.dtype([("loads", np.float64, _RESOURCES)], align=True)
-"""The load of a channel: of the assigned keys, and of the hashed ones if they count."""
+"""The load of a channel: of the assigned keys."""
 
 STEP = np.dtype(
     [
@@ -46,7 +45,6 @@ STEP = np.dtype(
         ("powers", np.int64, _RESOURCES),  # as in `Balance`
         ("root", np.int64),
         ("scale", np.float64),
-        ("least_share", np.float64),  # `least` of `Balance`
         ("totals", np.float64, _RESOURCES),  # over all channels
         ("most", np.float64, _RESOURCES),  # on a channel
         ("least", np.float64, _RESOURCES),
@@ -76,47 +74,23 @@ class Placement(NamedTuple):
 
     @classmethod
     def from_problem(cls, problem: Problem) -> "Placement":
-        """An empty assignment.
-
-        With the objective b (1 + m), which is that of a whole function, keys begin at the start of the problem, and
-        what must migrate with them is in m.
-        """
+        """An empty assignment."""
         balance, utility = Balance.from_problem(problem), UTILITIES[problem.utility]
         resources = len(balance.loads)
         step, keys = np.zeros(1, STEP), np.zeros(len(problem.weights), KEY)
         step["migrated"], step["ideal"], step["left"] = problem.owed, problem.ideal, problem.most_moved
         step["resources"], step["root"], step["scale"] = resources, balance.root, balance.scale
-        step["least_share"], step["totals"][0, :resources] = balance.least, balance.on_channels.sum(axis=1)
         step["powers"][0, :resources] = balance.powers
         step["weighing"], step["times"] = int(utility.weighing), utility.times
         keys["weight"], keys["state"], keys["channel"] = problem.weights, problem.state, -1
         keys["home"], keys["pinned"] = problem.home, problem.pinned
         keys["loads"][:, :resources] = balance.loads.T
-        channels = np.zeros(problem.channels, CHANNEL)
-        channels["loads"][:, :resources] = balance.on_channels.T
-        keys["start"] = problem.start if balance.least else -1
-        if balance.least:
-            must = problem.start != problem.home
-            step["migrated"] += problem.state[must].sum()
-            keys["state"][must] = 0
-            for k, loads in enumerate(balance.loads):
-                step["totals"][0, k] += loads.sum()
-                channels["loads"][:, k] += np.bincount(problem.start, loads, problem.channels)
-        return cls(step, keys, channels)
+        return cls(step, keys, np.zeros(problem.channels, CHANNEL))
 
     @property
     def chosen(self) -> Channels:
         """The channel of each key, int32, shape (keys,)."""
         return np.ascontiguousarray(self.keys["channel"])
-
-
-@inlined
-def lift(step: Any, key: Any, channels: Records, sign: float = -1.0) -> None:
-    """Take an unassigned key off its channel, or put it back (+)."""
-    if key.start >= 0:
-        for k in range(step.resources):
-            channels[key.start].loads[k] += sign * key.loads[k]
-            step.totals[k] += sign * key.loads[k]
 
 
 @inlined
@@ -138,7 +112,6 @@ def place_pinned(step: Any, keys: Records, channels: Records) -> int:
     pinned = 0
     for at in range(len(keys)):
         if keys[at].pinned >= 0:
-            lift(step, keys[at], channels)
             place(step, keys[at], channels, keys[at].pinned)
             pinned += 1
     return pinned
@@ -167,24 +140,21 @@ def measure(step: Any, channels: Records) -> None:
 
 @inlined
 def balance_penalty(step: Any, key: Any, channel: Any) -> float:
-    """Rho (Eqs. 19, 20) or b after assigning a key.
+    """Rho (Eqs. 19, 20) after assigning a key.
 
-    In constant time. Without load, rho is 0 and b is 1.
+    In constant time. Without load, it is 0.
     """
     if step.root == 0:
-        return 1.0 if step.least_share > 0 else 0.0
+        return 0.0
     product = 1.0
     for k in range(step.resources):
         load, before = key.loads[k], channel.loads[k]
         after = before + load
         least = min(after, step.second_least[k]) if before == step.least[k] else step.least[k]
         most, total = max(after, step.most[k]), step.totals[k] + load
-        if step.least_share > 0:
-            share = most / max(least, step.least_share * total) if most > 0 else 1.0
-        elif most > least:
-            share = (most - least) / total
-        else:
+        if most <= least:
             return 0.0
+        share = (most - least) / total
         product *= share * share if step.powers[k] == 2 else share
     return float(step.scale * (product if step.root == 1 else product ** (1.0 / step.root)))
 

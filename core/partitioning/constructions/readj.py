@@ -34,7 +34,7 @@ def readj(problem: Problem) -> Channels:
 
     The gain is the fall of the utility of the current mapping / the difference of the two counts or, with measured
     resources, / the largest share of a load that changes channels. It may be negative, since any readjustment that
-    lowers rho is taken; only with the objective b (1 + m) the utility must fall too. Keys start on their current
+    lowers rho is taken. Keys start on their current
     channel, or where the ring sends them if that is removed, and that migration is fixed. Gains within a relative 1e-12
     of the most tie: of (channel, other channel, key, other key) the first wins, and a move goes before the swaps of its
     key. A limit of migration excludes what would exceed it; other readjustments may bring keys home and make room.
@@ -55,14 +55,14 @@ def readjust(problem: Problem, as_printed: bool, channel_of: Channels | None = N
         as_printed: Take the gain from `u` as printed: 0 at first, then the utility of each kept candidate.
         channel_of: The mapping to start from, shape (keys,), each channel below N. Default: `problem.start`.
     """
-    balance = Balance.from_problem(problem)
+    balance, most_moved = Balance.from_problem(problem), problem.most_moved  # refuses less than must move
     channel_of = np.array(problem.start if channel_of is None else channel_of, np.int32)
     if balance.root == 0 or problem.channels == 1:
         return channel_of
     away, inevitable = (problem.state[each != problem.home].sum() for each in (channel_of, problem.start))
-    most_migrated = problem.owed + float(inevitable) + problem.most_moved
+    most_migrated = problem.owed + float(inevitable) + most_moved
     step = Step.from_problem(problem, balance, most_migrated, as_printed)
-    mapping = Mapping.from_step(step, problem.channels, np.where(problem.pinned >= 0, step.most_moves, 0))
+    mapping = Mapping.from_step(step, problem.channels, problem.pinned >= 0)
     _readjust(step, mapping, problem.owed + float(away), problem.channels, channel_of)
     return channel_of
 
@@ -94,7 +94,7 @@ def _readjust(step: Step, mapping: Mapping, migrated: float, channels: int, chan
         if rho == 0:
             break
         last_rho, last[:] = rho, channel_of
-        best = Best(0.0 if step.improves else -np.inf, utility, -1, -1, -1)
+        best = Best(-np.inf, utility, -1, -1, -1)
         for i in range(channels):
             for j in range(channels):
                 if i != j and (mapping.at_end[i] or mapping.at_end[j]):
@@ -102,16 +102,15 @@ def _readjust(step: Step, mapping: Mapping, migrated: float, channels: int, chan
         if best.first < 0:
             break
         source, utility = channel_of[best.first], best.utility
-        migrated += _reassign(step, mapping, channel_of, best.first, source, best.target)
+        migrated += _reassign(step, channel_of, best.first, source, best.target)
         if best.second >= 0:
-            migrated += _reassign(step, mapping, channel_of, best.second, best.target, source)
+            migrated += _reassign(step, channel_of, best.second, best.target, source)
 
 
 @inlined
-def _reassign(step: Step, mapping: Mapping, channel_of: Channels, key: int, source: int, target: int) -> float:
+def _reassign(step: Step, channel_of: Channels, key: int, source: int, target: int) -> float:
     """One half of A (Eq. 21): move a key to another channel; returns the state that migrates by it."""
     channel_of[key] = target
-    mapping.moves[key] += 1
     return migrates(step, key, source, target)
 
 
@@ -121,14 +120,14 @@ def _best_between(step: Step, mapping: Mapping, i: int, j: int, rho: float, gamm
     members, ends, loads, weights, units = mapping.members, mapping.ends, mapping.loads, mapping.weights, step.units
     several, three = step.powers[1] > 0, step.powers[2] > 0
     rooted = several or step.powers[0] < step.root  # rho is not max - min itself, up to a factor
-    first = pair_loads(step, mapping, 0, i, j)
-    second = pair_loads(step, mapping, 1, i, j) if several else first
-    third = pair_loads(step, mapping, 2, i, j) if three else first
+    first = pair_loads(mapping, 0, i, j)
+    second = pair_loads(mapping, 1, i, j) if several else first
+    third = pair_loads(mapping, 2, i, j) if three else first
     for b in range(ends[j], ends[j + 1]):
         mapping.returns[b] = migrates(step, members[b], j, i) * step.per_state
     for a in range(ends[i], ends[i + 1]):
         d1 = members[a]
-        if mapping.moves[d1] >= step.most_moves:
+        if mapping.fixed[d1]:
             continue
         goes = migrates(step, d1, i, j) * step.per_state
         begin, end = swap_partners(step, mapping, d1, i, j)
@@ -146,7 +145,7 @@ def _best_between(step: Step, mapping: Mapping, i: int, j: int, rho: float, gamm
             else:
                 size = abs(_flow(weights, 0, a, b, swaps))
             fall = rho_fall_at_most(step, falls) if rooted else falls[0]
-            if fall <= TIE or (swaps and mapping.moves[members[b]] >= step.most_moves):
+            if fall <= TIE or (swaps and mapping.fixed[members[b]]):
                 continue
             change = goes + mapping.returns[b] if swaps else goes
             weight, more = changed_weight(gamma, change, step.weighing)
@@ -159,7 +158,7 @@ def _best_between(step: Step, mapping: Mapping, i: int, j: int, rho: float, gamm
                     continue
                 better, worse = utility_change(step, rho, fall, weight, more, best.utility)
             tie = TIE * _magnitude(step, better, worse, best, size)
-            if (best.first < 0 and not step.improves) or better - worse > best.gain * size + tie:
+            if best.first < 0 or better - worse > best.gain * size + tie:
                 best = Best((better - worse) / size, worse, d1, members[b] if swaps else -1, j)
     return best
 

@@ -14,30 +14,22 @@ TIE = 1e-12
 _LOGARITHM = int(Weighing.LOGARITHM)
 
 
-Pair: TypeAlias = tuple[float, float, float, float, float, float]
-"""For one resource: the loads of channels i and j, the largest and least load of the others, how far all are apart, and
-the load of an empty channel in b."""
+Pair: TypeAlias = tuple[float, float, float, float, float]
+"""For one resource: the loads of channels i and j, the largest and least load of the others, and max - min."""
 
 Falls: TypeAlias = tuple[float, float, float]
-"""Relative fall of max - min, or of max / min, for each resource; 0 for an unused one."""
+"""Relative fall of max - min for each resource; 0 for an unused one."""
 
 
 @inlined
 def balance_penalty(step: Step, mapping: Mapping) -> float:
-    """Rho (Eqs. 19, 20), or b, of the mapping."""
+    """Rho (Eqs. 19, 20) of the mapping."""
     rho = step.scale
     for k in range(len(mapping.on)):
         total = mapping.on[k].sum()
-        apart = pair_loads(step, mapping, k, 0, 0)[4]
-        unit = 1.0 if step.least > 0 else total
-        rho *= (apart / unit) ** (step.powers[k] / step.root) if total > 0 else 0.0
+        apart = pair_loads(mapping, k, 0, 0)[4]
+        rho *= (apart / total) ** (step.powers[k] / step.root) if total > 0 else 0.0
     return rho
-
-
-@inlined
-def _apart(most: float, least: float, empty: float) -> float:
-    """Max - min, or, for b, max / min."""
-    return most / max(least, empty) if empty > 0 else most - least
 
 
 @inlined
@@ -64,7 +56,7 @@ def changed_weight(gamma: float, change: float, weighing: int) -> tuple[float, f
 
 
 @inlined
-def pair_loads(step: Step, mapping: Mapping, k: int, i: int, j: int) -> Pair:
+def pair_loads(mapping: Mapping, k: int, i: int, j: int) -> Pair:
     """The pair of channels i and j in resource k."""
     on, highest, lowest = mapping.on, mapping.highest, mapping.lowest
     rest_high, rest_low = -np.inf, np.inf
@@ -73,19 +65,18 @@ def pair_loads(step: Step, mapping: Mapping, k: int, i: int, j: int) -> Pair:
             rest_high = on[k, highest[k, place]]
         if lowest[k, place] >= 0 and lowest[k, place] != i and lowest[k, place] != j:
             rest_low = on[k, lowest[k, place]]
-    empty = step.least * on[k].sum() if step.least > 0 else 0.0
-    return on[k, i], on[k, j], rest_high, rest_low, _apart(on[k, highest[k, 0]], on[k, lowest[k, 0]], empty), empty
+    return on[k, i], on[k, j], rest_high, rest_low, on[k, highest[k, 0]] - on[k, lowest[k, 0]]
 
 
 @inlined
 def spread_fall(pair: Pair, flow: float) -> float:
-    """Relative fall of max - min or max / min.
+    """Relative fall of max - min.
 
     For a flow of load from i to j, in constant time; negative if it grows.
     """
-    on_i, on_j, rest_high, rest_low, apart, empty = pair
+    on_i, on_j, rest_high, rest_low, apart = pair
     one, other = on_i - flow, on_j + flow
-    return (apart - _apart(max(one, other, rest_high), min(one, other, rest_low), empty)) / apart
+    return (apart - (max(one, other, rest_high) - min(one, other, rest_low))) / apart
 
 
 @inlined

@@ -21,7 +21,6 @@ class Step(NamedTuple):
 
     weights: Floats
     loads: Floats
-    on_channels: Floats
     units: Floats  # the weight of a unit of each load, if readjustments are weighed by these
     by_units: bool
     falling: bool  # whether keys are by falling load, in every resource
@@ -30,14 +29,11 @@ class Step(NamedTuple):
     powers: tuple[int, int, int]  # of two or three resources at most one has 2, the others 1
     root: int
     scale: float
-    least: float
     per_state: float  # gamma of a unit of state
     most_gamma: float  # the limit of gamma
     weighing: int
     times: bool
     as_printed: bool
-    improves: bool  # whether the utility must fall
-    most_moves: int
 
     @classmethod
     def from_problem(cls, problem: Problem, balance: Balance, most_migrated: float, as_printed: bool) -> "Step":
@@ -47,7 +43,6 @@ class Step(NamedTuple):
         return cls(
             weights=problem.weights,
             loads=balance.loads,
-            on_channels=balance.on_channels,
             units=np.append(balance.units, np.zeros(3 - len(balance.units))),
             by_units=bool(problem.resources.sources),
             falling=bool((np.diff(balance.loads) <= 0).all()),
@@ -56,14 +51,11 @@ class Step(NamedTuple):
             powers=(powers[0], powers[1], powers[2]),
             root=balance.root,
             scale=balance.scale,
-            least=balance.least,
             per_state=per_state,
             most_gamma=most_migrated * per_state if most_migrated < np.inf else np.inf,
             weighing=int(utility.weighing),
             times=utility.times,
             as_printed=as_printed,
-            improves=utility.objective and not as_printed,
-            most_moves=np.iinfo(np.int64).max if problem.moves is None else problem.moves,
         )
 
 
@@ -77,13 +69,13 @@ class Mapping(NamedTuple):
     lowest: NDArray[np.int64]  # the three emptiest
     alone: NDArray[np.bool_]  # whether a channel alone is fullest or emptiest, by resource
     at_end: NDArray[np.bool_]  # whether it is in any resource
-    moves: NDArray[np.int64]  # number of moves of each key; the limit for a key of --pin
+    fixed: NDArray[np.bool_]  # whether the user pinned each key
     weights: Floats  # of the members, shape (1, keys)
     loads: Floats  # of the members
     returns: Floats  # state that migrates when a member is swapped between the two current channels
 
     @classmethod
-    def from_step(cls, step: Step, channels: int, moves: NDArray[np.int64]) -> "Mapping":
+    def from_step(cls, step: Step, channels: int, fixed: NDArray[np.bool_]) -> "Mapping":
         """An empty mapping, for `list_members` and `rank_channels` to fill."""
         rows, keys = step.loads.shape
         return cls(
@@ -94,7 +86,7 @@ class Mapping(NamedTuple):
             lowest=np.empty((rows, 3), np.int64),
             alone=np.empty((rows, channels), np.bool_),
             at_end=np.empty(channels, np.bool_),
-            moves=moves,
+            fixed=fixed,
             weights=np.empty((1, keys)),
             loads=np.empty((rows, keys)),
             returns=np.empty(keys),
@@ -106,7 +98,7 @@ def list_members(step: Step, channel_of: Channels, mapping: Mapping) -> None:
     """List the keys and sum the loads of each channel."""
     members, ends = mapping.members, mapping.ends
     ends[:] = 0
-    mapping.on[:] = step.on_channels
+    mapping.on[:] = 0.0
     for key, channel in enumerate(channel_of):
         ends[channel + 1] += 1
         for k in range(len(mapping.on)):

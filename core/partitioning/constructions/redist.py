@@ -12,7 +12,6 @@ from adapt.core.partitioning.constructions.placement import (
     Records,
     balance_penalty,
     first_lowest,
-    lift,
     may_leave,
     measure,
     migration_weights,
@@ -37,7 +36,7 @@ def redist(problem: Problem) -> Channels:
 
     Source: partitioning functions, section 4.2.3, Algorithm 3. O(keys^2 * tried), where the channels tried for a key
     are its current one and those that no other channel beats in every resource: two if the resources that are not
-    constant have one load. With the objective b (1 + m), all channels are tried.
+    constant have one load.
     """
     placement = Placement.from_problem(problem)
     _redist(*placement)
@@ -50,33 +49,24 @@ def _redist(steps: Records, keys: Records, channels: Records) -> None:
     step, utilities = steps[0], np.empty(len(channels))
     place_pinned(step, keys, channels)
     left = np.array([d for d in range(len(keys)) if keys[d].channel < 0])
-    whole, every = step.least_share > 0, np.arange(len(channels))
     scores = np.empty(len(left))
     while len(left) > 0:
         measure(step, channels)
-        tried = every if whole else unbeaten(step, channels)
+        tried = unbeaten(step, channels)
         candidates = _with_weight(keys, left)
         least = np.inf
         for c in range(candidates):
             key = keys[left[c]]
             weights, best, leaves = migration_weights(step, key), np.inf, may_leave(step, key, channels)
-            if whole:
-                lift(step, key, channels)
-                measure(step, channels)
             for turn in range(len(tried) + 1):
                 j = tried[turn] if turn < len(tried) else key.home
                 if j < len(channels) and (leaves or j == key.home):
                     best = min(best, _utility(step, key, channels, j, weights))
-            if whole:
-                lift(step, key, channels, 1.0)
             scores[c] = best
             least = min(least, best)
         c = first_lowest(scores, least)
         key = keys[left[c]]
         weights, leaves = migration_weights(step, key), may_leave(step, key, channels)
-        if whole:
-            lift(step, key, channels)
-            measure(step, channels)
         for j in range(len(channels)):
             utilities[j] = _utility(step, key, channels, j, weights) if leaves or j == key.home else np.inf
         place(step, key, channels, first_lowest(utilities, least))

@@ -9,7 +9,6 @@ from adapt.core.partitioning.constructions.placement import (
     Records,
     balance_penalty,
     first_lowest,
-    lift,
     may_leave,
     measure,
     migration_weights,
@@ -44,7 +43,6 @@ def _scan(steps: Records, keys: Records, channels: Records) -> None:
         key = keys[d]
         if key.pinned >= 0:
             continue
-        lift(step, key, channels)
         measure(step, channels)
         at_home, elsewhere = migration_weights(step, key)
         leaves = may_leave(step, key, channels)

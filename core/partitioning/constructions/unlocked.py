@@ -61,9 +61,9 @@ def _freed(balance: Balance, channel_of: Channels, problem: Problem) -> Channels
 
 
 def _channel_loads(balance: Balance, channel_of: Channels, channels: int) -> Floats:
-    """The load of each channel that counts, shape (functions, channels)."""
+    """The load of each channel, shape (functions, channels)."""
     on = [np.bincount(channel_of, loads, channels) for loads in balance.loads]
-    return np.array(on, np.float64).reshape(len(on), channels) + balance.on_channels
+    return np.array(on, np.float64).reshape(len(on), channels)
 
 
 def _emptiest(load: Floats) -> NDArray[np.bool_]:
@@ -77,7 +77,5 @@ def _ties(on: Floats) -> int:
 
 
 def _rho(balance: Balance, on: Floats) -> float:
-    """Rho (Eqs. 19, 20), or b, up to a factor, to the power of the number of resources."""
-    least = np.maximum(on.min(axis=1), balance.least * on.sum(axis=1))
-    apart = on.max(axis=1) / least if balance.least else np.ptp(on, axis=1)
-    return float(np.prod(apart**balance.powers))
+    """Rho (Eqs. 19, 20), up to a factor, to the power of the number of resources."""
+    return float(np.prod(np.ptp(on, axis=1) ** balance.powers))

@@ -18,9 +18,6 @@ from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 USUAL = 1.25
 """Default c, which trades balance for pinned keys."""
 
-TIGHT = 1.05
-"""c of the tight variant: better balance, more entries and more migration."""
-
 _ROUNDING = 1e-12
 """Relative tolerance of the cap and of ties; sums differ by less."""
 

@@ -1,6 +1,6 @@
 """A migration limit for schemes that are computed from counts."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from adapt.core.partitioning.measures.metrics import evaluate
 from adapt.core.partitioning.measures.population import Population
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.problem.constraints import Constraints, MigrationLimit
-from adapt.core.partitioning.problem.problem import MOVED_ROUNDING, Problem, refuse_migration
+from adapt.core.partitioning.problem.problem import MOVED_ROUNDING, Problem
 from adapt.core.partitioning.problem.tracking import SERVED
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 
@@ -42,19 +42,10 @@ class LimitedStep:
 
     def fits(self, partitioner: Partitioner) -> bool:
         """Whether no more state migrates than may."""
-        return self._may_move(self._measured(partitioner)[1])
-
-    def best(self, partitioners: Iterable[HybridPartitioner]) -> HybridPartitioner:
-        """Of those within the limit, the first of least b.
-
-        Raises:
-            UsageError: none is within the limit.
-        """
-        measured = [(*self._measured(each), each) for each in partitioners]
-        least = min(moved for _, moved, _ in measured)
-        refuse_migration(self.limit, least, self._total, self.channels)
-        within = [each for each in measured if self._may_move(each[1])]
-        return min(within, key=lambda each: each[0])[2]
+        unequal = self.constraints.unequal
+        moved = evaluate(partitioner, self.population, self.resources, self.current, unequal).migrated_state or 0.0
+        total = float(self.population.loads(self.resources.state).sum())
+        return moved <= self.limit.state(total, self.channels) * (1 + MOVED_ROUNDING)
 
     def hottest_moved(self, build: Callable[[Channels], HybridPartitioner]) -> HybridPartitioner:
         """Move the hottest keys towards a scheme's choice, as the limit allows.
@@ -91,16 +82,3 @@ class LimitedStep:
             budgeted_step(problem), problem.start, wanted, most_moved
         )
         return build(held)
-
-    @property
-    def _total(self) -> float:
-        return float(self.population.loads(self.resources.state).sum())
-
-    def _may_move(self, state: float) -> bool:
-        return state <= self.limit.state(self._total, self.channels) * (1 + MOVED_ROUNDING)
-
-    def _measured(self, partitioner: Partitioner) -> tuple[float, float]:
-        """b, and the state that migrates."""
-        unequal = self.constraints.unequal
-        metrics = evaluate(partitioner, self.population, self.resources, self.current, unequal)
-        return metrics.b or 0.0, metrics.migrated_state or 0.0

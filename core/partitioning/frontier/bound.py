@@ -8,18 +8,15 @@ from numpy.typing import NDArray
 from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, inlined
 from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.frontier.integer_program import Program
 from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget, Today
 from adapt.core.partitioning.measures.floors import imbalance_floor
-from adapt.core.partitioning.optimum.integer_program import Effort, EndedBy, Program
 
 MOST_PAIRS = 500
 """Most pairs of a key and a channel for which the exact bound is searched."""
 
 NODES = 100
 """Default node limit of that search."""
-
-_SECONDS = 60.0
-"""A backstop, since a single node may take long."""
 
 _HALVINGS = 40
 """Halvings in the search for the least utilization that the relaxation allows."""
@@ -81,9 +78,9 @@ def exact_bound(today: Today, budget: Budget, first: Channels, nodes: int = NODE
     program = _program(today, budget)
     if program.total == 0 or program.channels == 1:
         return today.imbalance(first), first, True
-    found = program.minimise(1, 0, first, Effort(nodes, _SECONDS))
-    proved, reached = found.ended_by is EndedBy.PROOF, today.imbalance(found.placement)
-    return reached if proved else min(found.bound / program.average, reached), found.placement, proved
+    found = program.minimise(first, nodes)
+    reached = today.imbalance(found.placement)
+    return reached if found.proved else min(found.bound / program.average, reached), found.placement, found.proved
 
 
 def _program(today: Today, budget: Budget) -> Program:

@@ -24,6 +24,7 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.build import Recipe
+from adapt.core.partitioning.from_counts.bounded import USUAL
 from adapt.core.partitioning.measures.resources import RESOURCES, Resources
 from adapt.core.partitioning.plans.plan import Plan, plan_from_data, plan_to_data
 from adapt.core.partitioning.problem.constraints import Constraints, MigrationLimit
@@ -108,8 +109,8 @@ def _recipe_fields(recipe: Recipe) -> dict[str, Any]:
         "measure": ",".join(f"{name}={source}" for name, source in measured if source) or None,
         "utility": recipe.utility,
         "max_pins": recipe.max_pins,
-        "max_moves": recipe.max_moves,
         "each_replicas": recipe.replicas,
+        "cap": recipe.cap if recipe.scheme is Scheme.BOUNDED else None,
         "groups": recipe.max_parallelism,
         "capacities": None if limits.capacities is None else " ".join(map(str, limits.capacities)),
         "max_migration": limits.max_migration,
@@ -119,9 +120,6 @@ def _recipe_fields(recipe: Recipe) -> dict[str, Any]:
 def _recipe_keys(recipe: Recipe) -> Iterator[str]:
     pinned = recipe.constraints.pinned
     yield from _rows("pin", pinned.column, pinned.channels)
-    if recipe.pin_only is not None:
-        yield "pin_only"
-        yield from _rows("only", recipe.pin_only)
 
 
 def _counter(start: int, state: CounterState) -> Iterator[str]:
@@ -146,7 +144,7 @@ def _rows(name: str, keys: pa.Array, *columns: Counts | Channels) -> Iterator[st
 
 
 def _read(lines: Sequence[list[str]], recipe: Recipe | None) -> Saved:
-    fields = {line[0]: line[1:] for line in lines if line[0] not in ("kept", "new", "only", "pin", "key")}
+    fields = {line[0]: line[1:] for line in lines if line[0] not in ("kept", "new", "pin", "key")}
     data = json.loads(" ".join(fields["plan"]))
     key_type, weight = KeyType(data["key_type"]), Weight(fields["weight"][0])
     keys, channels = _columns(lines, "key", key_type, np.int32)
@@ -170,8 +168,10 @@ def _read(lines: Sequence[list[str]], recipe: Recipe | None) -> Saved:
 
 
 def _recipe(fields: Mapping[str, list[str]], lines: Sequence[list[str]], plan: Plan) -> Recipe:
+    for name in {"pin_only", "max_moves"} & fields.keys():
+        raise BadInput(f"saved with {name}, which this adapt does not read; make the splitter anew")
     scheme = Scheme(fields["recipe"][0]) if fields["recipe"][0] in list(Scheme) else plan.hashing
-    number = {name: int(fields[name][0]) if name in fields else None for name in ("max_pins", "max_moves", "groups")}
+    number = {name: int(fields[name][0]) if name in fields else None for name in ("max_pins", "groups")}
     pins, channels = _columns(lines, "pin", plan.key_type, np.int32)
     return Recipe(
         scheme,
@@ -187,15 +187,14 @@ def _recipe(fields: Mapping[str, list[str]], lines: Sequence[list[str]], plan: P
         number["max_pins"],
         plan.hash,
         int(fields["each_replicas"][0]),
-        number["max_moves"],
         number["groups"],
-        _columns(lines, "only", plan.key_type)[0] if "pin_only" in fields else None,
         Constraints(
             tuple(map(json.loads, fields["capacities"])) if "capacities" in fields else None,
             ExplicitMap(pins, channels),
             MigrationLimit.parse(fields["max_migration"][0]) if "max_migration" in fields else None,
         ),
         plan.hashing if scheme is Scheme.HYBRID else Scheme.CONSISTENT,
+        cap=float(fields["cap"][0]) if "cap" in fields else USUAL,
     )
 
 

@@ -50,18 +50,16 @@ class RingReplicas:
 
     def holds(self, ring: ConsistentHash) -> bool:
         """Whether this ring has all replicas of another."""
-        own, other = self.ring.replica_counts, ring.replica_counts
-        return self.ring.hash is ring.hash and len(other) <= len(own) and bool((other <= own[: len(other)]).all())
+        own = self.ring
+        return own.hash is ring.hash and ring.channels <= own.channels and ring.replicas <= own.replicas
 
     def replicas_on(self, ring: ConsistentHash) -> Channels:
         """The replica of each one's keys on a ring with fewer.
 
         In the order of that ring; shape (replicas,).
         """
-        counts = np.zeros(len(self.ring.replica_counts), np.int64)
-        counts[: ring.channels] = ring.replica_counts
-        present = self.ring.numbers < counts[self.ring.owners]
-        following = np.where(present, np.cumsum(present) - 1, ring.replica_counts.sum())
+        present = (self.ring.owners < ring.channels) & (self.ring.numbers < ring.replicas)
+        following = np.where(present, np.cumsum(present) - 1, len(ring.owners))
         following = np.minimum.accumulate(following[::-1])[::-1]
         return np.asarray(following % len(ring.owners), np.int32)
 
@@ -140,13 +138,11 @@ def finest(wanted: Sequence[Hashers]) -> list[Hashers]:
 
     All rings of a hash are covered by the replicas of one.
     """
-    counts: dict[HashName, NDArray[np.int64]] = {}
-    rings = [each for hashers in wanted for each in map(_ring_in, hashers) if each is not None]
-    for ring in rings:
-        known, own = counts.get(ring.hash, ring.replica_counts), ring.replica_counts
-        size = max(len(known), len(own))
-        counts[ring.hash] = np.maximum(np.pad(known, (0, size - len(known))), np.pad(own, (0, size - len(own))))
-    of = {hash: RingReplicas(ConsistentHash(len(each), tuple(each.tolist()), hash)) for hash, each in counts.items()}
+    of: dict[HashName, RingReplicas] = {}
+    for ring in (each for hashers in wanted for each in map(_ring_in, hashers) if each is not None):
+        most = of[ring.hash].ring if ring.hash in of else ring
+        channels, replicas = max(most.channels, ring.channels), max(most.replicas, ring.replicas)
+        of[ring.hash] = RingReplicas(ConsistentHash(channels, replicas, ring.hash))
     groups = []
     for hashers in wanted:
         as_rings = [(each, _ring_in(each)) for each in hashers]

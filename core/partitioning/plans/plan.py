@@ -31,11 +31,10 @@ from adapt.core.partitioning.plans.plan_fields import (
     read_field,
     read_name,
     read_positive,
-    read_replicas,
     read_splits,
 )
 from adapt.core.partitioning.plans.registry import make_partitioner
-from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS, Replicas, alike
+from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS
 from adapt.core.partitioning.schemes.explicit import ExplicitMap, refuse_out_of_range
 from adapt.core.partitioning.schemes.explicit_json import explicit_data, explicit_json
 from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, Construction, Scheme
@@ -65,7 +64,7 @@ class Plan(Tabular):
             another type; else that of their column.
         construction: How pinned keys were assigned; None in other schemes than hybrid.
         hash: The hash function; its seed is fixed. Ignored, and murmur3, where an engine hashes, which has its own.
-        replicas: Of each channel on the ring, one number or one per channel; ignored without a ring.
+        replicas: Of each channel on the ring; ignored without a ring.
         explicit: Pinned keys with their channels; empty in a scheme that pins no keys.
         max_parallelism: Number of key groups, in a scheme or base that has them. Default: Flink's default.
         base: The scheme of the keys that are not pinned, in the hybrid scheme; the others ignore it.
@@ -84,7 +83,7 @@ class Plan(Tabular):
     key_type: KeyType
     construction: Construction | None = None
     hash: HashName = HashName.MURMUR3
-    replicas: Replicas = DEFAULT_REPLICAS
+    replicas: int = DEFAULT_REPLICAS
     explicit: ExplicitMap = field(default_factory=lambda: ExplicitMap.from_mapping({}))
     max_parallelism: int | None = None
     base: AnyScheme = Scheme.CONSISTENT
@@ -104,7 +103,6 @@ class Plan(Tabular):
         object.__setattr__(self, "splits", SplitMap(self.splits, self.key_type))
         self.splits.refuse_pinned(self.explicit)
         refuse_out_of_range(self.splits.keys_of_places, self.splits.channels, self.channels)
-        object.__setattr__(self, "replicas", alike(self.replicas))
         if self.scheme is not Scheme.HYBRID:
             object.__setattr__(self, "base", Scheme.CONSISTENT)
         if isinstance(self.hashing, Engine):
@@ -235,15 +233,13 @@ def plan_from_data(data: Mapping[str, Any], explicit: pa.Table | None = None) ->
     )
     if tracked and scheme not in MAPPED_SCHEMES:
         raise BadInput(f"plan field 'explicit': pins {counted(len(tracked), 'key')}, but scheme {scheme} pins no keys")
-    if data.get("ring_replicas") is not None and hashing is not Scheme.CONSISTENT:
-        raise BadInput(f"plan field 'ring_replicas': given, but scheme {hashing} has no ring")
     return Plan(
         scheme=scheme,
         channels=channels,
         key_type=key_type,
         construction=None if data.get("construction") is None else read_name(data, "construction", Construction),
         hash=HashName.MURMUR3 if isinstance(hashing, Engine) else _hash_from_data(read_field(data, "hash", Mapping)),
-        replicas=read_replicas(data, channels),
+        replicas=read_positive(data, "replicas", DEFAULT_REPLICAS),
         explicit=tracked,
         max_parallelism=_groups_from_data(data, hashing, channels),
         base=base,
@@ -267,7 +263,7 @@ def _mapping_to_data(plan: Plan, explicit: Mapping[str, int] | None) -> dict[str
         "channels": plan.channels,
         "key_type": plan.key_type.value,
         "hash": _hash_to_data(plan),
-        **_replicas_to_data(plan),
+        "replicas": plan.replicas if plan.hashing is Scheme.CONSISTENT else None,
         **({"max_parallelism": plan.max_parallelism} if plan.max_parallelism is not None else {}),
         "explicit": explicit,
         "explicit_null": plan.explicit.of_null,
@@ -310,15 +306,6 @@ def _refuse_splitting(data: Mapping[str, Any]) -> None:
 def _hash_to_data(plan: Plan) -> dict[str, Any] | None:
     """The hash of the plan; None where an engine hashes, which has its own."""
     return None if isinstance(plan.hashing, Engine) else {"name": plan.hash.value, "seed": HASHES[plan.hash].seed}
-
-
-def _replicas_to_data(plan: Plan) -> dict[str, Any]:
-    """The replicas of the plan: one number in `replicas`, or one per channel in `ring_replicas`."""
-    if plan.hashing is not Scheme.CONSISTENT:
-        return {"replicas": None}
-    if isinstance(plan.replicas, tuple):
-        return {"replicas": None, "ring_replicas": list(plan.replicas)}
-    return {"replicas": plan.replicas}
 
 
 def _groups_from_data(data: Mapping[str, Any], scheme: AnyScheme, channels: int) -> int | None:

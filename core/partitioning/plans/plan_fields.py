@@ -10,7 +10,6 @@ import pyarrow as pa
 from adapt.core.errors import BadInput, did_you_mean, listed
 from adapt.core.keys.columns import key_type_of, one_array
 from adapt.core.keys.key_text import keys_from_texts
-from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS, Replicas
 from adapt.core.partitioning.schemes.explicit import ExplicitMap, refuse_out_of_range
 from adapt.core.partitioning.schemes.split_map import SplitMap
 from adapt.core.stream import KeyType
@@ -57,22 +56,6 @@ def read_positive(data: Data, name: str, default: Any = _REQUIRED) -> int:
         if not 1 <= value < 2**31:
             raise BadInput(f"must be from 1 to 2147483647 (got {value})")
     return value
-
-
-def read_replicas(data: Data, channels: int) -> Replicas:
-    """The replicas on the ring: `ring_replicas`, else `replicas`.
-
-    Raises:
-        BadInput: they are not whole numbers from 1 to 2^31 - 1, or `ring_replicas` is not one per channel.
-    """
-    each = read_field(data, "ring_replicas", list, None)
-    if each is None:
-        return read_positive(data, "replicas", DEFAULT_REPLICAS)
-    with naming_field("ring_replicas"):
-        if len(each) != channels:
-            raise BadInput(f"must have one number per channel (got {len(each)} for {channels})")
-    within = {f"ring_replicas[{channel}]": count for channel, count in enumerate(each)}
-    return tuple(read_positive(within, name) for name in within)
 
 
 def read_name(data: Data, name: str, names: Iterable[Name]) -> Name:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from types import MappingProxyType
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -10,13 +9,12 @@ from adapt.core.engines.names import AnyScheme, Engine, hashing_of
 from adapt.core.engines.registry import placement_of
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
-from adapt.core.keys.partitioner import Channels, Partitioner
-from adapt.core.partitioning.from_counts.bounded import TIGHT, bounded
-from adapt.core.partitioning.from_counts.greedy import greedy
+from adapt.core.keys.partitioner import Partitioner
+from adapt.core.partitioning.from_counts.bounded import USUAL, bounded
 from adapt.core.partitioning.loads.load import Load
 from adapt.core.partitioning.measures.population import Counted
 from adapt.core.partitioning.problem.constraints import Constraints
-from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS, ConsistentHash, Replicas
+from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS, ConsistentHash
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.jump import JumpHash
 from adapt.core.partitioning.schemes.key_groups import KeyGroups
@@ -35,15 +33,17 @@ class Parts:
         max_parallelism: Number of key groups. Default: Flink's default.
         base: The scheme of the keys that are not pinned, in a scheme that pins keys.
         key_type: The type of the keys, for an engine. Default: that of their column.
+        cap: Largest load of a channel / mean load, in the bounded scheme.
     """
 
     channels: int
     hash: HashName = HashName.MURMUR3
-    replicas: Replicas = DEFAULT_REPLICAS
+    replicas: int = DEFAULT_REPLICAS
     explicit: Mapping[Key, int] = field(default_factory=dict)
     max_parallelism: int | None = None
     base: AnyScheme = Scheme.CONSISTENT
     key_type: KeyType | None = None
+    cap: float = USUAL
 
     def ring(self) -> ConsistentHash:
         """The hash ring of the channels."""
@@ -74,39 +74,15 @@ SCHEMES: Mapping[Scheme, Factory] = MappingProxyType(
         Scheme.MAGLEV: lambda parts: Maglev(parts.channels, parts.hash),
         Scheme.KEY_GROUPS: lambda parts: KeyGroups(parts.channels, parts.hash, parts.max_parallelism),
         Scheme.BOUNDED: _mapped,
-        Scheme.BOUNDED_TIGHT: _mapped,
-        Scheme.GREEDY: _mapped,
-        Scheme.WEIGHTED: _mapped,
     }
 )
-
-
-class FromCounts(Protocol):
-    """Chooses the pinned keys of a scheme from counts."""
-
-    def __call__(
-        self,
-        counted: Counted,
-        ring: ConsistentHash,
-        weigh: Load,
-        *,
-        constraints: Constraints | None = None,
-        held: Channels | None = None,
-    ) -> HybridPartitioner:
-        """The partitioner of counted keys within the constraints; held keys keep their channels."""
-
-
-FROM_COUNTS: Mapping[Scheme, FromCounts] = MappingProxyType(
-    {Scheme.BOUNDED: bounded, Scheme.BOUNDED_TIGHT: partial(bounded, capacity=TIGHT), Scheme.GREEDY: greedy}
-)
-"""Schemes that depend on the counts alone; on the current partitioner only if migration is limited."""
 
 
 def make_partitioner(
     scheme: AnyScheme,
     channels: int,
     hash: HashName = HashName.MURMUR3,
-    replicas: Replicas = DEFAULT_REPLICAS,
+    replicas: int = DEFAULT_REPLICAS,
     explicit: Mapping[Key, int] | None = None,
     max_parallelism: int | None = None,
     base: AnyScheme = Scheme.CONSISTENT,
@@ -116,22 +92,20 @@ def make_partitioner(
 
     Args:
         hash: Hash of keys and of replicas; ignored by the scheme of an engine, which has its own.
-        replicas: Of each channel on a ring, one number or one per channel; one number is ignored without a ring.
+        replicas: Of each channel on a ring; ignored without a ring.
         explicit: The pinned keys, for a scheme that has any. Default: none.
         max_parallelism: Number of key groups, for a scheme that has them. Default: Flink's default.
         base: The scheme of the keys that are not pinned, in the hybrid scheme; one of `BASES`.
         key_type: The type of the keys, for an engine. Default: that of their column.
 
     Raises:
-        UsageError: a number is out of its range, or keys are pinned in a scheme that pins no keys, or replicas differ
-            in a scheme without a ring, or the base pins keys itself.
+        UsageError: a number is out of its range, or keys are pinned in a scheme that pins no keys, or the base pins
+            keys itself.
         BadInput: a key is pinned to a channel that does not exist.
     """
     if explicit and scheme not in MAPPED_SCHEMES:
         raise UsageError(f"scheme {scheme} does not support pinned keys (got {len(explicit)})")
     hashing = hashing_of(scheme, base)
-    if isinstance(replicas, tuple) and hashing is not Scheme.CONSISTENT:
-        raise UsageError(f"scheme {hashing} has no ring, so it takes no replicas per channel (got {len(replicas)})")
     return _made(scheme, Parts(channels, hash, replicas, explicit or {}, max_parallelism, hashing, key_type))
 
 
@@ -155,8 +129,8 @@ def follow(
     Raises:
         UsageError: a number is out of its range.
     """
-    if isinstance(scheme, Scheme) and scheme in FROM_COUNTS:
-        return FROM_COUNTS[scheme](counted, parts.ring(), weigh, constraints=constraints)
+    if scheme is Scheme.BOUNDED:
+        return bounded(counted, parts.ring(), weigh, parts.cap, constraints)
     groups = parts.max_parallelism
     if groups is None:
         groups = _kept_groups(current, parts.channels)

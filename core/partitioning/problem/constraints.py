@@ -33,7 +33,6 @@ class Constraint(StrEnum):
     PIN = "--pin"
     MAX_MIGRATION = "--max-migration"
     UTILITY = "--utility"
-    OBJECTIVE = "--utility BTM"
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,10 +242,6 @@ HONOURED: Mapping[Constraint, tuple[frozenset[Construction], frozenset[Scheme]]]
         Constraint.PIN: (_PINNING, _MAPPED),
         Constraint.MAX_MIGRATION: (_PINNING, _MAPPED),
         Constraint.UTILITY: (_PINNING - {Construction.LEVEL}, frozenset[Scheme]()),
-        Constraint.OBJECTIVE: (
-            frozenset({Construction.SCAN, Construction.REDIST, Construction.READJ}),
-            frozenset[Scheme](),
-        ),
     }
 )
 """The constructions of the hybrid scheme, and the other schemes, that support each constraint."""

@@ -45,7 +45,10 @@ class Pin:
         """
         key, equals, channel = text.rpartition("=")
         if not equals or not is_channel(channel):
-            raise UsageError(f"--pin takes KEY=CHANNEL with a channel from 0 up, such as amazon=3 (got {text!r})")
+            raise UsageError(
+                f"--pin takes KEY=CHANNEL with a channel from 0 up, such as amazon=3, or a CSV of key,channel (got"
+                f" {text!r})"
+            )
         return cls(NamedKey(key, "--pin"), int(channel))
 
 

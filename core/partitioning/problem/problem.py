@@ -1,7 +1,7 @@
 """The input of a construction, as arrays."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 
 import numpy as np
@@ -19,7 +19,6 @@ from adapt.core.partitioning.measures.population import Counted, Population, fre
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.problem.constraints import Constraint, Constraints, MigrationLimit
 from adapt.core.partitioning.problem.tracking import theta
-from adapt.core.partitioning.problem.utility import UTILITIES
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.names import DEFAULT_UTILITY, UtilityName
@@ -53,13 +52,10 @@ class Problem:
         theta: theta of each of these loads (Eq. 15), shape (functions,).
         state: beta_s of each key, shape (keys,).
         network: beta_n of each key, shape (keys,).
-        on_channels: Load of the hashed keys that the balance penalty counts, shape (functions, channels); 0 in Eq. 19.
-        owed: State that moves in any case: of keys that are no longer pinned and hash elsewhere (Eq. 18, first sum). Of
-            all hashed keys with the objective b (1 + m).
-        ideal: State of all keys pinned before or after, over N (Eq. 18, denominator). Of all keys with the objective.
+        owed: State that moves in any case: of keys that are no longer pinned and hash elsewhere (Eq. 18, first sum).
+        ideal: State of all keys pinned before or after, over N (Eq. 18, denominator).
         channels: N(t+1).
         resources: All three loads and their tolerances.
-        moves: How often a construction may move each key (section 4.2.4). Default: unlimited.
         pinned: The channel that the user pinned each key to, -1 for a free key; shape (keys,).
         capacities: Of each channel / mean capacity; shape (channels,).
         budget: Computes the state that may migrate by choice. Default: no limit. Routes the whole population, and
@@ -81,13 +77,11 @@ class Problem:
     theta: Floats
     state: Floats
     network: Floats
-    on_channels: Floats
     owed: float
     ideal: float
     channels: int
     utility: UtilityName
     resources: Resources
-    moves: int | None
     pinned: Channels
     capacities: Floats
     budget: Callable[[], float] | None
@@ -119,7 +113,6 @@ class Problem:
         tracked: pa.Array,
         resources: Resources,
         utility: UtilityName = DEFAULT_UTILITY,
-        moves: int | None = None,
         constraints: Constraints | None = None,
     ) -> "Problem":
         """The problem of a step from one partitioner to the next.
@@ -129,7 +122,6 @@ class Problem:
             base: What hashes in the next one, H_c(t+1).
             counted: The counted keys; a key that is not listed weighs 0.
             tracked: Keys to pin, by falling count, then key bytes.
-            moves: How often a key may be moved.
 
         Raises:
             UsageError: a load was not measured.
@@ -151,14 +143,10 @@ class Problem:
         step, most = (counted, tracked, resources, current, base), limits.max_migration
         balanced = [k for k, load in enumerate(resources.loads) if _can_be_balanced(load, loads[k])]
         functions = tuple(resources.loads[k] for k in balanced)
-        if UTILITIES[utility].objective:
-            owed, total = hashed_migration(counted, tracked, resources, current, base)
-        else:
-            owed = float(lost[departed.channels != base.channels_of(departed.column)].sum())
-            total = float(state.sum() + lost.sum())
+        owed = float(lost[departed.channels != base.channels_of(departed.column)].sum())
         units = [share_of_unit(frequencies, load) if resources.sources else 0.0 for load in functions]
         thetas = [max(theta(resources.tolerance[k], base.channels), _LEAST_THETA) for k in balanced]
-        problem = cls(
+        return cls(
             keys=tracked,
             counts=counts,
             weights=weights,
@@ -170,24 +158,16 @@ class Problem:
             theta=np.array(thetas, np.float64),
             state=state,
             network=loads[2],
-            on_channels=np.zeros((len(balanced), base.channels)),
             owed=owed,
-            ideal=total / base.channels,
+            ideal=float(state.sum() + lost.sum()) / base.channels,
             channels=base.channels,
             utility=utility,
             resources=resources,
-            moves=moves,
             pinned=pinned,
             capacities=limits.relative(base.channels),
             budget=None if most is None else cache(partial(_budget, most, *step, fixed)),
             residual=partial(_residual, counted, tracked, resources, base),
         )
-        return problem.with_hashed_load() if UTILITIES[utility].objective else problem
-
-    def with_hashed_load(self) -> "Problem":
-        """The problem whose balance penalty counts the hashed keys too."""
-        rows = [self.resources.loads.index(load) for load in self.functions]
-        return replace(self, on_channels=np.asarray(self.residual()[rows], np.float64))
 
 
 def explicit_map(partitioner: Partitioner) -> ExplicitMap:

@@ -24,19 +24,15 @@ class Weighing(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Utility:
-    """A utility: rho + w(gamma), or rho (1 + w(gamma)).
-
-    The five utilities of the paper, and its objective b (1 + m) (Eq. 13).
+    """A utility of the paper, rho + w(gamma) or rho (1 + w(gamma)).
 
     Attributes:
         weighing: w: 0, gamma or log(1 + gamma).
         times: Whether rho is multiplied by 1 + w, instead of adding w.
-        objective: Whether rho is b (Eq. 11) and gamma is m (Eq. 12), both over all keys.
     """
 
     weighing: Weighing
     times: bool
-    objective: bool = False
 
 
 UTILITIES: Mapping[UtilityName, Utility] = MappingProxyType(
@@ -46,7 +42,6 @@ UTILITIES: Mapping[UtilityName, Utility] = MappingProxyType(
         UtilityName.APLM: Utility(Weighing.LOGARITHM, False),
         UtilityName.ATM: Utility(Weighing.PLAIN, True),
         UtilityName.ATLM: Utility(Weighing.LOGARITHM, True),
-        UtilityName.BTM: Utility(Weighing.PLAIN, True, objective=True),
     }
 )
 

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,9 +18,6 @@ from adapt.core.keys.positions import SortedPositions
 DEFAULT_REPLICAS = 1000
 """Replicas (virtual nodes) of a channel on the ring, as in the paper (section 5.5)."""
 
-Replicas: TypeAlias = int | tuple[int, ...]
-"""Replicas of every channel, or of each one."""
-
 
 @dataclass(frozen=True, slots=True)
 class ConsistentHash(ByColumn):
@@ -31,29 +27,26 @@ class ConsistentHash(ByColumn):
 
     Replica r of channel c is at the hash of the text `c#r`, both decimal from 0. A key belongs to the channel of the
     first replica at or after its own hash, wrapping round; of replicas at one position, to the lowest channel.
-    Channels with more replicas take proportionally more keys. Adding replicas to a channel takes keys from the others,
-    removing them gives keys up, and no other key moves. Lookup is O(1); the ring takes 24 bytes per replica, and is
-    rebuilt when unpickled.
+    Lookup is O(1); the ring takes 24 bytes per replica, and is rebuilt when unpickled.
 
     Attributes:
-        replicas: Of each channel, from 1: one number, or N of them if they differ.
+        replicas: Of each channel, from 1.
         hash: Hash of keys and replicas.
 
     Raises:
-        UsageError: there is no channel or replica, or 2^31 or more in all, or not one number per channel.
+        UsageError: there is no channel or replica, or 2^31 or more in all.
 
     Source: partitioning functions, section 4.1.1; docs/plan-format.md.
     """
 
     channels: int
-    replicas: Replicas = DEFAULT_REPLICAS
+    replicas: int = DEFAULT_REPLICAS
     hash: HashName = HashName.MURMUR3
     _positions: SortedPositions = field(init=False, repr=False, compare=False)
     _owners: Channels = field(init=False, repr=False, compare=False)
     _numbers: Channels = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "replicas", alike(self.replicas))
         _refuse_impossible(self.channels, self.replicas)
         positions, owners, numbers = _ring(self.channels, self.replicas, self.hash)
         object.__setattr__(self, "_positions", positions)
@@ -96,62 +89,37 @@ class ConsistentHash(ByColumn):
         """The positions of the replicas, in ring order."""
         return self._positions
 
-    @property
-    def replica_counts(self) -> NDArray[np.int64]:
-        """The replicas of each channel, shape (channels,)."""
-        return _counts(self.channels, self.replicas)
-
-    def __reduce__(self) -> tuple[type["ConsistentHash"], tuple[int, Replicas, HashName]]:
+    def __reduce__(self) -> tuple[type["ConsistentHash"], tuple[int, int, HashName]]:
         return ConsistentHash, (self.channels, self.replicas, self.hash)
 
 
-def alike(replicas: Replicas) -> Replicas:
-    """The same replicas, as one number if all channels have equally many."""
-    return replicas[0] if isinstance(replicas, tuple) and len(set(replicas)) == 1 else replicas
-
-
-def replica_names(counts: NDArray[np.int64]) -> pa.Array:
+def replica_names(channels: int, replicas: int) -> pa.Array:
     """The texts `c#r` of the replicas, channel by channel.
 
-    Shape (replicas,).
+    Shape (channels * replicas,).
     """
-    ends = np.cumsum(counts)
-    channel = np.repeat(np.arange(len(counts)), counts)
-    replica = np.arange(len(channel)) - np.repeat(ends - counts, counts)
+    channel, replica = np.divmod(np.arange(channels * replicas), replicas)
     return pc.binary_join_element_wise(pa.array(channel).cast("string"), pa.array(replica).cast("string"), "#")
 
 
-def _refuse_impossible(channels: int, replicas: Replicas) -> None:
-    if isinstance(replicas, tuple) and len(replicas) != channels:
-        raise UsageError(f"a ring needs one number of replicas per channel (got {len(replicas)} for {channels})")
-    total, fewest = (
-        (sum(replicas), min(replicas, default=0)) if isinstance(replicas, tuple) else (channels * replicas, replicas)
-    )
-    if channels < 1 or fewest < 1 or total >= 2**31:
-        found = f"{fewest} to {max(replicas, default=0)}" if isinstance(replicas, tuple) else f"{replicas}"
+def _refuse_impossible(channels: int, replicas: int) -> None:
+    if channels < 1 or replicas < 1 or channels * replicas >= 2**31:
         raise UsageError(
             "a ring needs at least 1 channel with at least 1 replica, and fewer than 2147483648 replicas in all (got"
-            f" {channels} with {found} each)"
+            f" {channels} with {replicas} each)"
         )
 
 
-def _counts(channels: int, replicas: Replicas) -> NDArray[np.int64]:
-    """The replicas of each channel, shape (channels,)."""
-    return np.array(replicas, np.int64) if isinstance(replicas, tuple) else np.full(channels, replicas, np.int64)
-
-
 @lru_cache(maxsize=8)
-def _ring(channels: int, replicas: Replicas, hash: HashName) -> tuple[SortedPositions, Channels, Channels]:
+def _ring(channels: int, replicas: int, hash: HashName) -> tuple[SortedPositions, Channels, Channels]:
     """The positions of the replicas in order, their channels and numbers.
 
     Cached, as a replay uses one ring every period.
     """
-    counts = _counts(channels, replicas)
-    high, low = HASHES[hash].positions(replica_names(counts))
+    high, low = HASHES[hash].positions(replica_names(channels, replicas))
     # Stable, so that replicas at one position stay in the order of their channels.
     order = np.lexsort((low, high))
-    owners = np.repeat(np.arange(channels, dtype=np.int32), counts)[order]
-    numbers = (np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts))[order].astype(np.int32)
+    owners, numbers = (part[order].astype(np.int32) for part in np.divmod(np.arange(len(order)), replicas))
     owners.setflags(write=False)
     numbers.setflags(write=False)
     return SortedPositions.from_sorted(high[order], low[order]), owners, numbers

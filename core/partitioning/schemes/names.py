@@ -17,19 +17,13 @@ class Scheme(StrEnum):
     MAGLEV = "maglev"
     KEY_GROUPS = "key-groups"
     BOUNDED = "bounded"
-    BOUNDED_TIGHT = "bounded-1.05"
-    GREEDY = "greedy"
-    WEIGHTED = "weighted"
 
 
 DEFAULT_SCHEMES = (Scheme.UNIFORM, Scheme.CONSISTENT, Scheme.HYBRID)
 """Schemes compared by default."""
 
-MAPPED_SCHEMES = frozenset({Scheme.HYBRID, Scheme.BOUNDED, Scheme.BOUNDED_TIGHT, Scheme.GREEDY, Scheme.WEIGHTED})
+MAPPED_SCHEMES = frozenset({Scheme.HYBRID, Scheme.BOUNDED})
 """Schemes that pin keys, over a ring for all others; hybrid over any other scheme too."""
-
-TRACKING_SCHEMES = frozenset({Scheme.HYBRID, Scheme.WEIGHTED})
-"""Schemes that pin only hot keys."""
 
 RING_SCHEMES = MAPPED_SCHEMES | {Scheme.CONSISTENT}
 """Schemes with a ring, hybrid unless it has another base; the others ignore the replicas of a plan."""
@@ -56,7 +50,7 @@ DEFAULT_CONSTRUCTIONS = (Construction.SCAN, Construction.REDIST, Construction.RE
 class UtilityName(StrEnum):
     """How balance and migration penalties are combined.
 
-    Source: partitioning functions, section 4.3; BTM is Eq. 13.
+    Source: partitioning functions, section 4.3.
     """
 
     A = "A"
@@ -64,7 +58,6 @@ class UtilityName(StrEnum):
     APLM = "APLM"
     ATM = "ATM"
     ATLM = "ATLM"
-    BTM = "BTM"
 
 
 DEFAULT_UTILITY = UtilityName.APM

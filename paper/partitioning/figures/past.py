@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from adapt.core.partitioning.from_counts.bounded import USUAL
 from adapt.core.partitioning.schemes.names import Construction, Scheme
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, below, judged
@@ -13,7 +14,7 @@ from paper.partitioning.figures.channels import RECIPES as LONG
 from paper.partitioning.figures.channels import long_chains
 from paper.partitioning.figures.grid import B, Chains, M, grid, label, lines
 from paper.partitioning.measured import HashedParts, hashed_parts, hashed_steps
-from paper.partitioning.peers import SPLITTINGS, SplitKeys, WholeChain, WholeMaps
+from paper.partitioning.peers import SPLITTINGS, SplitKeys, WholeMaps
 from paper.partitioning.scope import (
     CHANNELS,
     Scope,
@@ -30,7 +31,8 @@ _TRACK = (200, 500, 1000, 2000, 5000)
 _COUNTS = (10, 32)
 _GROUPS = 128
 _HASHED = (Scheme.UNIFORM, Scheme.CONSISTENT, Scheme.JUMP, Scheme.RENDEZVOUS, Scheme.MAGLEV, Scheme.KEY_GROUPS)
-_MAPS = (Scheme.BOUNDED, Scheme.BOUNDED_TIGHT, Scheme.GREEDY)
+_CAPS = (USUAL, 1.05)
+"""Caps of bounded: the default, and a tight one with more pinned keys and migration."""
 _R = Column("r", Kind.RATIO, about="linear load, busiest channel over least busy")
 _OVER = Column("r over floor", Kind.RATIO, about="r over r_floor_pair: 1 is the best possible with the tracked keys")
 
@@ -42,9 +44,8 @@ def wanted(scope: Scope) -> Sequence[Experiment]:
         *scope.chains(LONG, channels=scope.most_channels),
         *scope.chains(_unlocked()),
         *(part for scheme in _HASHED for seed in range(scope.seeds) for part in _hashed(scope, scheme, seed)),
-        *(_map(scope, scheme, seed) for scheme in _MAPS for seed in range(scope.seeds)),
+        *(_map(scope, cap, seed) for cap in _CAPS for seed in range(scope.seeds)),
         *(_split(scope, seed) for seed in range(scope.seeds)),
-        *(_weighted(scope, seed) for seed in range(scope.seeds)),
     ]
 
 
@@ -111,16 +112,12 @@ def _hashed(scope: Scope, scheme: Scheme, seed: int) -> tuple[HashedParts, ...]:
     return hashed_parts(scope.keys, seed, (1.0,), scheme, channels, groups)
 
 
-def _map(scope: Scope, scheme: Scheme, seed: int) -> WholeMaps:
-    return WholeMaps(scope.keys, seed, scheme, _COUNTS)
+def _map(scope: Scope, cap: float, seed: int) -> WholeMaps:
+    return WholeMaps(scope.keys, seed, cap, _COUNTS)
 
 
 def _split(scope: Scope, seed: int) -> SplitKeys:
     return SplitKeys(scope.keys, seed, scope.keys, _COUNTS)
-
-
-def _weighted(scope: Scope, seed: int) -> WholeChain:
-    return WholeChain(scope.keys, seed, Scheme.WEIGHTED, max(_COUNTS))
 
 
 def _over_floor(step: Step) -> float | None:
@@ -151,13 +148,10 @@ def _peer_table(scope: Scope, results: Results, chains: Mapping[str, Chains]) ->
     for recipe in LONG:
         numbers = [[(steps[n - 1].r["L"], _m(steps[n - 1])) for steps in chains[label(recipe)]] for n in _COUNTS]
         rows.append((label(recipe), *_both(numbers), None))
-    for scheme in _MAPS:
-        found = [results[_map(scope, scheme, seed)] for seed in seeds]
+    for cap in _CAPS:
+        found = [results[_map(scope, cap, seed)] for seed in seeds]
         numbers = [[(each[at]["r"], each[at]["m"]) for each in found] for at in range(len(_COUNTS))]
-        rows.append((scheme.value, *_both(numbers), None))
-    chained = [results[_weighted(scope, seed)] for seed in seeds]
-    numbers = [[(each[n - 2]["r"], each[n - 2]["m"]) for each in chained] for n in _COUNTS]
-    rows.append((Scheme.WEIGHTED.value, *_both(numbers), None))
+        rows.append((f"bounded, cap {cap:g}", *_both(numbers), None))
     for way in SPLITTINGS:
         found = [[results[_split(scope, seed)][f"{way} {n}"] for seed in seeds] for n in _COUNTS]
         numbers = [[(each["r"], None) for each in of_n] for of_n in found]
@@ -210,8 +204,6 @@ def _claims(
         by_n = [at_channels(long, n, number) for n in every]
         return [sum(values) / len(values) for values in zip(*by_n, strict=True)]
 
-    weighted = [results[_weighted(scope, seed)] for seed in range(scope.seeds)]
-    few, many = _COUNTS
     ring_noise = "the rings' key counts differ, which no placement of the tracked keys changes"
     claims = [
         ours("level, 1,000 keys: b (LLL)", 1.02, "b", of(levels[1000], b_of("LLL"))),
@@ -238,14 +230,6 @@ def _claims(
             0.75,
             "m of unlocked over m of redist",
             ratios(of(unlocked, m_of("L")), of(redist, m_of("L"))),
-        ),
-        ours(f"weighted, tracking by delta: r at N = {few}", 1.05, "r", [steps[few - 2]["r"] for steps in weighted]),
-        ours(f"weighted, tracking by delta: r at N = {many}", 2.4, "r", [steps[many - 2]["r"] for steps in weighted]),
-        ours(
-            f"weighted, tracking by delta: m to N = {few}",
-            1.31,
-            f"mean m over N = 2 to {few}",
-            [sum(step["m"] for step in steps[: few - 1]) / (few - 1) for steps in weighted],
         ),
     ]
     return [judged(claim, values) for claim, values in claims]

@@ -14,7 +14,6 @@ from paper.report import Shown, section
 _CONSTRUCTIONS = (Construction.READJ, Construction.REDIST)
 _LETTERS = ("CCL", "LCL", "LLL", "LQL")
 _RESOURCES = Column("resources")
-_UTILITIES = tuple(each for each in UtilityName if each is not UtilityName.BTM)
 
 
 def _mapped(letters: str) -> str:
@@ -27,7 +26,7 @@ def _recipes() -> tuple[Recipe, ...]:
         for construction in _CONSTRUCTIONS
         for letters in _LETTERS
         if letters != "LLL"
-        for utility in _UTILITIES
+        for utility in UtilityName
     )
 
 
@@ -49,7 +48,7 @@ def shown(scope: Scope, results: Results) -> Shown:
             grid(
                 "",
                 _RESOURCES,
-                [(utility.value, letters, chains[construction, _mapped(letters), utility]) for utility in _UTILITIES],
+                [(utility.value, letters, chains[construction, _mapped(letters), utility]) for utility in UtilityName],
                 {B: b_of(letters), M: m_of(letters[0])},
             )
             for letters in _LETTERS
@@ -92,7 +91,7 @@ def _claims(chains: dict[_Key, Chains]) -> list[Judged]:
         return at_channels(chains[construction, _mapped(letters), utility], CHANNELS, m_of(letters[0]))
 
     readj, redist = Construction.READJ, Construction.REDIST
-    a, apm, aplm, atm, atlm = _UTILITIES
+    a, apm, aplm, atm, atlm = UtilityName
     others = [max(values) for values in zip(*(m(readj, "LCL", each) for each in (apm, aplm, atm, atlm)), strict=True)]
     multiplied = [min(values) for values in zip(b(redist, "LQL", atm), b(redist, "LQL", atlm), strict=True)]
     claims = [

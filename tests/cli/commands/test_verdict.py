@@ -314,7 +314,7 @@ def test_what_no_verdict_can_be_given_on_is_said_in_one_sentence(adapt, here):
 @pytest.mark.usefixtures("spark")
 def test_a_current_plan_of_another_engine_or_key_type_is_refused(adapt, here):
     adapt.done(*ASK)
-    adapt.done("partition", "build", "clicks.trace", "--channels", 6, "--base", "kafka", "-o", "kafka.plan")
+    adapt.done("partition", "build", "clicks.trace", "--channels", 6, "--engine", "kafka", "-o", "kafka.plan")
     other = adapt.refused(2, "verdict", "clicks.trace", "--engine", "flink", "--channels", 6, "--from", "kafka.plan")
     assert other == "adapt: kafka.plan is a plan over kafka, not flink; leave out --engine or --from"
     adapt.done("verdict", "clicks.trace", "--channels", 6, "--from", "kafka.plan")

@@ -59,7 +59,8 @@ def begun(names, start=""):
     [
         ("adapt partition build --scheme ", begun(SCHEMES_BY_NAME)),
         ("adapt partition build --scheme h", ["hybrid"]),
-        ("adapt partition build --engine ", begun(CURRENT_SCHEMES)),
+        ("adapt partition build --engine ", ["max-parallelism=", "replicas=", "hash=", *begun(CURRENT_SCHEMES)]),
+        ("adapt partition build --engine consistent:r", ["consistent:replicas="]),
         ("adapt partition compare --scheme ", begun([*SCHEMES_BY_NAME, *PlannedSplitting, *Splitting])),
         ("adapt report --format ", ["table", "json", "csv", "md"]),
         ("adapt replay fit --planner ", begun(DropPlanner)),

@@ -104,8 +104,8 @@ def test_a_rescale_keeps_the_base_and_its_key_groups(base):
 
 
 def test_a_base_that_pins_keys_itself_is_refused():
-    with pytest.raises(UsageError, match="--base greedy pins keys itself; use one of uniform, consistent"):
-        build_plan(STREAM, Recipe(base=Scheme.GREEDY), 3)
+    with pytest.raises(UsageError, match="base bounded pins keys itself; use one of uniform, consistent"):
+        build_plan(STREAM, Recipe(base=Scheme.BOUNDED), 3)
 
 
 def test_another_hash_is_refused_only_where_both_plans_hash_with_ours():

@@ -36,7 +36,7 @@ def agree(step: Step, metrics, resources: Resources) -> None:
     assert (step.m is None) == (metrics.m is None)
     if step.m is not None:
         assert step.m[resources.text[0]] == pytest.approx(metrics.m, rel=1e-9)
-    for name in ("imbalance", "imbalance_floor", "r_floor", "explicit_keys"):
+    for name in ("imbalance", "r_floor", "explicit_keys"):
         assert getattr(step, name) == pytest.approx(getattr(metrics, name), rel=1e-9)
 
 

@@ -15,7 +15,7 @@ from adapt.traces.counting.evaluating import evaluate_plans
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.session import SparkOptions
 
-PLANS = [("p", build_plan(frequencies_of(count_keys(pa.array(["a", "b"]))), Recipe(Scheme.GREEDY), 2))]
+PLANS = [("p", build_plan(frequencies_of(count_keys(pa.array(["a", "b"]))), Recipe(Scheme.BOUNDED), 2))]
 
 
 def test_floats_are_added_in_ascending_order_wherever_they_lie():

@@ -48,7 +48,7 @@ def chain(frequencies, resources=RESOURCES):
     """Plans one after the other, of several schemes."""
     first = build_plan(frequencies, Recipe(Scheme.UNIFORM, resources=resources), 4)
     second = build_plan(frequencies, Recipe(Scheme.HYBRID, resources=resources, max_pins=20), 5, previous=first)
-    third = build_plan(frequencies, Recipe(Scheme.GREEDY, resources=resources), 5, previous=second)
+    third = build_plan(frequencies, Recipe(Scheme.BOUNDED, resources=resources), 5, previous=second)
     return [("first", first), ("second", second), ("third", third)]
 
 
@@ -113,7 +113,7 @@ def test_what_was_measured_is_added_up_for_every_key(trace, tmp_path):
 
 def test_channels_of_unequal_capacity_are_judged_by_their_utilisation(trace):
     frequencies = count_exactly(trace, weight=Weight.COUNT)
-    plan = build_plan(frequencies, Recipe(Scheme.GREEDY, constraints=Constraints(capacities=(1, 2, 4))), 3)
+    plan = build_plan(frequencies, Recipe(Scheme.BOUNDED, constraints=Constraints(capacities=(1, 2, 4))), 3)
     [found] = evaluate_plans([("p", plan)], trace.path, weight=Weight.COUNT).plans
     wanted = evaluate(plan.partitioner(), frequencies, Resources(), capacities=np.array([1, 2, 4]) * 3 / 7).as_data()
     for metric, value in found.measured.as_data().items():
@@ -203,7 +203,7 @@ def test_a_plan_for_other_keys_is_refused_with_the_remedy(trace):
 def test_a_key_that_is_not_foreseen_shows_beside_what_was(tmp_path):
     """By hand: two keys were predicted on two channels, and a third comes."""
     (tmp_path / "counts.csv").write_text("key,count\na,3\nb,3\n")
-    plan = build_plan(frequencies_of(count_keys(pa.array(["a"] * 3 + ["b"] * 3))), Recipe(Scheme.GREEDY), 2)
+    plan = build_plan(frequencies_of(count_keys(pa.array(["a"] * 3 + ["b"] * 3))), Recipe(Scheme.BOUNDED), 2)
     (tmp_path / "more.csv").write_text("key,count\na,3\nb,3\nc,6\n")
     [found] = evaluate_plans([("p", plan)], tmp_path / "more.csv").plans
     assert found.predicted["imbalance"] == 1.0

@@ -33,7 +33,7 @@ CHANNELS = 6
 SOAK = bool(os.environ.get("ADAPT_SOAK"))
 FEW = {
     KeyType.STRING: {Scheme.UNIFORM, Engine.SPARK, Scheme.MAGLEV, Scheme.KEY_GROUPS, Scheme.HYBRID},
-    KeyType.INT64: {Engine.SPARK, Scheme.WEIGHTED},
+    KeyType.INT64: {Engine.SPARK, Scheme.HYBRID},
     KeyType.BINARY: {Scheme.CONSISTENT, Scheme.BOUNDED},
 }
 """Of each type of keys, outside a soak: every plan is two joins that Spark compiles."""
@@ -52,8 +52,7 @@ def every_plan(key_type):
         yield Plan(Scheme.KEY_GROUPS, CHANNELS, key_type, hash=HashName.XXHASH64, max_parallelism=groups)
     for scheme in sorted(MAPPED_SCHEMES):
         explicit = {key: row % CHANNELS for row, key in enumerate(keys) if key is not None or scheme == "hybrid"}
-        replicas = (5, 9, 1, 30, 2, 8) if scheme is Scheme.WEIGHTED else 100
-        yield Plan(scheme, CHANNELS, key_type, hash=HashName.XXHASH64, explicit=explicit, replicas=replicas)
+        yield Plan(scheme, CHANNELS, key_type, hash=HashName.XXHASH64, explicit=explicit, replicas=100)
     explicit = {key: row % CHANNELS for row, key in enumerate(keys[::2])}
     yield Plan(Scheme.HYBRID, CHANNELS, key_type, explicit=explicit, base=Engine.SPARK)
 
@@ -195,9 +194,9 @@ def test_a_smaller_integer_is_the_same_key(spark, tmp_path, kind):
 @pytest.mark.parametrize(
     ("plan", "said"),
     [
-        (Plan(Scheme.HYBRID, 4, KeyType.STRING), "build it again with --hash xxhash64"),
+        (Plan(Scheme.HYBRID, 4, KeyType.STRING), "build it again with --engine consistent:hash=xxhash64"),
         (Plan(Scheme.JUMP, 4, KeyType.STRING, hash=HashName.XXHASH64), "scheme jump cannot run on Spark"),
-        (Plan(Scheme.RENDEZVOUS, 4, KeyType.STRING, hash=HashName.XXHASH64), "--scheme hybrid --base spark"),
+        (Plan(Scheme.RENDEZVOUS, 4, KeyType.STRING, hash=HashName.XXHASH64), "--scheme hybrid --engine spark"),
         (Plan(Engine.KAFKA, 4, KeyType.STRING), "no expression for murmur2"),
         (Plan(Engine.FLINK, 4, KeyType.STRING), "hashCode"),
     ],

@@ -125,7 +125,7 @@ def test_every_command_places_int_keys_as_spark(source, tmp_path):
 def test_a_plan_over_the_ring_does_not_tell_widths_apart(source, tmp_path):
     trace = str(tmp_path / "k.trace")
     adapt.ingest(str(source), key="k", time="ts", out=trace)
-    built = adapt.build(trace, channels=4, out=str(tmp_path / "ring.plan"), base="consistent")
+    built = adapt.build(trace, channels=4, out=str(tmp_path / "ring.plan"), engine="consistent")
     assert built.key_type is KeyType.INT64
     adapt.ingest(str(source), key="k,land", time="ts", out=str(tmp_path / "pair.trace"))
     with pytest.raises(UsageError, match="bytes of its key"):

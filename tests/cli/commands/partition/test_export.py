@@ -14,7 +14,17 @@ from tests.traces.small_traces import trace_of_source
 def plan(adapt, tmp_path):
     (tmp_path / "counts.csv").write_text("hot,50\nwarm,20\ncold,10\nzebra,5\n")
     path = tmp_path / "web.plan"
-    adapt.done("partition", "build", tmp_path / "counts.csv", "--channels", 4, "--hash", "xxhash64", "-o", path)
+    adapt.done(
+        "partition",
+        "build",
+        tmp_path / "counts.csv",
+        "--channels",
+        4,
+        "--engine",
+        "consistent:hash=xxhash64",
+        "-o",
+        path,
+    )
     return path
 
 

@@ -78,31 +78,14 @@ def test_compare_takes_schemes_that_split_keys_and_refuses_unknown_ones(adapt, h
     assert "did you mean 'jump'? Available: " in said
 
 
-def test_the_optimum_stands_beside_the_plan(adapt, here):
-    line = ("partition", "build", "counts.csv", "--channels", 3, "--max-pins", 6, "--optimum", "5s", "--format", "json")
-    rows = {row["objective"]: row for row in document(adapt.done(*line))["optimum"]}
-    assert rows["imbalance"]["floor"] <= rows["imbalance"]["optimum"] <= rows["imbalance"]["placed"]
-    assert rows["imbalance"]["proved"]
-    said = adapt.refused(2, "partition", "build", "counts.csv", "--channels", 30, "--optimum", "5s")
-    assert "--max-pins 166 or less" in said
-
-
-def test_a_limit_of_moves_is_kept_and_recorded(adapt, here):
-    line = ("partition", "build", "counts.csv", "--channels", 3, "--construction", "readj", "--format", "json")
-    assert document(adapt.done(*line, "--max-moves", 1))["parameters"]["max_moves"] == 1
-    assert adapt.refused(2, *line, "--max-moves", 0)
-
-
 def test_a_plan_over_an_engine_moves_only_keys_that_it_pins(adapt, here):
     line = ("partition", "build", "counts.csv", "--channels", 5, "--max-pins", 9, "--format", "json")
     adapt.done(*line, "--scheme", "kafka", "-o", "today.plan")
-    given = document(adapt.done(*line, "--base", "kafka"))
+    given = document(adapt.done(*line, "--engine", "kafka"))
     after = document(adapt.done(*line, "--from", "today.plan", "-o", "next.plan"))
     assert (after["schema"], after["base"], after["explicit"]) == ("adapt.plan/2", "kafka", given["explicit"])
     moved = document(adapt.done("partition", "diff", "counts.csv", "today.plan", "next.plan", "--format", "json"))
     assert 0 < moved["migrated_keys"] == after["metrics"]["migrated_keys"] <= len(after["explicit"])
-    again = document(adapt.done(*line, "--from", "next.plan", "--base", "consistent"))
-    assert (again["schema"], again["metrics"]["migrated_keys"] > moved["migrated_keys"]) == ("adapt.plan/1", True)
 
 
 @pytest.mark.parametrize(
@@ -110,12 +93,12 @@ def test_a_plan_over_an_engine_moves_only_keys_that_it_pins(adapt, here):
     [
         ("", "spark"),
         ("--engine kafka", "kafka"),
-        ("--engine kafka --base flink", "flink"),
-        ("--hash murmur3", None),
-        ("--hash xxhash64 --engine uniform", "uniform"),
+        ("--engine flink:max-parallelism=64", "flink"),
+        ("--engine consistent:hash=xxhash64,replicas=20", None),
+        ("--engine uniform:hash=xxhash64", "uniform"),
     ],
 )
-def test_other_keys_stay_as_the_engine_has_them_unless_a_hash_is_given(adapt, here, given, base):
+def test_other_keys_stay_as_the_engine_has_them(adapt, here, given, base):
     line = ("partition", "build", "counts.csv", "--channels", 3, *given.split(), "--format", "json")
     assert document(adapt.done(*line)).get("base") == base
 
@@ -124,15 +107,6 @@ def test_one_channel_count_is_compared_over_the_engine_and_several_over_the_ring
     for channels, base in ((3, "spark"), ("2:3", None)):
         adapt.done("partition", "compare", "counts.csv", "--channels", channels, "-o", "a.plans", "--force")
         assert json.loads((here / "a.plans" / "hybrid-level.plan").read_text()).get("base") == base
-
-
-def test_a_base_without_pinned_keys_is_refused(adapt, here):
-    line = ("counts.csv", "--channels", 3, "--base", "spark", "--scheme", "jump")
-    assert "scheme jump does not support --base; use --scheme hybrid" in adapt.refused(2, "partition", "build", *line)
-    assert "--base kafka has a hash of its own" in adapt.refused(
-        2, *"partition build counts.csv --channels 3 --base kafka --hash xxhash64".split()
-    )
-    assert "--base needs scheme hybrid" in adapt.refused(2, "partition", "compare", *line)
 
 
 def test_a_utility_is_refused_where_nothing_minimizes_it(adapt, here):
@@ -241,7 +215,7 @@ def test_keys_that_are_not_of_the_type_are_refused_with_their_line(adapt, here):
         (3, "count none.trace", "create one with `adapt ingest"),
         (3, "build counts.csv --channels 2 --from counts.csv", "is not a plan"),
         (3, "build counts.csv --channels 2 --from none.plan", "create one with `adapt partition build"),
-        (3, "build counts.csv --channels 2 --from a.plan --hash xxhash64", "murmur3"),
+        (3, "build counts.csv --channels 2 --from a.plan --engine consistent:hash=xxhash64", "murmur3"),
         (3, "route counts.csv", "is not a plan"),
         (3, "route a.plans", "hybrid-scan.plan"),
         (3, "route a.plan none.txt", "none.txt"),
@@ -255,7 +229,7 @@ def test_keys_that_are_not_of_the_type_are_refused_with_their_line(adapt, here):
     ],
 )
 def test_what_does_not_fit_is_refused_and_leaves_nothing(adapt, here, code, line, told):
-    adapt.done("partition", "build", "counts.csv", "--channels", 2, "--base", "consistent", "-o", "a.plan")
+    adapt.done("partition", "build", "counts.csv", "--channels", 2, "--engine", "consistent", "-o", "a.plan")
     adapt.done("partition", "compare", "counts.csv", "--channels", 2, "-o", "a.plans")
     before = sorted(here.rglob("*"))
     assert told in adapt.refused(code, "partition", *line.split())

@@ -39,7 +39,7 @@ def loads_by_hand(plan, of):
     return [on[channel] for channel in range(plan.channels)]
 
 
-@pytest.mark.parametrize("scheme", ["hybrid", "greedy", "bounded", "uniform"])
+@pytest.mark.parametrize("scheme", ["hybrid", "bounded", "uniform"])
 def test_a_plan_foretells_what_the_columns_add_up_to(adapt, here, scheme):
     line = f"partition build counts.csv --channels {CHANNELS} --scheme {scheme} -o P --format json"
     told = document(adapt.done(*line.split(), "--measure", "state=state_bytes,computation=cpu"))
@@ -148,7 +148,7 @@ def test_a_log_that_is_skewed_in_bytes_is_placed_by_bytes(adapt, here):
     column = read_frequencies(here / "web.freq")[0]
     assert dict(zip(column.keys.to_pylist(), column.column("bytes").values.tolist(), strict=True)) == by_path
 
-    build = "--channels 2 --measure state=bytes,network=bytes --base consistent --format json"
+    build = "--channels 2 --measure state=bytes,network=bytes --engine consistent --format json"
     placed = document(adapt.done("partition", "build", "web.freq", *build.split(), "-o", "web.plan"))
     again = document(adapt.done("partition", "build", "web.trace", *build.split()))
     assert placed["explicit"] == again["explicit"]

@@ -30,7 +30,7 @@ def test_ranges_are_those_of_kafka(partitions, workers):
         assert np.flatnonzero(owners == worker).tolist() == range_of.tolist()
 
 
-@pytest.mark.parametrize("scheme", [Scheme.UNIFORM, Scheme.CONSISTENT, Scheme.HYBRID, Scheme.GREEDY, Scheme.JUMP])
+@pytest.mark.parametrize("scheme", [Scheme.UNIFORM, Scheme.CONSISTENT, Scheme.HYBRID, Scheme.BOUNDED, Scheme.JUMP])
 def test_the_first_plan_is_hashing_and_any_scheme_follows_the_workers(scheme):
     placement = planned(scheme)
     for workers in (3, 5, 2):

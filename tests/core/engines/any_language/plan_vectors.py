@@ -48,7 +48,7 @@ def plans() -> list[Plan]:
             CHANNELS,
             key_type,
             hash=hash,
-            replicas=(5, 1, 9, 4, 4, 20, 2) if scheme is Scheme.WEIGHTED else 50,
+            replicas=50,
             explicit={key: row % CHANNELS for row, key in enumerate(keys[::4])} if scheme in MAPPED_SCHEMES else {},
             max_parallelism=120 if key_groups_of(hashing_of(scheme, base)) else None,
             base=base,

@@ -91,7 +91,7 @@ def test_integers_need_bits_to_spare():
 @pytest.mark.parametrize(
     ("plan", "engine", "said"),
     [
-        (Plan(Scheme.HYBRID, 4, KeyType.STRING), Engine.SPARK, "build it with --scheme hybrid --base spark"),
+        (Plan(Scheme.HYBRID, 4, KeyType.STRING), Engine.SPARK, "build it with --scheme hybrid --engine spark"),
         (Plan(Scheme.HYBRID, 4, KeyType.STRING, base=Engine.KAFKA), Engine.SPARK, "other keys on kafka"),
         (Plan(Scheme.HYBRID, 4, KeyType.STRING, base=Engine.LIBRDKAFKA_RANDOM), None, "at random"),
         (Plan(Scheme.HYBRID, 4, KeyType.BINARY, base=Engine.FLINK), None, "keys of bytes"),

@@ -32,7 +32,6 @@ UTILITY = {
     "APLM": lambda rho, gamma: rho + log(1 + gamma),
     "ATM": lambda rho, gamma: rho * (1 + gamma),
     "ATLM": lambda rho, gamma: rho * (1 + log(1 + gamma)),
-    "BTM": lambda b, m: b * (1 + m),
 }
 
 
@@ -55,17 +54,10 @@ class Step:
         self.measured = bool(problem.resources.sources)
         self.f = [self.moved(d, None) for d in range(len(self.counts))]
         self.theta = [Decimal(theta) for theta in problem.theta.tolist()]
-        self.on = [[exactly(load) for load in row] for row in problem.on_channels]
-        self.is_b = problem.utility == "BTM"
         self.budget = INFINITE if problem.budget is None else exactly(problem.budget())
         self.m = exactly(problem.owed)
-        if self.is_b:  # what must migrate does so whatever is assigned
-            must = [i != old for i, old in zip(self.start, self.old, strict=True)]
-            self.m += sum(state for state, moves in zip(self.beta_s, must, strict=True) if moves)
-            self.beta_s = [0 if moves else state for state, moves in zip(self.beta_s, must, strict=True)]
         self.ideal = Decimal(problem.ideal) if self.measured else Decimal(self.m_all(problem)) / self.N
         self.U = UTILITY[problem.utility.value]
-        self.limit = problem.moves
         self.pinned = {d: i for d, i in enumerate(problem.pinned.tolist()) if i >= 0}
 
     def m_all(self, problem):
@@ -79,19 +71,16 @@ class Step:
         return max((abs(flow) * unit for flow, unit in zip(flows, self.units, strict=True)), default=Decimal(0))
 
     def rho(self, H):
-        """Eqs. 19 and 20, or b; constant resources are left out, and a resource without load is balanced."""
+        """Eqs. 19 and 20; constant resources are left out, and a resource without load is balanced."""
         if not self.beta:
-            return Decimal(int(self.is_b))
+            return Decimal(0)
         rho = Decimal(1)
-        for beta, on, theta in zip(self.beta, self.on, self.theta, strict=True):
-            L = list(on)
-            for d, i in {**(dict(enumerate(self.start)) if self.is_b else {}), **H}.items():
+        for beta, theta in zip(self.beta, self.theta, strict=True):
+            L = [0] * self.N
+            for d, i in H.items():
                 L[i] += beta[d]
-            if self.is_b:
-                rho *= max(L) / max(Decimal(min(L)), Decimal(sum(L)) / self.N / 1000) if sum(L) else 1
-            else:
-                rho *= (max(L) - min(L)) / (theta * sum(L) / self.N) if sum(L) else 0
-        return root(rho, 3 if self.is_b else len(self.beta))
+            rho *= (max(L) - min(L)) / (theta * sum(L) / self.N) if sum(L) else 0
+        return root(rho, len(self.beta))
 
     def allows(self, H):
         """Whether what migrates by choice keeps to the limit."""
@@ -173,7 +162,6 @@ def literal_readj(problem, printed=False):
     H = dict(enumerate(step.start))
     m = step.m + sum(step.beta_s[d] for d in H if H[d] != step.old[d])
     u = Decimal(0)
-    moves = [0] * len(H)
     while True:
         v, kept = None, []
         g = -INFINITE
@@ -187,8 +175,6 @@ def literal_readj(problem, printed=False):
                 for d2 in [None, *(d for d in H if H[d] == j)]:
                     if d1 in step.pinned or d2 in step.pinned:
                         continue
-                    if step.limit is not None and any(moves[d] >= step.limit for d in (d1, d2) if d is not None):
-                        continue
                     w = i, d1, j, d2
                     a = step.rho(readjusted(H, *w))
                     if a >= rho * (1 - TIE):
@@ -197,8 +183,6 @@ def literal_readj(problem, printed=False):
                         continue
                     u_new = step.U(a, step.gamma(m + migrates(step, *w)))
                     g_new = (u - u_new) / step.moved(d1, d2)
-                    if step.is_b and not printed and u - u_new <= TIE * u:
-                        continue
                     kept.append((-g_new, w))
                     if printed and (v is None or g_new - g > TIE * max(abs(g), abs(g_new))):
                         v, g, u = w, g_new, u_new
@@ -208,9 +192,6 @@ def literal_readj(problem, printed=False):
             v = first_least(kept)
         m += migrates(step, *v)
         H = readjusted(H, *v)
-        for d in (v[1], v[3]):
-            if d is not None:
-                moves[d] += 1
 
 
 LITERAL = {

@@ -16,8 +16,8 @@ from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.constructions.level import level
 from adapt.core.partitioning.constructions.level_with_budget import BudgetedStep, within_budget
 from adapt.core.partitioning.constructions.registry import assigned
+from adapt.core.partitioning.frontier.integer_program import Program
 from adapt.core.partitioning.measures.resources import Resources
-from adapt.core.partitioning.optimum.optimum import Objective, optimum
 from adapt.core.partitioning.problem.constraints import Constraints, MigrationLimit
 from adapt.core.partitioning.problem.problem import Problem
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
@@ -130,23 +130,27 @@ def random_step(seed):
 
 
 def test_it_is_never_below_the_optimum_of_the_same_budget_and_near_it_on_the_average():
-    """The mean ratio of r to the least r is printed with `pytest -s`: 1.05 when this was written, 4.3 at the start."""
+    """The busiest channel's load / the least possible; the mean is printed with `pytest -s`."""
     ratios, others = [], {construction: [] for construction in Construction}
     for seed in range(SEEDS):
         problem, budget = random_step(seed)
         limited = replace(problem, budget=lambda left=budget: left)
         placed = level(limited)
         used = utilised(problem, placed)
-        best = optimum(limited, Objective.R_N, start=placed, nodes=30)
-        assert used.max() / used.min() >= best.bound * (1 - 1e-9), f"seed {seed}"
+        program = Program(
+            *(problem.network, problem.residual()[2], problem.state, problem.home, budget, problem.capacities)
+        )
+        found = program.minimise(placed, 30)
+        best = program.on_channels(found.placement).max()
+        assert used.max() >= found.bound * (1 - 1e-9), f"seed {seed}"
         assert moved(problem, placed) <= budget * (1 + 1e-9), f"seed {seed}"
         for construction in Construction:
-            _, other = assigned(construction, limited.with_hashed_load())
+            _, other = assigned(construction, limited)
             reached = utilised(problem, other)
-            others[construction].append(reached.max() / max(reached.min(), 1) / best.value)
-            assert reached.max() >= best.bound * reached.min() * (1 - 1e-9), f"seed {seed}: {construction}"
+            others[construction].append(reached.max() / best)
+            assert reached.max() >= found.bound * (1 - 1e-9), f"seed {seed}: {construction}"
             assert moved(problem, other) <= budget * (1 + 1e-9), f"seed {seed}: {construction}"
-        ratios.append(used.max() / used.min() / best.value)
+        ratios.append(used.max() / best)
     print(f"\nmean ratio to the optimum {np.mean(ratios):.3f}, worst {max(ratios):.3f}")
     print({str(name): round(float(np.mean(each)), 3) for name, each in others.items()})
     assert np.mean(ratios) < 1.1

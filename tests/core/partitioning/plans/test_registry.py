@@ -12,7 +12,6 @@ from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.loads.load import ResourceFunction
 from adapt.core.partitioning.plans.registry import (
-    FROM_COUNTS,
     SCHEMES,
     Parts,
     follow,
@@ -24,7 +23,7 @@ from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.jump import JumpHash
 from adapt.core.partitioning.schemes.key_groups import KeyGroups
 from adapt.core.partitioning.schemes.maglev import Maglev
-from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, RING_SCHEMES, TRACKING_SCHEMES, Scheme
+from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, Scheme
 from adapt.core.partitioning.schemes.rendezvous import Rendezvous
 from adapt.core.partitioning.schemes.uniform import UniformPartitioner
 
@@ -35,7 +34,6 @@ NOBODY = frequencies_of(KeyCounts(pa.array([], pa.string()), pa.array([], pa.int
 
 def test_every_scheme_is_made():
     assert list(SCHEMES) == list(Scheme)
-    assert {*FROM_COUNTS, *TRACKING_SCHEMES} == MAPPED_SCHEMES
 
 
 def test_a_scheme_is_made_of_what_it_needs():
@@ -61,12 +59,6 @@ def test_a_scheme_is_made_of_what_it_needs():
 def test_explicit_keys_of_a_scheme_without_a_map_are_refused(scheme):
     with pytest.raises(UsageError, match=f"scheme {scheme} does not support pinned keys"):
         make_partitioner(scheme, 4, explicit={"a": 1})
-
-
-@pytest.mark.parametrize("scheme", sorted(set(ALL) - RING_SCHEMES))
-def test_replicas_of_each_channel_in_a_scheme_without_a_ring_are_refused(scheme):
-    with pytest.raises(UsageError, match=f"scheme {scheme} has no ring, so it takes no replicas per channel"):
-        make_partitioner(scheme, 4, replicas=(1, 2, 3, 4))
 
 
 @pytest.mark.parametrize("scheme", Scheme)

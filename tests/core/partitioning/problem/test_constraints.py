@@ -27,7 +27,7 @@ LOSSY = Frequencies(
 )
 PINNING = [
     *((Scheme.HYBRID, construction) for construction in Construction),
-    *((scheme, Construction.SCAN) for scheme in (Scheme.BOUNDED, Scheme.BOUNDED_TIGHT, Scheme.GREEDY, Scheme.WEIGHTED)),
+    (Scheme.BOUNDED, Construction.SCAN),
 ]
 every_pinning = pytest.mark.parametrize(("scheme", "construction"), PINNING)
 
@@ -94,7 +94,7 @@ class TestPins:
         on_0 = [key for key in ("k1", "k2") if plan.partitioner().channel_of(key) == 0]
         assert len(on_0) < 2
 
-    @pytest.mark.parametrize("scheme", [Scheme.HYBRID, Scheme.BOUNDED, Scheme.GREEDY])
+    @pytest.mark.parametrize("scheme", [Scheme.HYBRID, Scheme.BOUNDED])
     def test_pinning_the_first_key_where_it_would_be_placed_anyway_changes_no_placement(self, scheme):
         free = build_plan(STREAM, Recipe(scheme, Construction.SCAN), 3)
         pins = {"k1": free.partitioner().channel_of("k1")}
@@ -130,22 +130,6 @@ class TestPins:
             build_plan(STREAM, Recipe(Scheme.HYBRID, constraints=Constraints(pinned={7: 1})), 2)
 
 
-class TestTrackedByName:
-    def test_exactly_the_named_keys_are_tracked(self):
-        plan = build_plan(STREAM, Recipe(Scheme.HYBRID, pin_only=pa.array(["k150", "k2"])), 3)
-        assert set(plan.explicit) == {"k2", "k150"}
-        assert plan.parameters["pin_only"] == 2
-
-    def test_pins_are_tracked_beside_them(self):
-        plan = build_plan(
-            STREAM, Recipe(Scheme.HYBRID, pin_only=pa.array(["k2"]), constraints=Constraints(pinned={"k5": 1})), 3
-        )
-        assert set(plan.explicit) == {"k2", "k5"}
-
-    def test_keys_that_a_lossy_counter_did_not_list_are_left_to_the_ring(self):
-        assert set(build_plan(LOSSY, Recipe(Scheme.HYBRID, pin_only=pa.array(["k2", "nobody"])), 3).explicit) == {"k2"}
-
-
 class TestUtilisation:
     CAPACITIES = (1.0, 3.0, 2.0)
 
@@ -155,9 +139,6 @@ class TestUtilisation:
         [
             (Scheme.HYBRID, Construction.LEVEL),
             (Scheme.BOUNDED, Construction.SCAN),
-            (Scheme.BOUNDED_TIGHT, Construction.SCAN),
-            (Scheme.GREEDY, Construction.SCAN),
-            (Scheme.WEIGHTED, Construction.SCAN),
         ],
     )
     def test_metrics_and_tables_are_of_loads_over_capacities(self, scheme, construction, letters):
@@ -193,7 +174,7 @@ class TestUtilisation:
         assert plan.metrics["r_n"] < 1.01
 
     def test_equal_capacities_give_the_plan_that_none_give(self):
-        for scheme in (Scheme.HYBRID, Scheme.BOUNDED, Scheme.GREEDY):
+        for scheme in (Scheme.HYBRID, Scheme.BOUNDED):
             free, even = (
                 build_plan(STREAM, Recipe(scheme, Construction.LEVEL, constraints=Constraints(capacities)), 3)
                 for capacities in (None, (0.1, 0.1, 0.1))
@@ -222,7 +203,7 @@ class TestRefusals:
             Constraint.PIN: Constraints(pinned={"k9": 1}),
             Constraint.MAX_MIGRATION: Constraints(max_migration=MigrationLimit(0.1)),
         }.get(constraint, Constraints())
-        utility = {Constraint.UTILITY: UtilityName.A, Constraint.OBJECTIVE: UtilityName.BTM}.get(constraint)
+        utility = {Constraint.UTILITY: UtilityName.A}.get(constraint)
         recipe = Recipe(scheme, construction, constraints=given, utility=utility)
         previous = build_plan(STREAM, Recipe(scheme, construction), 3)
 
@@ -244,7 +225,7 @@ class TestRefusals:
             built()
         assert str(refusal.value).startswith(f"{name} does not support {constraint}; use hybrid (")
         named = str(refusal.value).partition("; use ")[2]
-        assert {Constraint.UTILITY: "unlocked", Constraint.OBJECTIVE: "readj"}.get(constraint, "level") in named
+        assert ("unlocked" if constraint is Constraint.UTILITY else "level") in named
 
     def test_a_comparison_skips_what_has_no_utility_unless_it_is_named(self):
         compared = compare_schemes(STREAM, [3], Recipe(utility=UtilityName.ATM))
@@ -263,7 +244,6 @@ class TestRefusals:
         plans = [
             build_plan(STREAM, Recipe(construction=construction, utility=each, max_pins=60), 6, previous=previous)
             for each in UtilityName
-            if each is not UtilityName.BTM
         ]
         assert len({tuple(sorted(plan.explicit.items())) for plan in plans}) > 1
 
@@ -271,8 +251,8 @@ class TestRefusals:
         with pytest.raises(UsageError) as refusal:
             build_plan(STREAM, Recipe(Scheme.JUMP, constraints=Constraints(pinned={"k9": 1})), 3)
         assert str(refusal.value) == (
-            "scheme jump does not support --pin; use hybrid (scan, redist, readj, readj-printed, unlocked, level),"
-            " bounded, bounded-1.05, greedy or weighted"
+            "scheme jump does not support --pin; use hybrid (scan, redist, readj, readj-printed, unlocked, level)"
+            " or bounded"
         )
 
     def test_a_limit_to_migration_needs_a_placement_before_it(self):
@@ -287,6 +267,8 @@ class TestRefusals:
 
     def test_constraints_fit_every_channel_count_of_a_comparison_or_it_is_refused_before_it_begins(self):
         with pytest.raises(UsageError, match="got 2 for 3 channels"):
-            compare_schemes(STREAM, [2, 3], Recipe(constraints=Constraints(capacities=(1, 2))), schemes=[Scheme.GREEDY])
+            compare_schemes(
+                STREAM, [2, 3], Recipe(constraints=Constraints(capacities=(1, 2))), schemes=[Scheme.BOUNDED]
+            )
         with pytest.raises(UsageError, match="key 'k1' is pinned to channel 2, but channels run from 0 to 1"):
-            compare_schemes(STREAM, [4, 2], Recipe(constraints=Constraints(pinned={"k1": 2})), schemes=[Scheme.GREEDY])
+            compare_schemes(STREAM, [4, 2], Recipe(constraints=Constraints(pinned={"k1": 2})), schemes=[Scheme.BOUNDED])

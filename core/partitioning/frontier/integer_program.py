@@ -1,52 +1,24 @@
-"""Integer program of the optimum, by max and min load."""
+"""Integer program of the least utilization of the busiest channel."""
 
 import math
 from dataclasses import dataclass
-from enum import StrEnum
 
 import highspy
 import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.measures.floors import highest_level
+from adapt.core.partitioning.frontier.symmetry import Alike
 from adapt.core.partitioning.measures.whole_keys import pigeonhole_peak
-from adapt.core.partitioning.optimum.symmetry import Alike
 
 TOLERANCE = 1e-8
 """Resolution of loads, relative to an average channel's."""
 
+_SECONDS = 60.0
+"""A backstop, since a single node may take long."""
+
 _FEASIBLE = 1e-9
 """Feasibility tolerance of the solver, at an average channel load of 32 to 64."""
-
-
-class EndedBy(StrEnum):
-    """What ended a search."""
-
-    PROOF = "proof"
-    """Proven optimal."""
-    NODES = "nodes"
-    """Node limit; the same on every machine."""
-    TIME = "time"
-    """Time limit; the result depends on the machine."""
-    ROUNDING = "rounding"
-    """Loads or states too far apart for the solver's arithmetic."""
-
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """Limits of a search.
-
-    Attributes:
-        seconds: A backstop, since a single node may take long.
-    """
-
-    nodes: int
-    seconds: float
-
-    def less(self, nodes: int, seconds: float) -> "Effort":
-        """The effort that remains."""
-        return Effort(max(self.nodes - nodes, 0), max(self.seconds - seconds, 0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +27,13 @@ class Found:
 
     Attributes:
         placement: The best assignment, including the first one; int32, shape (keys,).
-        bound: Lower bound of all allowed assignments, in units of load.
-        ended_by: What ended it; a proof if the assignment reaches the bound up to twice the tolerance.
-        left: Effort that was not needed.
+        bound: Lower bound of the highest utilization of all allowed assignments.
+        proved: Whether the assignment is optimal: it reaches the bound up to twice the tolerance.
     """
 
     placement: Channels
     bound: float
-    ended_by: EndedBy
-    left: Effort
+    proved: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +44,14 @@ class Program:
     residual R_c and capacity C_c:
 
         sum over c of y[g, c] = n_g                          for every group
-        L C_c <= R_c + sum over g of l_g y[g, c] <= U C_c    for every channel
+        R_c + sum over g of l_g y[g, c] <= U C_c             for every channel
         sum over g of s_g y[g, home of g] >= what must stay  if migration is limited
         sum over g of y[g, home of g] >= how many must stay  if pins are limited
 
-    U and L are the highest and the lowest utilization of a channel: loads, if all capacities are 1. Equal keys are one
-    group, and channels of equal residual and capacity are interchangeable (`Alike`); if migration or pins are
-    limited, equal keys have one home too, and a home is unique. U and L are bounded beforehand by what whole keys allow
-    (`least_highest`, `most_lowest`), which the linear relaxation, splitting keys, does not see.
+    U is the highest utilization of a channel: load, if all capacities are 1. Equal keys are one group, and channels of
+    equal residual and capacity are interchangeable (`Alike`); if migration or pins are limited, equal keys have one
+    home too, and a home is unique. U is bounded beforehand by what whole keys allow (`least_highest`), which the linear
+    relaxation, splitting keys, does not see.
 
     Attributes:
         loads: Of each key, shape (keys,).
@@ -129,18 +99,6 @@ class Program:
         some = (together + float(self.residual.min())) / float(self.capacities.max())
         return max(self.average, float((self.residual / self.capacities).max()), some)
 
-    @property
-    def most_lowest(self) -> float:
-        """Upper bound of the load of the least loaded channel.
-
-        The k hottest keys fill at most k channels, and the others, as water, cannot lift all of the other channels
-        above its level: highest if the k are the channels that lack most.
-        """
-        falling = np.sort(self.loads)[::-1]
-        return min(
-            highest_level(self.residual, self.capacities, float(falling[k:].sum()), k) for k in range(self.channels)
-        )
-
     def on_channels(self, placement: Channels) -> Floats:
         """The utilization of each channel, shape (channels,)."""
         return (self.residual + np.bincount(placement, self.loads, minlength=self.channels)) / self.capacities
@@ -151,46 +109,36 @@ class Program:
         is_little = self.most_moved is None or float(self.state[leaves].sum()) <= self.most_moved * (1 + TOLERANCE)
         return is_little and (self.most_pins is None or int(leaves.sum()) <= self.most_pins)
 
-    def minimise(self, on_highest: float, on_lowest: float, first: Channels, effort: Effort) -> Found:
-        """Minimize on_highest * U - on_lowest * L.
+    def minimise(self, first: Channels, nodes: int) -> Found:
+        """Minimize U.
 
         Args:
-            on_highest: Weight of the busiest channel's load, >= 0.
-            on_lowest: Weight of the least loaded channel's load, >= 0.
             first: An allowed assignment to start from.
+            nodes: Node limit of the search tree.
         """
         alike = self._alike()
         # A power of two, so that whole loads stay exact, while tolerances mean the same for every unit of load.
         scale = 2.0 ** (6 - math.frexp(self.average)[1])
-        solver = _solver(effort)
-        solver.passModel(self._model(alike, on_highest, on_lowest, scale))
-        loads = self.on_channels(first) * scale
-        known = np.concatenate((alike.counted(first).reshape(-1), [loads.max(), loads.min()]))
+        solver = _solver(nodes)
+        solver.passModel(self._model(alike, scale))
+        value = float(self.on_channels(first).max())
+        known = np.append(alike.counted(first).reshape(-1), value * scale)
         solver.setSolution(len(known), np.arange(len(known), dtype=np.int32), known)
         solver.run()
-        best, value = first, self._value(on_highest, on_lowest, first)
-        info = solver.getInfo()
+        best, info = first, solver.getInfo()
         if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
             cells = np.rint(solver.getSolution().col_value[: alike.most.size]).astype(np.int64)
             found = alike.placement(cells.reshape(alike.most.shape))
-            reached = self._value(on_highest, on_lowest, found)
+            reached = float(self.on_channels(found).max())
             best, value = (found, reached) if reached < value and self.allows(found) else (first, value)
-        slack = TOLERANCE * self.average * (on_highest + on_lowest)
-        bound = self._bound(on_highest, on_lowest, info.mip_dual_bound / scale - slack, slack)
-        ended_by = _ENDS.get(solver.getModelStatus(), EndedBy.ROUNDING)
-        if value - bound <= 2 * slack:
-            ended_by = EndedBy.PROOF
-        return Found(best, bound, ended_by, effort.less(max(info.mip_node_count, 1), solver.getRunTime()))
+        slack = TOLERANCE * self.average
+        bound = self._bound(info.mip_dual_bound / scale - slack, slack)
+        return Found(best, bound, value - bound <= 2 * slack)
 
-    def _value(self, on_highest: float, on_lowest: float, placement: Channels) -> float:
-        loads = self.on_channels(placement)
-        return on_highest * float(loads.max()) - on_lowest * float(loads.min())
-
-    def _bound(self, on_highest: float, on_lowest: float, searched: float, slack: float) -> float:
+    def _bound(self, searched: float, slack: float) -> float:
         """The best bound of the search and of whole keys; a whole number if only such can be reached."""
-        bound = on_highest * self.least_highest - on_lowest * self.most_lowest
-        bound = max(bound, searched) if math.isfinite(searched) else bound
-        loads = np.concatenate((self.loads, self.residual, [on_highest, on_lowest]))
+        bound = max(self.least_highest, searched) if math.isfinite(searched) else self.least_highest
+        loads = np.concatenate((self.loads, self.residual))
         whole = bool((loads == np.rint(loads)).all() and (self.capacities == 1).all()) and 100 * slack < 0.1
         return float(math.ceil(bound - 100 * slack)) if whole else bound
 
@@ -201,22 +149,20 @@ class Program:
             return Alike.from_descriptions([self.loads], channels, np.empty(0, np.int32))
         return Alike.from_descriptions([self.loads, self.state, self.home.astype(np.float64)], channels, self.home)
 
-    def _model(self, alike: Alike, on_highest: float, on_lowest: float, scale: float) -> highspy.HighsLp:
-        """The program for the solver: columns y[g, c] by group, U, L; rows as above, those of U before L's."""
+    def _model(self, alike: Alike, scale: float) -> highspy.HighsLp:
+        """The program for the solver: columns y[g, c] by group, then U; rows as above."""
         (groups, channels), cells = alike.most.shape, alike.most.size
         heads, sizes = alike.heads, alike.sizes.astype(np.float64)
         residual, carried = self.residual * scale, np.repeat(self.loads[heads] * scale, channels)
         cell, channel = np.arange(cells), np.arange(channels)
-        under_u, over_l, stays = groups, groups + channels, groups + 2 * channels
+        under_u, stays = groups, groups + channels
         entries = [
             (cell // channels, cell, np.ones(cells)),
             (under_u + cell % channels, cell, -carried),
             (under_u + channel, np.full(channels, cells), self.capacities),
-            (over_l + cell % channels, cell, carried),
-            (over_l + channel, np.full(channels, cells + 1), -self.capacities),
         ]
-        lower = [sizes, residual, -residual]
-        upper = [sizes, np.full(2 * channels, highspy.kHighsInf)]
+        lower = [sizes, residual]
+        upper = [sizes, np.full(channels, highspy.kHighsInf)]
         home = self.home[heads]
         left = np.flatnonzero(home < channels)
         for most, each in ((self.most_moved, self.state[heads][left]), (self.most_pins, np.ones(len(left)))):
@@ -230,24 +176,20 @@ class Program:
         row, column, value = (np.concatenate(parts) for parts in zip(*entries, strict=True))
         order = np.lexsort((row, column))
         model = highspy.HighsLp()
-        model.num_col_, model.num_row_ = cells + 2, stays
-        model.col_cost_ = np.concatenate((np.zeros(cells), [on_highest, -on_lowest]))
-        model.col_lower_ = np.concatenate((np.zeros(cells), [self.least_highest * scale, 0.0]))
-        highest = np.array([self.total / float(self.capacities.min()), self.most_lowest]) * scale
-        model.col_upper_ = np.concatenate((alike.most.reshape(-1), highest))
+        model.num_col_, model.num_row_ = cells + 1, stays
+        model.col_cost_ = np.append(np.zeros(cells), 1.0)
+        model.col_lower_ = np.append(np.zeros(cells), self.least_highest * scale)
+        model.col_upper_ = np.append(alike.most.reshape(-1), self.total / float(self.capacities.min()) * scale)
         model.row_lower_, model.row_upper_ = np.concatenate(lower), np.concatenate(upper)
         whole, real = highspy.HighsVarType.kInteger, highspy.HighsVarType.kContinuous
-        model.integrality_ = [whole] * cells + [real] * 2
+        model.integrality_ = [whole] * cells + [real]
         model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        model.a_matrix_.start_ = np.searchsorted(column[order], np.arange(cells + 3))
+        model.a_matrix_.start_ = np.searchsorted(column[order], np.arange(cells + 2))
         model.a_matrix_.index_, model.a_matrix_.value_ = row[order], value[order]
         return model
 
 
-_ENDS = {highspy.HighsModelStatus.kSolutionLimit: EndedBy.NODES, highspy.HighsModelStatus.kTimeLimit: EndedBy.TIME}
-
-
-def _solver(effort: Effort) -> highspy.Highs:
+def _solver(nodes: int) -> highspy.Highs:
     solver = highspy.Highs()  # type: ignore[no-untyped-call]
     options = {
         "output_flag": False,
@@ -259,8 +201,8 @@ def _solver(effort: Effort) -> highspy.Highs:
         "primal_feasibility_tolerance": _FEASIBLE,
         "dual_feasibility_tolerance": _FEASIBLE,
         "small_matrix_value": 1e-12,  # the solver would round rare keys to 0 otherwise
-        "mip_max_nodes": effort.nodes,
-        "time_limit": effort.seconds,
+        "mip_max_nodes": nodes,
+        "time_limit": _SECONDS,
     }
     for name, value in options.items():
         solver.setOptionValue(name, value)

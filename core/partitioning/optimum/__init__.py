@@ -1,1 +1,0 @@
-"""Exact optimum of small assignment problems."""
