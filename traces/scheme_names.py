@@ -29,7 +29,7 @@ def scheme_named(name: str, known: Iterable[AnyScheme]) -> AnyScheme | None:
 
 
 def split_cap(name: str) -> tuple[str, float | None]:
-    """The cap in `bounded:cap=1.05`, after the name of the scheme; None without one.
+    """The scheme and the cap of `bounded:cap=1.05`; None without one.
 
     Raises:
         UsageError: it is not a number above 1.
