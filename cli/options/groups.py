@@ -218,7 +218,11 @@ def _option_of_keys(group: Any) -> inspect.Parameter:
     def complete(incomplete: str) -> list[str]:
         before, last = re.fullmatch(r"(.*[:,]|)(.*)", incomplete).groups()  # type: ignore[union-attr]  # always matches
         names = [f"{key.name}{'' if key.parameter.is_flag else '='}" for key in keys_of(group)]
-        names += [] if before else [*filter(None, heads.split(", ")), *getattr(group, "BUILT_IN", getattr(group, "HEADS", ()))]
+        names += (
+            []
+            if before
+            else [*filter(None, heads.split(", ")), *getattr(group, "BUILT_IN", getattr(group, "HEADS", ()))]
+        )
         return [f"{before}{name}" for name in names if name.startswith(last)]
 
     names, panel = [group.OPTION, *getattr(group, "SHORT", ())], getattr(group, "PANEL", None)
