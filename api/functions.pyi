@@ -473,7 +473,7 @@ class replay:
         target_latency: str = "10x",
         speedup: float | None = None,
         spacing: Literal["poisson", "even", "trace"] | None = None,
-        heuristic: Literal["ct", "lp", "et", "qst", "ct-literal"] = "ct",
+        heuristic: str | Sequence[str] | Mapping[str, object] | None = None,
         parallelism: str | Sequence[str] | Mapping[str, object] | None = None,
         runtime: str | Sequence[str] | Mapping[str, object] | None = None,
         model: str | Sequence[str] | Mapping[str, object] | None = None,

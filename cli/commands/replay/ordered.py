@@ -90,7 +90,7 @@ def ordered(
         workers=counts,
         backend=workers.backend or (Backend.SIM if workers.are_searched or max(counts) > cores else Backend.THREADS),
         settings=runtime.settings(),
-        contention=model.assumed(runtime.heuristic),
+        contention=model.assumed(runtime.scheduling.heuristic),
         min_time_s=above_0("--min-time", workers.min_time),
         seed=seed,
         cores=cores,

@@ -221,6 +221,31 @@ class ParallelismOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class HeuristicOptions:
+    """Which operator a worker takes next."""
+
+    OPTION: ClassVar[str] = "--heuristic"
+    HEAD: ClassVar[str] = "heuristic"
+    heuristic: Heuristic = setting(Heuristic.CT, "Scheduling heuristic: which operator a worker takes next.")
+    window: str = setting(
+        "20ms",
+        "Window in which worker time is counted. With auto, it is tuned so that all operators process the same number"
+        " of rows in it.",
+        "20ms|auto",
+        of=(Heuristic.CT, Heuristic.CT_LITERAL),
+    )
+    limit: str = setting(
+        "500",
+        "Total of all queues to aim for, C. With auto, what all workers process in a slice for each operator.",
+        "TUPLES|auto",
+        of=(Heuristic.QST,),
+    )
+    minimum: int = setting(
+        1, "Tuples in its work queue from which on an operator is considered.", "TUPLES", of=(Heuristic.LP,)
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class BufferOptions:
     """Buffers, queues and time slices."""
 
@@ -232,20 +257,8 @@ class BufferOptions:
         " asking the scheduler takes 1 % of the time.",
         "100us|auto",
     )
-    ct_window: str = setting(
-        "20ms",
-        "Window in which ct counts worker time. With auto, it is tuned so that all operators process the same number of"
-        " rows in it.",
-        "20ms|auto",
-    )
     ring_buffer: int = setting(4096, "Reorder buffer per operator, in tuples; a power of two.", "TUPLES")
     queue_capacity: int = setting(4096, "Work queue per operator, in tuples; a power of two.", "TUPLES")
-    qst_limit: str = setting(
-        "500",
-        "Total of all queues that qst aims for, C. With auto, what all workers process in a slice for each operator.",
-        "TUPLES|auto",
-    )
-    lp_minimum: int = setting(1, "Tuples in its work queue from which on lp considers an operator.", "TUPLES")
     chunk: str = setting(
         "auto",
         "Most tuples that a worker claims at once, 1 to 1024. With auto, a chunk takes no longer than a slice. A worker"
@@ -277,7 +290,7 @@ class RuntimeOptions:
         " of a busy partition are delegated to its worker; with partitioned, a worker owns the queue of a partition"
         " while it processes it.",
     )
-    heuristic: Heuristic = setting(Heuristic.CT, "Scheduling heuristic: which operator a worker takes next.")
+    scheduling: HeuristicOptions
     parallel: ParallelismOptions
     buffers: BufferOptions
 
@@ -289,7 +302,7 @@ class RuntimeOptions:
         """
         from adapt.core.ordered.engine.settings import RunSettings
 
-        of, parallelism = self.buffers, self.parallel.parallelism
+        of, parallelism, scheduling = self.buffers, self.parallel.parallelism, self.scheduling
         batch = self.parallel.batch
         if batch is None:
             batch = min(_BATCH, of.queue_capacity) if parallelism is Parallelism.MICRO_BATCH else 0
@@ -299,14 +312,14 @@ class RuntimeOptions:
             batch=batch,
             reorder=self.reorder,
             work_queue=WorkQueue(self.work_queue.value),
-            heuristic=self.heuristic,
+            heuristic=scheduling.heuristic,
             ring_buffer=of.ring_buffer,
             queue_capacity=of.queue_capacity,
             chunk=_tuples_or_auto("--runtime chunk", of.chunk),
             slice_us=_us_or_auto("--runtime slice", of.slice),
-            ct_window_ms=_us_or_auto("--runtime ct-window", of.ct_window) / 1000,
-            qst_limit=_tuples_or_auto("--runtime qst-limit", of.qst_limit),
-            lp_minimum=of.lp_minimum,
+            ct_window_ms=_us_or_auto("--heuristic window", scheduling.window) / 1000,
+            qst_limit=_tuples_or_auto("--heuristic limit", scheduling.limit),
+            lp_minimum=scheduling.minimum,
             mark_every=of.mark_every or 0,
         )
 

@@ -114,7 +114,7 @@ def test_every_option_is_taken(adapt, here):
     _build_plan(adapt, here)
     line = (
         "x.trace --chain plan.toml --plan five.plan --workers 2 --backend sim --reorder lock --work-queue partitioned"
-        " --heuristic qst --runtime slice=50us,ct-window=5ms,ring-buffer=64,queue-capacity=128,qst-limit=20,chunk=8"
+        " --heuristic qst:limit=20 --runtime slice=50us,ring-buffer=64,queue-capacity=128,chunk=8"
         ",mark-every=7 --rows 1000 --seed 5 --model jitter=0.2,contention=0.1us,query-time=0.2us,send-time=20ns"
         ",output-time=0.01us,lock-handover=0.3us"
         " --check 0 --format json"
@@ -123,7 +123,7 @@ def test_every_option_is_taken(adapt, here):
     told = document["parameters"]
     assert (told["backend"], told["reorder"], told["work_queue"]) == ("sim", "lock", "partitioned")
     assert told["heuristic"] == "qst"
-    assert (told["slice_us"], told["ct_window_ms"], told["ring_buffer"], told["queue_capacity"]) == (50, 5, 64, 128)
+    assert (told["slice_us"], told["ring_buffer"], told["queue_capacity"]) == (50, 64, 128)
     assert (told["qst_limit"], told["chunk"], told["mark_every"], told["rows"], told["seed"]) == (20, 8, 7, 1000, 5)
     assert list(told["contention"].values()) == [0.2, 0.1, 0.02, 0.01, 0.3, 0.2, 0, 0]
     assert document["summary"]["rows"] == 1000
@@ -227,7 +227,7 @@ def test_every_scheme_of_parallelism_gives_the_output_of_the_serial_run(adapt, h
     line = f"x.trace --chain c.toml --workers 1,3 --backend {backend} --parallelism {how} --repeats 1 --format json"
     document = json.loads(adapt.done("replay", "ordered", *line.split()).out)
     plain = json.loads(adapt.done("replay", "ordered", *line.replace(how, "dynamic").split()).out)
-    assert document["summary"]["parallelism"] == how.split()[0]
+    assert document["summary"]["parallelism"] == how.split(":")[0]
     assert document["summary"]["egress"] == plain["summary"]["egress"]
     assert document["summary"]["order_violations"] == 0
     assert [row["used"] for row in document["workers"]] == [None, 2 if how == "pipeline" else None]
@@ -265,7 +265,8 @@ def test_the_model_searches_the_number_of_workers(adapt, here):
         (2, "--runtime chunk=1025", "chunk must be from 1 to 1024 tuples (got 1025)"),
         (2, "--runtime chunk=0", "--runtime chunk must be auto or a number of tuples (got '0')"),
         (2, "--runtime slice=0us", "--runtime slice must be auto or above 0"),
-        (2, "--runtime qst-limit=few", "--runtime qst-limit must be auto or a number of tuples"),
+        (2, "--heuristic qst:limit=few", "--heuristic limit must be auto or a number of tuples"),
+        (2, "--heuristic et:window=5ms", "--heuristic window is for ct or ct-literal; write --heuristic ct:window="),
         (2, "--runtime mark-every=0", "--runtime mark-every must be at least 1 (got '0')"),
         (2, "--rate 0", "--rate must be above 0 (got 0)"),
         (2, "--rate 5 --offered 0.5", "--rate and --offered both set the rate of arrivals; omit one"),
