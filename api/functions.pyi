@@ -101,7 +101,6 @@ def ingest(
     time_format: str = "",
     time_zone: str = "UTC",
     pattern: str = "",
-    kcat_format: str = "",
     property: str | Sequence[str] | Mapping[str, object] | None = None,
     delimiter: str = "",
     quote: str = '"',

@@ -142,7 +142,7 @@ def _reading(values: Mapping[str, Any]) -> "ReadOptions":
     columns = values["columns"]
     if isinstance(columns, str):
         columns = tuple(name.strip() for name in columns.split(",")) if columns else ()
-    texts: dict[str, str] = {name: values[name] for name in ("delimiter", "quote", "pattern", "kcat_format")}
+    texts: dict[str, str] = {name: values[name] for name in ("delimiter", "quote", "pattern")}
     properties = tuple(values["properties"] or ())
     return ReadOptions(
         **texts, format=values["format"], header=values["header"], columns=columns, properties=properties

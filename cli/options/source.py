@@ -71,9 +71,6 @@ class FormatOptions:
     PANEL: ClassVar[str] = "Source format"
     format: FormatName = setting(FormatName.AUTO, "Format of the source.")
     pattern: str = setting("", "For text: a regular expression with named groups.", "REGEX")
-    kcat_format: str = setting(
-        "", r"For kcat: the format given to kcat -f, such as '%T %p %o %k %s\n'; not needed for kcat -J.", "FORMAT"
-    )
     properties: list[str] | None = setting(
         None,
         "Property of kafka-console-consumer, such as print.key=true; repeatable. Others are guessed.",

@@ -19,7 +19,7 @@ from adapt.traces.sources.names import FormatName
 
 _TEXTS = (
     *("key", "time", "cost", "cost-unit", "bytes", "partition", "time-format", "time-zone"),
-    *("pattern", "kcat-format", "delimiter", "quote"),
+    *("pattern", "delimiter", "quote"),
 )
 _LISTS = ("keep", "columns", "property")
 OF_STREAM = (*_TEXTS, *_LISTS, "format", "header")

@@ -18,7 +18,7 @@ from adapt.traces.sources.formats.avro import avro_files
 from adapt.traces.sources.formats.console import console_format, is_dump
 from adapt.traces.sources.formats.delimited import Delimited
 from adapt.traces.sources.formats.json_lines import JsonLines
-from adapt.traces.sources.formats.kcat import ENVELOPE, envelopes, printed
+from adapt.traces.sources.formats.kcat import ENVELOPE, envelopes
 from adapt.traces.sources.formats.orc import OrcFiles
 from adapt.traces.sources.formats.parquet import ParquetFiles
 from adapt.traces.sources.formats.text import log_format, pattern_format
@@ -52,7 +52,6 @@ class ReadOptions:
         header: Whether the first record names the columns; guessed if None.
         columns: Column names in order, instead of those of the header.
         pattern: For text: a regular expression with named groups.
-        kcat_format: For kcat: the format given to `kcat -f`; empty for the envelopes of `kcat -J`.
         properties: For dumps of `kafka-console-consumer`: its properties, NAME=VALUE; what is not stated is guessed.
 
     Raises:
@@ -65,7 +64,6 @@ class ReadOptions:
     header: bool | None = None
     columns: tuple[str, ...] = ()
     pattern: str = ""
-    kcat_format: str = ""
     properties: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -80,12 +78,8 @@ class ReadOptions:
             )
         if self.pattern and self.format not in (FormatName.AUTO, FormatName.TEXT):
             raise UsageError(f"--pattern needs --format text (got {self.format})")
-        if self.kcat_format and (self.format not in (FormatName.AUTO, FormatName.KCAT) or self.pattern):
-            other = "--pattern" if self.pattern else str(self.format)
-            raise UsageError(f"--kcat-format needs --format kcat (got {other})")
-        if self.properties and (self.format not in (FormatName.AUTO, FormatName.CONSOLE) or self.kcat_format):
-            other = "--kcat-format" if self.kcat_format else str(self.format)
-            raise UsageError(f"--property needs --format console (got {other})")
+        if self.properties and self.format not in (FormatName.AUTO, FormatName.CONSOLE):
+            raise UsageError(f"--property needs --format console (got {self.format})")
         if self.format is FormatName.TEXT and not self.pattern:
             raise UsageError("--format text needs --pattern, a regular expression with named groups")
 
@@ -120,8 +114,6 @@ def recognize(files: Sequence[SourceFile], options: ReadOptions) -> Recognized:
             break
     if not head.strip():
         raise BadInput(f"{name} is empty")
-    if options.kcat_format:
-        return Recognized(printed(options.kcat_format))
     refuse_utf16(head, name)
     _refuse_other(head, name)
     guesses: list[str] = []
@@ -145,7 +137,7 @@ def recognize(files: Sequence[SourceFile], options: ReadOptions) -> Recognized:
         case FormatName.KCAT:
             if not head.lstrip().startswith(b"{"):
                 raise BadInput(
-                    f"{name} does not hold envelopes of kcat -J; give the format of kcat -f with --kcat-format"
+                    f"{name} does not hold envelopes of kcat -J; read other lines with --format text --pattern"
                 )
             return Recognized(envelopes(), guesses)
         case FormatName.CONSOLE:

@@ -30,7 +30,7 @@ from adapt.traces.sources.names import FormatName
 from adapt.traces.sources.reading.files import Container
 from adapt.traces.sources.sniff import ReadOptions
 from adapt.traces.spark.session import SparkOptions
-from tests.traces.sources.kcat_printing import Message, envelope, printed
+from tests.traces.sources.kcat_printing import Message, envelope
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -176,8 +176,6 @@ def key_in_console(sent):
     return "null" if sent.key is None else sent.key.decode()
 
 
-KCAT_FORMAT = r"%T %p %o %K %k%R%s;"
-
 CASES = {
     "csv": Case(delimited(","), ReadOptions(FormatName.CSV), holds=as_text),
     "csv guessed": Case(delimited(";"), ReadOptions(), holds=as_text),
@@ -206,14 +204,6 @@ CASES = {
         "key",
         ("value",),
         fits=as_printed,
-        holds=as_sent,
-    ),
-    "kcat -f": Case(
-        of_topic(lambda message: printed(message, KCAT_FORMAT)),
-        ReadOptions(kcat_format=KCAT_FORMAT),
-        "",
-        "key",
-        ("payload",),
         holds=as_sent,
     ),
 }
@@ -268,15 +258,15 @@ def usual_settings(spark):
 
 def test_every_format_and_container_has_its_case():
     formats = {case.reading.format for case in CASES.values()}
-    assert formats | {FormatName.KCAT} == set(FormatName)  # kcat is found out, and by its option
+    assert formats | {FormatName.KCAT} == set(FormatName)  # kcat is found out
     assert PACKED.keys() == set(Container)
 
 
 @pytest.mark.parametrize("container", Container)
 def test_what_was_packed_is_read_as_what_is_plain(opened, tmp_path, container):
-    case = CASES["kcat -f"]
+    case = CASES["kcat -J"]
     (tmp_path / "rows").write_bytes(PACKED[container](case.write(ROWS)))
-    source = opened(tmp_path / "rows", kcat_format=KCAT_FORMAT)
+    source = opened(tmp_path / "rows")
     rows = source.frame(["key", source.partitions["key"]]).collect()
     assert [(row["key"], row["partition"]) for row in rows] == [(row[1], at % 3) for at, row in enumerate(ROWS)]
 

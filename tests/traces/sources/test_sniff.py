@@ -220,16 +220,6 @@ def test_envelopes_of_kcat_are_known_and_their_time_is_in_milliseconds(sniffed):
     assert recognized.guesses == ["format kcat"]
 
 
-def test_kcats_own_pattern_makes_it_kcat(sniffed):
-    assert sniffed("1 a\n", kcat_format=r"%T %k\n").form.columns == ("ts", "key")
-
-
-@pytest.mark.parametrize("options", [{"pattern": "(?P<x>.)"}, {"format": FormatName.CSV}])
-def test_the_pattern_of_kcat_goes_with_kcat_alone(options):
-    with pytest.raises(UsageError, match="--kcat-format needs --format kcat"):
-        ReadOptions(kcat_format=r"%k\n", **options)
-
-
-def test_what_is_no_envelope_needs_the_pattern_of_kcat(sniffed):
-    with pytest.raises(BadInput, match="does not hold envelopes of kcat -J; give the format of kcat -f"):
+def test_what_is_no_envelope_needs_a_pattern(sniffed):
+    with pytest.raises(BadInput, match="does not hold envelopes of kcat -J; read other lines with --format text"):
         sniffed("1 a\n", format=FormatName.KCAT)

@@ -31,7 +31,6 @@ class Delimited:
     types: ClassVar[dict[str, pa.DataType]] = {}
     times: ClassVar[dict[str, str]] = {}
     partitions: ClassVar[dict[str, str]] = {}
-    any_bytes: ClassVar[bool] = False
 
     @property
     def line_hider(self) -> int:

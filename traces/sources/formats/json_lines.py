@@ -28,7 +28,6 @@ class JsonLines:
     columns: ClassVar[tuple[str, ...]] = (WHOLE_LINE,)
     header: ClassVar[None] = None
     types: ClassVar[dict[str, pa.DataType]] = {}
-    any_bytes: ClassVar[bool] = False
     line_hider: ClassVar[int] = NEVER
 
     def records(self, data: Bytes, *, at_end: bool) -> Records:

@@ -43,7 +43,6 @@ class Pattern:
     partitions: Mapping[str, str] = field(default_factory=dict)
     header: ClassVar[None] = None
     types: ClassVar[dict[str, pa.DataType]] = {}
-    any_bytes: ClassVar[bool] = False
     line_hider: ClassVar[int] = NEVER
 
     def records(self, data: Bytes, *, at_end: bool) -> Records:

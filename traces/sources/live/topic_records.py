@@ -46,7 +46,7 @@ class TopicRecords:
     fields: tuple[tuple[str, ...], ...] = ()
     columns: ClassVar[tuple[str, ...]] = COLUMNS
     times: ClassVar[dict[str, str]] = {}
-    partitions: ClassVar[dict[str, str]] = {"key": PARTITIONS["key"]}
+    partitions: ClassVar[dict[str, str]] = PARTITIONS
 
     @property
     def types(self) -> dict[str, pa.DataType]:

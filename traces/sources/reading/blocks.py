@@ -144,9 +144,8 @@ def settled(
         skipped = 0
         if at_start:
             at_start = False
-            if not form.any_bytes:
-                refuse_utf16(chunk, block.source.label)
-                skipped = len(chunk) - len(chunk.removeprefix(BOM))
+            refuse_utf16(chunk, block.source.label)
+            skipped = len(chunk) - len(chunk.removeprefix(BOM))
         data = np.frombuffer(rest + chunk[skipped:] if rest or skipped else chunk, np.uint8)
         ends = None if places or at_end else last_line_end(data, form.line_hider)
         records = form.records(data, at_end=at_end) if ends is None else ends
@@ -174,7 +173,7 @@ def _as_batch(
     shifted = Records(
         records.starts - low, records.ends - low, records.lines, records.fields, len(span), records.used_lines
     )
-    good = None if form.any_bytes else is_utf8(span, shifted)
+    good = is_utf8(span, shifted)
     parsed_names = [name for name in wanted if name in form.columns]
     if good is None:
         parsed = form.parse(span, shifted, parsed_names)

@@ -75,11 +75,8 @@ class Task:
 
 
 def ranges(file: SourceFile, form: object) -> range:
-    """The first byte of each range of a file.
-
-    A file where only the records tell where lines end is one range.
-    """
-    one = file.container is not Container.PLAIN or not isinstance(form, RecordFormat) or form.line_hider is None
+    """The first byte of each range of a file."""
+    one = file.container is not Container.PLAIN or not isinstance(form, RecordFormat)
     return range(0, 1 if one else max(file.size, 1), max(file.size, 1) if one else RANGE_BYTES)
 
 

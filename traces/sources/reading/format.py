@@ -65,21 +65,14 @@ class RecordFormat(Protocol):
         """Partition column by key column, where known."""
 
     @property
-    def any_bytes(self) -> bool:
-        """Whether records may hold bytes that are not UTF-8."""
-
-    @property
-    def line_hider(self) -> int | None:
-        """The byte between which records may hold line ends, or `NEVER`.
-
-        None if records are not lines.
-        """
+    def line_hider(self) -> int:
+        """The byte between which records may hold line ends, or `NEVER`."""
 
     def records(self, data: Bytes, *, at_end: bool) -> Records:
         """Records of a buffer."""
 
     def parse(self, data: Bytes, records: Records, wanted: Sequence[str]) -> Parsed:
-        """Wanted columns of the records, whose bytes are UTF-8 unless `any_bytes`."""
+        """Wanted columns of the records, whose bytes are UTF-8."""
 
 
 def refuse_utf16(head: bytes, name: str) -> None:

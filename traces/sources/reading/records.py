@@ -78,16 +78,16 @@ def line_records(data: Bytes, *, at_end: bool) -> Records:
     return Records(starts[full], ends[full], lines[full], np.ones(count, np.int32), used, len(newlines))
 
 
-def last_line_end(data: Bytes, hider: int | None) -> Records | None:
+def last_line_end(data: Bytes, hider: int) -> Records | None:
     """What complete lines use, without the records.
 
     None if the records decide where lines end.
 
     Args:
         data: The bytes, beginning with a record; more follow.
-        hider: The byte between which a record may hold line ends, or `NEVER`; None if records are not lines.
+        hider: The byte between which a record may hold line ends, or `NEVER`.
     """
-    if hider is None or (hider != NEVER and (data == hider).any()):
+    if hider != NEVER and (data == hider).any():
         return None
     ended, returns = data == 10, np.flatnonzero(data == 13)
     if len(returns) and (returns[-1] + 1 == len(data) or not ended[returns + 1].all()):

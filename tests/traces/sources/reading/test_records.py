@@ -159,4 +159,3 @@ def test_the_last_line_end_is_where_the_records_end(text):
     ):
         ends = last_line_end(data, quote)
         assert ends is None or (ends.used, ends.used_lines) == (found_by.used, found_by.used_lines)
-    assert last_line_end(data, None) is None
