@@ -73,7 +73,6 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "traces": (
         "traces/locations",
         "traces/read_errors",
-        "traces/dictionary_pages",
         "traces/spark",
         "traces/store",
         "traces/block_cache",

@@ -19,7 +19,6 @@ from adapt.core.lint.evidence import LINT
 from adapt.core.reading import Reading, Rejects
 from adapt.core.stream import KeyType
 from adapt.core.table import Tabular
-from adapt.traces.dictionary_pages import dictionary_column
 from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.locations.location import location, of_size
 from adapt.traces.locations.run_folders import MANIFEST, RUN
@@ -275,26 +274,13 @@ def read_pieces(
                     read_dictionary=list(encoded),
                 )
                 opened = (piece.path, file)
-            table = _row_group(*opened, piece.row_group, columns, encoded)
+            table = opened[1].read_row_group(piece.row_group, columns=list(columns), use_threads=False)
             if table.num_rows < piece.skip + piece.take:
                 raise OSError(f"row group {piece.row_group} has only {table.num_rows:,} rows")
         except (OSError, pa.ArrowException, ValueError, zlib.error) as error:
             raise damaged(piece.path, error, "restore the file, or ingest the trace again") from error
         part = table.slice(piece.skip, piece.take)
         yield from (part if encoded else part.combine_chunks()).select(list(columns)).to_batches()
-
-
-def _row_group(
-    path: Path, file: pq.ParquetFile, number: int, columns: Sequence[str], encoded: Sequence[str]
-) -> pa.Table:
-    """Some columns of a row group."""
-    read = {name: dictionary_column(path, file, number, name) for name in encoded}
-    held = {name: column for name, column in read.items() if column is not None}
-    others = [name for name in columns if name not in held]
-    if others:
-        table = file.read_row_group(number, columns=others, use_threads=False)
-        held |= dict(zip(others, table.select(others).columns, strict=True))
-    return pa.table({name: held[name] for name in columns})
 
 
 def _metadata(footer: bytes) -> pq.FileMetaData:
