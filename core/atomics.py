@@ -36,11 +36,7 @@ _intrinsic: Any = intrinsic
 
 
 def _named(record: Any, place: Any) -> tuple[Any, Any]:
-    """The types that name a word.
-
-    Raises:
-        TypingError: the record has no such field, or it is not a word.
-    """
+    """The types that name a word."""
     if not isinstance(record, types.Record):
         return types.int64, types.int64
     name = getattr(place, "literal_value", None)

@@ -122,11 +122,7 @@ def _warn_once(why: str) -> None:
 
 
 def _cache_folder() -> Path:
-    """The user's cache folder.
-
-    Raises:
-        FileNotFoundError: the user has no home.
-    """
+    """The user's cache folder."""
     folder = Path(_config.CACHE_DIR or _user_folders("").user_cache_dir)
     if folder.parts[0].startswith("~"):
         raise FileNotFoundError(errno.ENOENT, "the user has no home folder", str(folder))

@@ -14,16 +14,11 @@ FOLDER = "_rejects"
 
 @dataclass(frozen=True, slots=True)
 class Rejects:
-    """Rejected rows.
-
-    Attributes:
-        rows: Their number.
-        reasons: Rows by reason, most frequent first.
-        examples: The first few rows of each reason: file, line and text (shortened).
-    """
+    """Rejected rows."""
 
     rows: int = 0
-    reasons: dict[str, int] = field(default_factory=dict)
+    reasons: dict[str, int] = field(default_factory=dict)  # rows by reason, most frequent first
+    # the first few rows of each reason: file, line and text (shortened)
     examples: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     def table(self) -> Table:

@@ -37,22 +37,15 @@ KNOWN_KEYS = 10_000
 class Job:
     """A job to advise on.
 
-    Attributes:
-        parallelism: Number of workers: subtasks or consumers.
-        max_parallelism: Flink's key groups. None: Flink's default.
-        partitions: Partitions of the Kafka topic. None: no advice on Kafka.
-        engine: Engine whose hash places salted keys.
-        max_imbalance: Tolerated load of a hot key's worker over the mean load.
-
     Raises:
         UsageError: a number is out of range.
     """
 
-    parallelism: int
-    max_parallelism: int | None = None
-    partitions: int | None = None
-    engine: AnyScheme = Engine.FLINK
-    max_imbalance: Fraction = Fraction(6, 5)
+    parallelism: int  # number of workers: subtasks or consumers
+    max_parallelism: int | None = None  # Flink's key groups. None: Flink's default
+    partitions: int | None = None  # partitions of the Kafka topic. None: no advice on Kafka
+    engine: AnyScheme = Engine.FLINK  # engine whose hash places salted keys
+    max_imbalance: Fraction = Fraction(6, 5)  # tolerated load of a hot key's worker over the mean load
 
     def __post_init__(self) -> None:
         if self.partitions is not None and not 1 <= self.partitions <= MOST_UNITS:
@@ -75,19 +68,13 @@ class Job:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Advice(Displayed):
-    """Advice as tables.
+    """Advice as tables."""
 
-    Attributes:
-        flink, kafka: Division of work; Kafka's only if partitions were given.
-        useful, keys: Useful workers and salts, if keys are known.
-        region: Key columns that the operators of a region share, if any are given.
-    """
-
-    flink: Table
+    flink: Table  # flink, kafka: division of work; Kafka's only if partitions were given
     kafka: Table | None = None
-    useful: Table | None = None
+    useful: Table | None = None  # useful, keys: useful workers and salts, if keys are known
     keys: Table | None = None
-    region: Table | None = None
+    region: Table | None = None  # key columns that the operators of a region share, if any are given
 
     def tables(self) -> list[Table]:
         """All tables."""

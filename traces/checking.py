@@ -37,17 +37,11 @@ _EVALUATION, _COMPARISON, _PLAN = "adapt.evaluation", "adapt.comparison", "adapt
 
 @dataclass(frozen=True, slots=True)
 class Placing:
-    """How to place counted keys for a check.
+    """How to place counted keys for a check."""
 
-    Attributes:
-        engine: Name of a scheme, or file of a plan.
-        channels: Number of channels. None: that of the plan, or else `DEFAULT_CHANNELS`.
-        exact: Whether to count a trace exactly.
-    """
-
-    engine: str = DEFAULT_ENGINE
-    channels: int | None = None
-    exact: bool = False
+    engine: str = DEFAULT_ENGINE  # name of a scheme, or file of a plan
+    channels: int | None = None  # number of channels. None: that of the plan, or else `DEFAULT_CHANNELS`
+    exact: bool = False  # whether to count a trace exactly
 
 
 def limits_of_file(path: Path) -> LimitsFile:
@@ -168,11 +162,7 @@ def _of_plan(path: Path, data: Mapping[str, Any]) -> Facts:
 
 
 def _checked(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A row after checking that every cell except the labels is a number or null.
-
-    Raises:
-        ValueError: a cell is not.
-    """
+    """A row after checking that every cell except the labels is a number or null."""
     for name, cell in row.items():
         if name not in ("plan", *_CHAIN) and cell is not None and type(cell) not in (int, float):
             raise ValueError(f"{name} must be a number (got {cell!r})")
@@ -275,12 +265,7 @@ def _placed(path: Path, placing: Placing, spark_options: Spark, progress: Progre
 
 
 def _engine(placing: Placing) -> "tuple[AnyScheme, Plan | None]":
-    """The scheme, or the plan given instead.
-
-    Raises:
-        UsageError: no scheme or file has that name, or the plan has another number of channels.
-        BadInput: the file is not a plan.
-    """
+    """The scheme, or the plan given instead."""
     known = scheme_named(placing.engine, SCHEMES_BY_NAME.values())
     if known is not None:
         return known, None

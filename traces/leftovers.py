@@ -32,20 +32,13 @@ _RESULTS = frozenset({".block", ".cells", ".freq", ".loads", ".panes", ".profile
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """What an interrupted run left.
+    """What an interrupted run left."""
 
-    Attributes:
-        path: A folder or file.
-        about: Its kind, in words.
-        files, size: Number of files, and their bytes.
-        age_s: Seconds since the last of them was written, or kept results were read.
-    """
-
-    path: Path
-    about: str
-    files: int
+    path: Path  # a folder or file
+    about: str  # its kind, in words
+    files: int  # files, size: number of files, and their bytes
     size: int
-    age_s: float
+    age_s: float  # seconds since the last of them was written, or kept results were read
 
     def remove(self) -> None:
         """Remove it.

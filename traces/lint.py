@@ -24,18 +24,12 @@ OBSERVED = ("ts", "key", "stream", "cost_us", "bytes")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Linted(Displayed):
-    """Lint findings of a trace.
-
-    Attributes:
-        findings: Worst first.
-        rules: Ids of the rules that were applied.
-        knows_source: Whether the order of rows in the source is known.
-    """
+    """Lint findings of a trace."""
 
     trace: Trace
-    findings: tuple[Finding, ...]
-    rules: tuple[str, ...]
-    knows_source: bool
+    findings: tuple[Finding, ...]  # worst first
+    rules: tuple[str, ...]  # ids of the rules that were applied
+    knows_source: bool  # whether the order of rows in the source is known
 
     @property
     def table(self) -> Table:

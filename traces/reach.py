@@ -25,15 +25,11 @@ _SCHEMA = "place string, host string, read string, write string"
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What an executor can do at a location.
-
-    Attributes:
-        read, write: "yes", or why not; empty if not tried.
-    """
+    """What an executor can do at a location."""
 
     location: str
     host: str
-    read: str
+    read: str  # read, write: "yes", or why not; empty if not tried
     write: str
 
     @property
@@ -44,15 +40,10 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """A file by which executors find the same place.
+    """A file by which executors find the same place."""
 
-    Attributes:
-        path: One that is there, or one to be.
-        data: Its bytes; None for a file of the user, which is read only.
-    """
-
-    path: Path
-    data: bytes | None
+    path: Path  # one that is there, or one to be
+    data: bytes | None  # its bytes; None for a file of the user, which is read only
 
 
 def reach(spark: SparkSession, places: Sequence[Path]) -> list[Reach]:

@@ -93,11 +93,7 @@ def traces_of(path: Path) -> list[Path]:
 
 
 def _check_alike(members: Sequence[Path], manifests: Sequence[Manifest]) -> None:
-    """Check that traces are parts of one stream.
-
-    Raises:
-        BadInput: two overlap in time, or differ in keys, columns or source.
-    """
+    """Check that traces are parts of one stream."""
     for (one, first), (other, second) in pairwise(zip(members, manifests, strict=True)):
         if first.summary["last_us"] > second.summary["first_us"]:
             raise BadInput(

@@ -124,12 +124,7 @@ class ReaderGone(Exception):
 
 @contextmanager
 def written_out() -> Iterator[None]:
-    """Flush stdout at the end, with errors as one sentence.
-
-    Raises:
-        ReaderGone: the reader closed stdout.
-        EnvironmentFailure: the output cannot be written.
-    """
+    """Flush stdout at the end, with errors as one sentence."""
     try:
         yield
         sys.stdout.flush()

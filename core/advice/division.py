@@ -14,16 +14,12 @@ class Division:
     Flink gives subtask i the key groups g with floor(g n / P) = i, and Kafka's range, round-robin and sticky assignors
     give each consumer of a topic floor(P/n) or ceil(P/n) partitions: all leave the busiest with ceil(P/n).
 
-    Attributes:
-        units: P, at least 1.
-        workers: n, at least 1.
-
     Raises:
         UsageError: a number is out of range.
     """
 
-    units: int
-    workers: int
+    units: int  # P, at least 1
+    workers: int  # n, at least 1
 
     def __post_init__(self) -> None:
         if self.units < 1 or not 1 <= self.workers <= MOST_WORKERS:

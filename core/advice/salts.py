@@ -16,18 +16,13 @@ MOST_SALTS = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class Salts:
-    """Salts that bring one key within a limit.
+    """Salts that bring one key within a limit."""
 
-    Attributes:
-        placed: Fewest salts if the salted keys can be assigned to workers freely.
-        hashed: Fewest salts if an engine hashes KEY#0, KEY#1, ..., which may collide on a worker. None if more than
-            `MOST_SALTS` are needed.
-        partials: Workers over which the key is then spread: partial results to merge per result.
-    """
-
-    placed: int
+    placed: int  # fewest salts if the salted keys can be assigned to workers freely
+    # fewest salts if an engine hashes KEY#0, KEY#1, ..., which may collide on a worker. None if more than
+    # `MOST_SALTS` are needed
     hashed: int | None
-    partials: int | None
+    partials: int | None  # workers over which the key is then spread: partial results to merge per result
 
 
 def salts_needed(key: str, load: int, total: int, partitioner: Partitioner, max_imbalance: Fraction) -> Salts:

@@ -15,17 +15,11 @@ from adapt.core.phrases import counted, percent
 
 @dataclass(frozen=True, slots=True)
 class Producer:
-    """Partitioners that place keyed records alike, and their share.
+    """Partitioners that place keyed records alike, and their share."""
 
-    Attributes:
-        name: The partitioner in words.
-        engines: The engines, the one that also places null and empty keys first; none if unknown.
-        share: Share of the records with a key, with its confidence interval.
-    """
-
-    name: str
-    engines: tuple[Engine, ...]
-    share: Share
+    name: str  # the partitioner in words
+    engines: tuple[Engine, ...]  # the engines, the one that also places null and empty keys first; none if unknown
+    share: Share  # share of the records with a key, with its confidence interval
 
     @property
     def sentence(self) -> str:
@@ -38,37 +32,25 @@ class Producer:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Partitioners that explain where the records of a topic lie.
+    """Partitioners that explain where the records of a topic lie."""
 
-    Attributes:
-        partitions: Partitions of the topic.
-        records: Its records.
-        keyed: Share of the records whose key is neither null nor empty.
-        empty: Share of the records whose key is empty, not null.
-        producers: The partitioners, largest share first; none if no record has a key, or with one partition.
-        keys: Keys of the topic; an estimate if many.
-        split_keys: Those with records in several partitions.
-        loads: Share of the records in each partition.
-        placement: Today's placement: the main partitioner, and the keys that lie elsewhere; None after reading an
-            artefact.
-        elsewhere: Records outside the main partition of their key; None after reading an artefact.
-        window_loads: Load of each partition in each window of the stream, shape (partitions, windows), in the weight
-            that is judged; None after reading an artefact.
-        judged: Which placement the verdict judges, as a sentence; empty if there is only one.
-    """
-
-    partitions: int
+    partitions: int  # partitions of the topic
     records: int
-    keyed: float
-    empty: float
+    keyed: float  # share of the records whose key is neither null nor empty
+    empty: float  # share of the records whose key is empty, not null
+    # the partitioners, largest share first; none if no record has a key, or with one partition
     producers: tuple[Producer, ...]
-    keys: int
-    split_keys: int
-    loads: tuple[float, ...]
+    keys: int  # keys of the topic; an estimate if many
+    split_keys: int  # those with records in several partitions
+    loads: tuple[float, ...]  # share of the records in each partition
+    # today's placement: the main partitioner, and the keys that lie elsewhere; None after reading an artefact
     placement: Plan | None = field(default=None, compare=False, repr=False)
+    # records outside the main partition of their key; None after reading an artefact
     elsewhere: Elsewhere | None = field(default=None, compare=False, repr=False)
+    # load of each partition in each window of the stream, shape (partitions, windows), in the weight that is judged;
+    # None after reading an artefact
     window_loads: Floats | None = field(default=None, compare=False, repr=False)
-    judged: str = ""
+    judged: str = ""  # which placement the verdict judges, as a sentence; empty if there is only one
 
     @property
     def engine(self) -> Engine | None:

@@ -71,15 +71,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """Shares of a mixture.
+    """Shares of a mixture."""
 
-    Attributes:
-        hashed: Those of the partitioners in it, by number, largest first.
-        others: Those of records that none of them explains.
-    """
-
-    hashed: dict[int, Share]
-    others: dict[Kind, Share]
+    hashed: dict[int, Share]  # those of the partitioners in it, by number, largest first
+    others: dict[Kind, Share]  # those of records that none of them explains
 
 
 def mixture_of(seen: KeyPartitions, placed: Sequence[Places], partitions: int, clients: int | None = None) -> Mixture:
@@ -176,18 +171,12 @@ def _log_coincidence(
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """Shares of maximum likelihood.
-
-    Attributes:
-        shares: Those of the hashed ones, then at random, then custom; shape (kinds,).
-        densities: Probability of each cell by kind; shape (cells, kinds).
-        halved: Log likelihood if records at random and custom ones were as many.
-    """
+    """Shares of maximum likelihood."""
 
     likelihood: float
-    shares: Floats
-    densities: Floats
-    halved: float
+    shares: Floats  # those of the hashed ones, then at random, then custom; shape (kinds,)
+    densities: Floats  # probability of each cell by kind; shape (cells, kinds)
+    halved: float  # log likelihood if records at random and custom ones were as many
 
 
 def _fitted(seen: KeyPartitions, hits: NDArray[np.bool_], others: Sequence[Kind]) -> _Fit:

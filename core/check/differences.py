@@ -19,14 +19,10 @@ Labels: TypeAlias = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One metric in two artefacts.
-
-    Attributes:
-        where: Labels of the row; empty if there is only one row.
-    """
+    """One metric in two artefacts."""
 
     metric: Metric
-    where: Mapping[str, str]
+    where: Mapping[str, str]  # labels of the row; empty if there is only one row
     before: Interval
     after: Interval
 

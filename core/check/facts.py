@@ -33,18 +33,12 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Measured values of one artefact.
+    """Measured values of one artefact."""
 
-    Attributes:
-        name: Name given by the user.
-        content_hash: Hash of its content.
-        tables: Rows by table (`ROWS`, `SUMMARY`).
-    """
-
-    name: str
+    name: str  # name given by the user
     kind: Of
     content_hash: str
-    tables: Mapping[str, Sequence[Fact]]
+    tables: Mapping[str, Sequence[Fact]]  # rows by table (`ROWS`, `SUMMARY`)
 
     def rows_with(self, metric: Metric) -> list[tuple[Mapping[str, str], Value]]:
         """Labels and value of each row with this metric.

@@ -41,20 +41,14 @@ class Selector:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit on a metric.
+    """A limit on a metric."""
 
-    Attributes:
-        text: The text given by the user.
-        selectors: Selected rows; empty for all rows.
-        comparison: Comparison with `amount`; None for a limit against a baseline.
-        amount: In the unit of the metric's kind. Against a baseline: the tolerated relative change for the worse, or
-            None for the default.
-    """
-
-    text: str
+    text: str  # the text given by the user
     metric: Metric
-    selectors: tuple[Selector, ...]
-    comparison: Comparison | None
+    selectors: tuple[Selector, ...]  # selected rows; empty for all rows
+    comparison: Comparison | None  # comparison with `amount`; None for a limit against a baseline
+    # in the unit of the metric's kind. Against a baseline: the tolerated relative change for the worse, or None for
+    # the default
     amount: float | None
 
     @property

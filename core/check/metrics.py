@@ -42,22 +42,14 @@ ROWS = "rows"
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A number measured in artefacts, in the unit of its kind.
+    """A number measured in artefacts, in the unit of its kind."""
 
-    Attributes:
-        name: Name in limits; that of a duration ends in the unit of a bare number.
-        kind: How it is displayed.
-        better: Better side.
-        places: Table and column, by kind of artefact.
-        unit: Unit of a bare number.
-    """
-
-    name: str
-    kind: Kind
-    better: Better
+    name: str  # name in limits; that of a duration ends in the unit of a bare number
+    kind: Kind  # how it is displayed
+    better: Better  # better side
     about: str
-    places: Mapping[Of, tuple[str, str]] = field(default_factory=dict)
-    unit: str = ""
+    places: Mapping[Of, tuple[str, str]] = field(default_factory=dict)  # table and column, by kind of artefact
+    unit: str = ""  # unit of a bare number
 
     def shown_as(self) -> Column:
         """Column that displays the metric."""

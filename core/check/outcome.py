@@ -16,25 +16,16 @@ SCHEMA = "adapt.check/1"
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Outcome of one limit on one artefact.
-
-    Attributes:
-        rows: Number of rows checked; all must hold.
-        failed: Number of rows that fail.
-        where: Labels of the reported row: the worst that fails, or else the closest to failing.
-        value: Its value; None if not measured, which fails.
-        amount: The allowed value; None if the baseline has no such value.
-        baseline: The baseline's value, for a limit against a baseline.
-    """
+    """Outcome of one limit on one artefact."""
 
     limit: Limit
     artefact: str
-    rows: int
-    failed: int
-    where: Mapping[str, str]
-    value: Value
-    amount: float | None
-    baseline: Value = None
+    rows: int  # number of rows checked; all must hold
+    failed: int  # number of rows that fail
+    where: Mapping[str, str]  # labels of the reported row: the worst that fails, or else the closest to failing
+    value: Value  # its value; None if not measured, which fails
+    amount: float | None  # the allowed value; None if the baseline has no such value
+    baseline: Value = None  # the baseline's value, for a limit against a baseline
 
     @property
     def passed(self) -> bool:

@@ -19,15 +19,10 @@ _BY = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Calibration(Displayed):
-    """A cost profile and how it was measured.
-
-    Attributes:
-        profile: The profile.
-        notes: Sentences for people, such as what a source cannot show.
-    """
+    """A cost profile and how it was measured."""
 
     profile: Profile
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # sentences for people, such as what a source cannot show
 
     def as_file(self) -> str:
         """The profile as the text of its file."""

@@ -46,32 +46,20 @@ class ServiceBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeyMean:
-    """Mean service time of a key.
+    """Mean service time of a key."""
 
-    Attributes:
-        key: Its text, as in a plan file.
-        mean_s: Mean service time.
-        rows: Rows that were measured.
-    """
-
-    key: str
-    mean_s: float
-    rows: int = 0
+    key: str  # its text, as in a plan file
+    mean_s: float  # mean service time
+    rows: int = 0  # rows that were measured
 
 
 @dataclass(frozen=True, slots=True)
 class SizeMean:
-    """Mean service time of rows up to a size.
+    """Mean service time of rows up to a size."""
 
-    Attributes:
-        most_bytes: The largest size of its rows.
-        mean_s: Mean service time.
-        rows: Rows that were measured.
-    """
-
-    most_bytes: int
-    mean_s: float
-    rows: int = 0
+    most_bytes: int  # the largest size of its rows
+    mean_s: float  # mean service time
+    rows: int = 0  # rows that were measured
 
 
 def measured(doc: str, default: str) -> Any:
@@ -86,24 +74,18 @@ def measured(doc: str, default: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Service time: what a worker needs for a row, without transport.
+    """Service time: what a worker needs for a row, without transport."""
 
-    Attributes:
-        rows: Rows that were measured; 0, unknown.
-        by: What the mean of a row depends on.
-        quantiles_s: Overall distribution, ascending: means of equally many measurements each.
-        within: The same of a row's time over its own mean, where this depends on something.
-        cost_factor: With a stated cost, seconds per second of it.
-    """
-
-    rows: int = 0
-    by: ServiceBy = ServiceBy.ALL
+    rows: int = 0  # rows that were measured; 0, unknown
+    by: ServiceBy = ServiceBy.ALL  # what the mean of a row depends on
     mean_s: float | None = measured("mean", "--service-time, else 45us (compare: 1ms)")
+    # overall distribution, ascending: means of equally many measurements each
     quantiles_s: tuple[float, ...] | None = measured(
         "distribution over all rows", "lognormal with a coefficient of variation of 1"
     )
+    # the same of a row's time over its own mean, where this depends on something
     within: tuple[float, ...] | None = None
-    cost_factor: float = 0.0
+    cost_factor: float = 0.0  # with a stated cost, seconds per second of it
     fixed_s: float = 0.0
 
 
@@ -119,11 +101,7 @@ class Transport:
 
 @dataclass(frozen=True, slots=True)
 class StateCosts:
-    """Costs of moving state.
-
-    Attributes:
-        between_rows: Whether workers read orders between two rows; else at once.
-    """
+    """Costs of moving state."""
 
     serialize_row_s: float | None = measured(
         "time to serialize a tuple of state", "0 with a time per byte, else --network marshal-time, 0.2us"
@@ -138,7 +116,7 @@ class StateCosts:
     order_move_s: float | None = measured("time of the controller to order a move", "0")
     serialize_move_s: float | None = measured("worker time to extract a state of any size", "0")
     install_move_s: float | None = measured("worker time to install a state of any size", "0")
-    between_rows: bool = False
+    between_rows: bool = False  # whether workers read orders between two rows; else at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,19 +130,12 @@ class Restart:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Recurring pauses, such as garbage collections or checkpoints.
+    """Recurring pauses, such as garbage collections or checkpoints."""
 
-    Attributes:
-        kind: What pauses, in a word.
-        interval_s: Mean time from the end of one to the start of the next.
-        durations_s: Distribution of their lengths, ascending, as `quantiles_s`.
-        together: Whether all workers pause at once.
-    """
-
-    kind: str
-    interval_s: float
-    durations_s: tuple[float, ...]
-    together: bool = False
+    kind: str  # what pauses, in a word
+    interval_s: float  # mean time from the end of one to the start of the next
+    durations_s: tuple[float, ...]  # distribution of their lengths, ascending, as `quantiles_s`
+    together: bool = False  # whether all workers pause at once
 
     def __post_init__(self) -> None:
         if not (0 < self.interval_s < np.inf and len(self.durations_s)):
@@ -179,29 +150,17 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A cost profile.
+    """A cost profile."""
 
-    Attributes:
-        source: What it was measured on.
-        measured: The same in words, with names and numbers of rows.
-        service: Service time.
-        keys: Means of keys, for service by key.
-        sizes: Means of sizes, ascending, for service by size; larger rows take the last.
-        transport: Transport of rows.
-        state: Moving of state.
-        restart: Stop, start and restore.
-        pauses: Recurring pauses; empty, none were found.
-    """
-
-    source: CostSource
-    measured: str
-    service: Service = Service()
-    keys: tuple[KeyMean, ...] = ()
-    sizes: tuple[SizeMean, ...] = ()
-    transport: Transport = Transport()
-    state: StateCosts = StateCosts()
-    restart: Restart = Restart()
-    pauses: tuple[Pause, ...] = ()
+    source: CostSource  # what it was measured on
+    measured: str  # the same in words, with names and numbers of rows
+    service: Service = Service()  # service time
+    keys: tuple[KeyMean, ...] = ()  # means of keys, for service by key
+    sizes: tuple[SizeMean, ...] = ()  # means of sizes, ascending, for service by size; larger rows take the last
+    transport: Transport = Transport()  # transport of rows
+    state: StateCosts = StateCosts()  # moving of state
+    restart: Restart = Restart()  # stop, start and restore
+    pauses: tuple[Pause, ...] = ()  # recurring pauses; empty, none were found
 
     def __post_init__(self) -> None:
         for name, part in self.parts():

@@ -24,19 +24,12 @@ LEAST_GAIN = 0.05
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """Service times of rows, with what they may depend on.
+    """Service times of rows, with what they may depend on."""
 
-    Attributes:
-        seconds: Of each row, shape (rows,).
-        keys: Its key as text, None for a missing one; None, unknown.
-        sizes: Its bytes; None, unknown.
-        costs: Its stated cost in seconds; None, unknown.
-    """
-
-    seconds: NDArray[np.float64]
-    keys: Sequence[str | None] | None = None
-    sizes: NDArray[np.float64] | None = None
-    costs: NDArray[np.float64] | None = None
+    seconds: NDArray[np.float64]  # of each row, shape (rows,)
+    keys: Sequence[str | None] | None = None  # its key as text, None for a missing one; None, unknown
+    sizes: NDArray[np.float64] | None = None  # its bytes; None, unknown
+    costs: NDArray[np.float64] | None = None  # its stated cost in seconds; None, unknown
 
 
 def service_of_samples(samples: Samples) -> tuple[Service, tuple[KeyMean, ...], tuple[SizeMean, ...]]:

@@ -20,15 +20,10 @@ from adapt.core.stream import KeyType, Weight
 
 @dataclass(frozen=True, slots=True)
 class KeyCounts:
-    """Weights by key of some rows; counts of parts merge.
+    """Weights by key of some rows; counts of parts merge."""
 
-    Attributes:
-        keys: Distinct keys; one may be null. Shape (keys,).
-        counts: Their weights, shape (keys,); int64 for counts and bytes, float64 for cost.
-    """
-
-    keys: pa.Array
-    counts: Counts
+    keys: pa.Array  # distinct keys; one may be null. Shape (keys,)
+    counts: Counts  # their weights, shape (keys,); int64 for counts and bytes, float64 for cost
     rows: int
 
 

@@ -28,16 +28,11 @@ MEASURED = "measured_"
 
 @dataclass(frozen=True, slots=True)
 class MeasuredColumn:
-    """Sums of a column by key.
-
-    Attributes:
-        values: The sum over the rows of each listed key; shape (keys,).
-        total: The sum over all rows.
-    """
+    """Sums of a column by key."""
 
     source: str
-    values: NDArray[np.float64]
-    total: float
+    values: NDArray[np.float64]  # the sum over the rows of each listed key; shape (keys,)
+    total: float  # the sum over all rows
 
     @property
     def unlisted(self) -> float:
@@ -52,15 +47,11 @@ class CounterMemory:
 
     Of several counters the largest: each counts one block of rows, so tasks and their number do not matter.
 
-    Attributes:
-        entries: Most keys kept by a purge.
-        buffer: Most keys held before a purge.
-
     Source: partitioning functions, section 5, third metric.
     """
 
-    entries: int = 0
-    buffer: int = 0
+    entries: int = 0  # most keys kept by a purge
+    buffer: int = 0  # most keys held before a purge
 
     def or_more(self, other: "CounterMemory") -> "CounterMemory":
         """The larger of both, number by number."""

@@ -22,15 +22,11 @@ class HeavySums:
 
     For every key: reported amounts <= true amounts, and reported weight + `missed` >= true weight, the sum of the first
     `weighing` amounts. The result depends on the order of the summaries.
-
-    Attributes:
-        weighing: How many of the first amounts make up the weight that keys are ranked by.
-        missed: The largest weight that any key may have beyond what is reported.
     """
 
     amounts: Sequence[str]
-    weighing: int = 1
-    missed: int = 0
+    weighing: int = 1  # how many of the first amounts make up the weight that keys are ranked by
+    missed: int = 0  # the largest weight that any key may have beyond what is reported
     _held: list[pa.Table] = field(default_factory=list)
     _keys: int = 0
 

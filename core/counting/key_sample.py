@@ -15,17 +15,12 @@ class KeySample:
 
     Every distinct key is equally likely to be sampled. Counts are exact: a key among the k smallest of the whole is
     among the k smallest of each part.
-
-    Attributes:
-        hashes: Ascending, distinct; at most `limit` of them.
-        first, second: Rows of each key in the two parts; shapes as `hashes`.
-        limit: k.
     """
 
-    hashes: Hashes
-    first: NDArray[np.int64]
+    hashes: Hashes  # ascending, distinct; at most `limit` of them
+    first: NDArray[np.int64]  # first, second: rows of each key in the two parts; shapes as `hashes`
     second: NDArray[np.int64]
-    limit: int = 2048
+    limit: int = 2048  # k
 
     @classmethod
     def from_counts(

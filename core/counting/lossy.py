@@ -41,26 +41,16 @@ DISTINCT_LIMIT = 4096
 
 @dataclass(frozen=True, slots=True)
 class LossySummary:
-    """The hot keys of some rows, with bounds; summaries merge.
+    """The hot keys of some rows, with bounds; summaries merge."""
 
-    Attributes:
-        keys: Listed keys, distinct, by descending count, then key bytes; one may be null. Shape (keys,).
-        counts: Lower bounds (c_a); shape (keys,), int64 for counts and bytes, float64 for cost.
-        errors: The largest undercount of each (c_e); same shape and type.
-        missed: The largest weight of any unlisted key.
-        total: The weight of all rows (n).
-        distinct: A sketch of all keys, listed or not.
-        memory: Keys that the counter held.
-    """
-
-    keys: pa.Array
-    counts: Counts
-    errors: Counts
-    missed: float
-    total: float
+    keys: pa.Array  # listed keys, distinct, by descending count, then key bytes; one may be null. Shape (keys,)
+    counts: Counts  # lower bounds (c_a); shape (keys,), int64 for counts and bytes, float64 for cost
+    errors: Counts  # the largest undercount of each (c_e); same shape and type
+    missed: float  # the largest weight of any unlisted key
+    total: float  # the weight of all rows (n)
     rows: int
-    distinct: DistinctSketch
-    memory: CounterMemory = field(default_factory=CounterMemory)
+    distinct: DistinctSketch  # a sketch of all keys, listed or not
+    memory: CounterMemory = field(default_factory=CounterMemory)  # keys that the counter held
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -154,15 +144,10 @@ def summary_of(
 
 @dataclass(frozen=True, slots=True)
 class CounterState:
-    """A lossy counter between two rows.
+    """A lossy counter between two rows."""
 
-    Attributes:
-        kept: What the last purge left.
-        pending: The rows since then, by key; None without any.
-    """
-
-    kept: LossySummary
-    pending: KeyCounts | None
+    kept: LossySummary  # what the last purge left
+    pending: KeyCounts | None  # the rows since then, by key; None without any
     peak_entries: int
     peak_buffer: int
 

@@ -19,16 +19,12 @@ class Panes:
     Pane j begins at floor(j length / per_length). So any `per_length` consecutive panes are exactly one length,
     and pane sizes differ by at most one position.
 
-    Attributes:
-        length: The length of `per_length` panes.
-        per_length: Panes per length, from 1 to `MOST_PER_LENGTH`.
-
     Raises:
         UsageError: a pane would be empty.
     """
 
-    length: Length
-    per_length: int = 1
+    length: Length  # the length of `per_length` panes
+    per_length: int = 1  # panes per length, from 1 to `MOST_PER_LENGTH`
 
     def __post_init__(self) -> None:
         if not 1 <= self.per_length <= MOST_PER_LENGTH:

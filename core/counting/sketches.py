@@ -20,15 +20,11 @@ class HeavyKeys:
     """The top keys (heavy hitters) of some rows.
 
     For every key: count <= true count <= count + missed (an unlisted key counts 0).
-
-    Attributes:
-        keys, counts: Listed keys by descending count, then key bytes; shape (keys,).
-        missed: The largest weight of any key beyond its count here.
     """
 
-    keys: pa.Array
+    keys: pa.Array  # keys, counts: listed keys by descending count, then key bytes; shape (keys,)
     counts: NDArray[np.int64]
-    missed: int = 0
+    missed: int = 0  # the largest weight of any key beyond its count here
 
     @classmethod
     def from_column(cls, keys: pa.Array, most: int) -> "HeavyKeys":
@@ -63,15 +59,10 @@ def merge_heavy(summaries: Iterable[HeavyKeys]) -> HeavyKeys:
 
 @dataclass(frozen=True, slots=True)
 class DistinctSketch:
-    """The k smallest hashes of distinct keys (k minimum values).
+    """The k smallest hashes of distinct keys (k minimum values)."""
 
-    Attributes:
-        smallest: Ascending, distinct; at most `limit` of them.
-        limit: k; the estimate's relative standard error is about 1 / sqrt(k - 2).
-    """
-
-    smallest: Hashes
-    limit: int = 2048
+    smallest: Hashes  # ascending, distinct; at most `limit` of them
+    limit: int = 2048  # k; the estimate's relative standard error is about 1 / sqrt(k - 2)
 
     @classmethod
     def from_hashes(cls, hashes: Hashes, limit: int = 2048) -> "DistinctSketch":

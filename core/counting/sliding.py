@@ -46,16 +46,12 @@ class SlidingWindow:
     x counters start one pane, W / (x - 1), apart. The oldest is in use; when the next one has seen W, the oldest
     restarts. So the counter in use has seen between W and (1 + 1/(x - 1)) W, and less only before the first W.
 
-    Attributes:
-        length: W, in rows or in time.
-        counters: x, from 2.
-
     Raises:
         UsageError: `counters` is out of range, or the window is too short for its panes.
     """
 
-    length: Length
-    counters: int = DEFAULT_COUNTERS
+    length: Length  # W, in rows or in time
+    counters: int = DEFAULT_COUNTERS  # x, from 2
 
     def __post_init__(self) -> None:
         if not 2 <= self.counters <= MOST_PER_LENGTH + 1:
@@ -112,21 +108,13 @@ def _rounded_up(share: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class SlidingState:
-    """A sliding counter between two rows.
+    """A sliding counter between two rows."""
 
-    Attributes:
-        counters: By the pane in which each started.
-        pane: The pane of the last row.
-        next: Rows so far, for a window in rows.
-        origin: Time of the first row in microseconds, for a window in time; None before it.
-        last: Time of the last row.
-    """
-
-    counters: Mapping[int, CounterState]
-    pane: int
-    next: int
-    origin: int | None
-    last: int | None
+    counters: Mapping[int, CounterState]  # by the pane in which each started
+    pane: int  # the pane of the last row
+    next: int  # rows so far, for a window in rows
+    origin: int | None  # time of the first row in microseconds, for a window in time; None before it
+    last: int | None  # time of the last row
 
 
 class SlidingLossyCounter:

@@ -22,33 +22,22 @@ _MOST_BARS = 40
 
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """The rows of one pane.
+    """The rows of one pane."""
 
-    Attributes:
-        number: Its index, counting empty panes; the first row is in pane 0.
-        first_us, last_us: The times of its first and last row, in microseconds since 1970.
-    """
-
-    number: int
-    first_us: int
+    number: int  # its index, counting empty panes; the first row is in pane 0
+    first_us: int  # first_us, last_us: the times of its first and last row, in microseconds since 1970
     last_us: int
     summary: LossySummary
 
 
 @dataclass(frozen=True, slots=True)
 class LifeLine:
-    """The share of one key per pane.
-
-    Attributes:
-        share: Its share of the whole stream, at least.
-        shares: Its share of each pane, at least; 0 in empty panes; shape (all panes,).
-        hot: Whether its share may have reached the support in each pane; same shape.
-    """
+    """The share of one key per pane."""
 
     key: str | int | bytes | None
-    share: float
-    shares: NDArray[np.float64]
-    hot: NDArray[np.bool_]
+    share: float  # its share of the whole stream, at least
+    shares: NDArray[np.float64]  # its share of each pane, at least; 0 in empty panes; shape (all panes,)
+    hot: NDArray[np.bool_]  # whether its share may have reached the support in each pane; same shape
 
     @property
     def entered(self) -> int:
@@ -78,19 +67,14 @@ def bars(heights: Sequence[float]) -> str:
 class Timeline:
     """The frequencies of a stream per pane.
 
-    Attributes:
-        origin_us: The time of the first row.
-        panes: The panes with rows, in order.
-        epsilon: Error bound of every pane, as a share of its total.
-
     Raises:
         UsageError: there are no panes.
     """
 
     grid: Panes
-    origin_us: int
-    panes: tuple[Pane, ...]
-    epsilon: float
+    origin_us: int  # the time of the first row
+    panes: tuple[Pane, ...]  # the panes with rows, in order
+    epsilon: float  # error bound of every pane, as a share of its total
     weight: Weight = Weight.COUNT
     key_type: KeyType | None = None
 

@@ -36,14 +36,11 @@ class RankTable:
 
     The unit interval is cut into equal buckets; a guide holds the first rank of each. The rank is then searched within
     one bucket: O(1) on average, O(log domain) at worst.
-
-    Attributes:
-        cumulative: P(rank <= k), ascending to 1; shape (domain,).
-        guide: The number of ranks entirely below the start of each bucket, and of 1; shape (buckets + 1,). There is a
-            power of two of buckets, so finding one does not round.
     """
 
-    cumulative: Floats
+    cumulative: Floats  # P(rank <= k), ascending to 1; shape (domain,)
+    # the number of ranks entirely below the start of each bucket, and of 1; shape (buckets + 1,). There is a power of
+    # two of buckets, so finding one does not round
     guide: NDArray[np.int32]
 
     @classmethod

@@ -40,23 +40,16 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class ZipfFit:
-    """A Zipf law, weight proportional to rank^-z, and its range of ranks.
+    """A Zipf law, weight proportional to rank^-z, and its range of ranks."""
 
-    Attributes:
-        exponent: z; 0 if all keys weigh the same.
-        standard_error: Of z, for independent rows that follow the law; ignores the ranking by the same counts and the
-            error of lossy counts. None if rows do not weigh 1.
-        first_rank: The first rank of the range; 1 is the hottest key.
-        share: The share of the total weight on these ranks, in (0, 1].
-        worst_deviation: The largest relative deviation from the law of a group of neighboring ranks.
-    """
-
-    exponent: float
+    exponent: float  # z; 0 if all keys weigh the same
+    # of z, for independent rows that follow the law; ignores the ranking by the same counts and the error of lossy
+    # counts. None if rows do not weigh 1
     standard_error: float | None
-    first_rank: int
+    first_rank: int  # the first rank of the range; 1 is the hottest key
     last_rank: int
-    share: float
-    worst_deviation: float
+    share: float  # the share of the total weight on these ranks, in (0, 1]
+    worst_deviation: float  # the largest relative deviation from the law of a group of neighboring ranks
 
 
 def fit_zipf(frequencies: Frequencies) -> ZipfFit | None:
@@ -113,19 +106,12 @@ def _reliable_counts(frequencies: Frequencies) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Groups:
-    """Groups of neighboring ranks, so that thousands of ranges are tried in milliseconds.
+    """Groups of neighboring ranks, so that thousands of ranges are tried in milliseconds."""
 
-    Attributes:
-        first_ranks: The first rank of each group and the rank after the last group, shape (groups + 1,).
-        sizes: Ranks in each, shape (groups,).
-        logs: The mean of log k of each, shape (groups,).
-        counts: The weight of each, shape (groups,).
-    """
-
-    first_ranks: Floats
-    sizes: Floats
-    logs: Floats
-    counts: Floats
+    first_ranks: Floats  # the first rank of each group and the rank after the last group, shape (groups + 1,)
+    sizes: Floats  # ranks in each, shape (groups,)
+    logs: Floats  # the mean of log k of each, shape (groups,)
+    counts: Floats  # the weight of each, shape (groups,)
 
     @classmethod
     def from_counts(cls, counts: Floats, first_rank: int = 1) -> "_Groups":

@@ -11,39 +11,25 @@ Content: TypeAlias = bytes | pa.Table
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file of an export.
+    """One file of an export."""
 
-    Attributes:
-        content: Bytes, or a table that becomes Parquet.
-    """
-
-    content: Content
+    content: Content  # bytes, or a table that becomes Parquet
     about: str
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program included in an export.
-
-    Attributes:
-        package: Its package.
-        file: Its file name.
-    """
+    """A program included in an export."""
 
     about: str
     package: str
-    file: str
+    file: str  # its file name
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """The files of an export, with instructions.
-
-    Attributes:
-        use: Instructions in Markdown, with an example; `{folder}` is replaced by the folder's name.
-        programs: Included programs by exported name.
-    """
+    """The files of an export, with instructions."""
 
     files: Mapping[str, File]
-    use: str
-    programs: Mapping[str, Program] = field(default_factory=dict)
+    use: str  # instructions in Markdown, with an example; `{folder}` is replaced by the folder's name
+    programs: Mapping[str, Program] = field(default_factory=dict)  # included programs by exported name

@@ -11,13 +11,9 @@ from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, RING_SCHEMES, 
 
 
 class Engine(StrEnum):
-    """An engine with its own placement of keys.
+    """An engine with its own placement of keys."""
 
-    Attributes:
-        shards: The first hash key of each shard of a list, ascending; empty but for Kinesis over a list.
-    """
-
-    shards: tuple[int, ...]
+    shards: tuple[int, ...]  # the first hash key of each shard of a list, ascending; empty but for Kinesis over a list
 
     SPARK = "spark"
     KAFKA = "kafka"

@@ -74,18 +74,13 @@ class EnginePartitioner(ByColumn):
 class HashModulo(EnginePartitioner):
     """Placement by hash modulo N.
 
-    Attributes:
-        channels: N.
-        hash: The hash; the channel is never negative, also if the hash is.
-        at_random: The keys that the engine places at random.
-
     Raises:
         UsageError: the number of channels is not from 1 to 2^31 - 1.
     """
 
-    channels: int
-    hash: BytesHash
-    at_random: AtRandom = AtRandom.NONE
+    channels: int  # N
+    hash: BytesHash  # the hash; the channel is never negative, also if the hash is
+    at_random: AtRandom = AtRandom.NONE  # the keys that the engine places at random
     key_type: KeyType | None = None
 
     def __post_init__(self) -> None:

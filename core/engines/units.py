@@ -17,14 +17,10 @@ class EngineUnits:
     """Units that an engine moves as a whole when it rescales.
 
     They are Flink's key groups, or partitions.
-
-    Attributes:
-        engine: The engine.
-        count: Their number, which a rescale does not change.
     """
 
     engine: Engine
-    count: int
+    count: int  # their number, which a rescale does not change
 
     @classmethod
     def of_pool(

@@ -58,25 +58,15 @@ class Sent:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """The drop rates of one tick.
+    """The drop rates of one tick."""
 
-    Attributes:
-        rates: Input rates that were planned for, tuples/s, shape (inputs,).
-        keeps: Share kept on each arc, shape (arcs,).
-        plans: Plan id of each fragment, shape (fragments,).
-        changed: Whether any share differs from the previous tick.
-        planned_s: Planning time by the clock; a batch of ticks shares its time evenly.
-        sent: Messages between nodes since the previous tick.
-        stale: Whether some nodes planned before all messages to them had arrived.
-    """
-
-    rates: Floats
-    keeps: Floats
-    plans: Indices
-    changed: bool
-    planned_s: float
-    sent: Sent
-    stale: bool
+    rates: Floats  # input rates that were planned for, tuples/s, shape (inputs,)
+    keeps: Floats  # share kept on each arc, shape (arcs,)
+    plans: Indices  # plan id of each fragment, shape (fragments,)
+    changed: bool  # whether any share differs from the previous tick
+    planned_s: float  # planning time by the clock; a batch of ticks shares its time evenly
+    sent: Sent  # messages between nodes since the previous tick
+    stale: bool  # whether some nodes planned before all messages to them had arrived
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -29,25 +29,15 @@ _MADE = (Column("epsilon", Kind.NUMBER), Column("guaranteed", Kind.COUNT))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DropPlans:
-    """Tables of drop plans for one network.
+    """Tables of drop plans for one network."""
 
-    Attributes:
-        network: The network they are for.
-        headroom: Share of every capacity that they leave free.
-        epsilon: Share of the best score that they may lose.
-        grid: Of feasible input tables.
-        rate_steps: Distances between their rates.
-        max_rates: The highest rates that they cover, tuples/s, shape (inputs,).
-        planners: Planner with its tables, by name.
-    """
-
-    network: Network
-    headroom: float
-    epsilon: float
-    grid: Grid
-    rate_steps: RateSteps
-    max_rates: Floats
-    planners: Mapping[DropPlanner, FragmentPlanner]
+    network: Network  # the network they are for
+    headroom: float  # share of every capacity that they leave free
+    epsilon: float  # share of the best score that they may lose
+    grid: Grid  # of feasible input tables
+    rate_steps: RateSteps  # distances between their rates
+    max_rates: Floats  # the highest rates that they cover, tuples/s, shape (inputs,)
+    planners: Mapping[DropPlanner, FragmentPlanner]  # planner with its tables, by name
 
     @classmethod
     def made(cls, network: Network, names: Sequence[DropPlanner], options: PlannerOptions) -> "DropPlans":

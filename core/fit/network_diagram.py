@@ -65,15 +65,11 @@ def network_charts(network: Network, nodes: Table) -> tuple[Chart, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Positions of all elements, in columns 0 to `last` and rows 0 to `height`.
+    """Positions of all elements, in columns 0 to `last` and rows 0 to `height`."""
 
-    Attributes:
-        places: Column and row of inputs, operators and outputs, by kind and name.
-        bands: First and last row of each node with operators.
-    """
-
+    # column and row of inputs, operators and outputs, by kind and name
     places: Mapping[tuple[str, str], tuple[float, float]]
-    bands: Mapping[str, tuple[float, float]]
+    bands: Mapping[str, tuple[float, float]]  # first and last row of each node with operators
     last: int
     height: float
 

@@ -42,26 +42,16 @@ NODE_COLUMNS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetworkLoad:
-    """The load of a network at given rates.
-
-    Attributes:
-        rates: Tuples/s of each input, shape (inputs,).
-        are_given: Whether the network gives its rates; if not, they are equal and just fit.
-        flows: On each arc without drops, shape (arcs,).
-        loads: Utilization of nodes and links without drops; shape (resources,).
-        best_loads: The same with the best drop plan.
-        score: Of the best drop plan, weighted tuples/s.
-        rules: Of these rates; of slightly higher ones where they just fit.
-    """
+    """The load of a network at given rates."""
 
     wiring: Wiring
-    rates: Floats
-    are_given: bool
-    flows: Floats
-    loads: Floats
-    best_loads: Floats
-    score: float
-    rules: Rules
+    rates: Floats  # Tuples/s of each input, shape (inputs,)
+    are_given: bool  # whether the network gives its rates; if not, they are equal and just fit
+    flows: Floats  # on each arc without drops, shape (arcs,)
+    loads: Floats  # utilization of nodes and links without drops; shape (resources,)
+    best_loads: Floats  # the same with the best drop plan
+    score: float  # of the best drop plan, weighted tuples/s
+    rules: Rules  # of these rates; of slightly higher ones where they just fit
 
     @classmethod
     def from_network(cls, network: Network) -> "NetworkLoad":

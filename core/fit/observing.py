@@ -23,14 +23,10 @@ IMPORTANT = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Observing:
-    """How nodes estimate, and when plans follow.
+    """How nodes estimate, and when plans follow."""
 
-    Attributes:
-        window: Ticks that estimates cover, at least 2.
-        important: Relative difference of an estimate from the value that plans use, above which they use the estimate.
-    """
-
-    window: int
+    window: int  # ticks that estimates cover, at least 2
+    # relative difference of an estimate from the value that plans use, above which they use the estimate
     important: float = IMPORTANT
 
     def __post_init__(self) -> None:
@@ -46,48 +42,28 @@ class Observing:
 
 @dataclass(frozen=True, slots=True)
 class ValueChange:
-    """An important change: plans use an estimate from now on.
+    """An important change: plans use an estimate from now on."""
 
-    Attributes:
-        tick: The last tick that the estimate covers.
-        operator: Its number.
-        kind: One of `KINDS`.
-        before: The value that plans used.
-        estimate: The value that they use from now on.
-        low: Lower end of its interval.
-        high: Upper end.
-    """
-
-    tick: int
+    tick: int  # the last tick that the estimate covers
     operator: int
-    kind: str
-    before: float
-    estimate: float
-    low: float
-    high: float
+    kind: str  # one of `KINDS`
+    before: float  # the value that plans used
+    estimate: float  # the value that they use from now on
+    low: float  # lower end of its interval
+    high: float  # upper end
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observation:
-    """Estimates at the end of a tick; kinds are those of `KINDS`.
+    """Estimates at the end of a tick; kinds are those of `KINDS`."""
 
-    Attributes:
-        values: Estimates, nan if unknown; shape (kinds, operators).
-        low: Lower ends of their intervals, likewise.
-        high: Upper ends.
-        rates: Mean tuples/s offered on the arcs over the window, shape (arcs,).
-        rates_low: Lower ends of their intervals, likewise.
-        rates_high: Upper ends.
-        changes: Important ones.
-    """
-
-    values: Floats
-    low: Floats
-    high: Floats
-    rates: Floats
-    rates_low: Floats
-    rates_high: Floats
-    changes: tuple[ValueChange, ...]
+    values: Floats  # estimates, nan if unknown; shape (kinds, operators)
+    low: Floats  # lower ends of their intervals, likewise
+    high: Floats  # upper ends
+    rates: Floats  # mean tuples/s offered on the arcs over the window, shape (arcs,)
+    rates_low: Floats  # lower ends of their intervals, likewise
+    rates_high: Floats  # upper ends
+    changes: tuple[ValueChange, ...]  # important ones
 
 
 class Observer:

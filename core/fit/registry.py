@@ -53,38 +53,25 @@ COORDINATED = frozenset(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannerOptions:
-    """Options of all planners.
+    """Options of all planners."""
 
-    Attributes:
-        headroom: Share of every node and link that plans leave free, in [0, 1).
-        epsilon: Share of the best score that plans of a table may lose; with solver-w, on average.
-        max_rates: The highest rates that tables cover, tuples/s, shape (inputs,); other planners ignore it.
-        workload: Distribution of rates; solver-w needs it.
-        max_plans: Maximum plans per table; the loss may then exceed epsilon.
-        plan_budget: Work after which solver, solver-w and c-fit stop with the best table so far: points planned, or
-            rows made; None: unlimited.
-        grid: Rates covered by the tables of c-fit and d-fit.
-        rate_steps: Distances between these rates.
-        distance: Score error accepted in tables that nodes of d-fit exchange, to send fewer rows.
-        table_bytes: Largest table that a node of d-fit sends another; None: unlimited.
-        delay_s: Delay of messages, at least 0; None: none, and planners start with all messages delivered.
-        trust_upstream: Whether these nodes accept whatever others send, even what those should have dropped.
-        merge: Whether precomputed plans treat alike inputs as one; not where values change.
-    """
-
-    headroom: float = 0.0
-    epsilon: float = 0.05
+    headroom: float = 0.0  # share of every node and link that plans leave free, in [0, 1)
+    epsilon: float = 0.05  # share of the best score that plans of a table may lose; with solver-w, on average
+    # the highest rates that tables cover, tuples/s, shape (inputs,); other planners ignore it
     max_rates: Floats | None = None
-    workload: Workload | None = None
-    max_plans: int = MAX_PLANS
+    workload: Workload | None = None  # distribution of rates; solver-w needs it
+    max_plans: int = MAX_PLANS  # maximum plans per table; the loss may then exceed epsilon
+    # work after which solver, solver-w and c-fit stop with the best table so far: points planned, or rows made; None:
+    # unlimited
     plan_budget: int | None = None
-    grid: Grid = Grid.GUARANTEED
-    rate_steps: RateSteps = RateSteps.FIXED
-    distance: float = 0.0
-    table_bytes: int | None = None
+    grid: Grid = Grid.GUARANTEED  # rates covered by the tables of c-fit and d-fit
+    rate_steps: RateSteps = RateSteps.FIXED  # distances between these rates
+    distance: float = 0.0  # score error accepted in tables that nodes of d-fit exchange, to send fewer rows
+    table_bytes: int | None = None  # largest table that a node of d-fit sends another; None: unlimited
+    # delay of messages, at least 0; None: none, and planners start with all messages delivered
     delay_s: float | None = None
-    trust_upstream: bool = False
-    merge: bool = True
+    trust_upstream: bool = False  # whether these nodes accept whatever others send, even what those should have dropped
+    merge: bool = True  # whether precomputed plans treat alike inputs as one; not where values change
 
     def __post_init__(self) -> None:
         check_ratio("--network epsilon", self.epsilon, above_0=True)
@@ -163,11 +150,7 @@ def _proved(program: Program, options: PlannerOptions, epsilon: float) -> tuple[
 
 
 def _fitted(program: Program, options: PlannerOptions, epsilon: float) -> Fit:
-    """Guaranteed tables if they are small enough, else others.
-
-    Raises:
-        UsageError: no table is small enough, or c-fit does not support the network.
-    """
+    """Guaranteed tables if they are small enough, else others."""
     most, repairs = options.box, options.grid is Grid.GUARANTEED
     rows, steps = min(options.max_plans, GUARANTEED_ROWS), options.rate_steps
     for apart in (False, True) if repairs else ():
@@ -179,11 +162,7 @@ def _fitted(program: Program, options: PlannerOptions, epsilon: float) -> Fit:
 
 
 def _anytime(program: Program, options: PlannerOptions, budget: int) -> TablePlanner:
-    """Ever finer tables until epsilon or the budget of rows is reached.
-
-    Raises:
-        UsageError: the budget is too small for a first table, or c-fit does not support the network.
-    """
+    """Ever finer tables until epsilon or the budget of rows is reached."""
     check_nodes(program, "c-fit")
     best: TablePlanner | None = None
     work, tried = 0, max(COARSEST, options.epsilon)

@@ -27,15 +27,10 @@ ARROW_TYPES = _ByStorage()
 
 @dataclass(frozen=True, slots=True)
 class KeyBytes:
-    """The bytes of the keys of a column, concatenated.
+    """The bytes of the keys of a column, concatenated."""
 
-    Attributes:
-        data: Bytes of all keys, read-only; may hold more than the keys.
-        offsets: Key i is data[offsets[i]:offsets[i + 1]]; shape (rows + 1,), int64.
-    """
-
-    data: NDArray[np.uint8]
-    offsets: NDArray[np.int64]
+    data: NDArray[np.uint8]  # bytes of all keys, read-only; may hold more than the keys
+    offsets: NDArray[np.int64]  # key i is data[offsets[i]:offsets[i + 1]]; shape (rows + 1,), int64
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -71,17 +71,11 @@ HASHES: dict[HashName, KeyHash] = {known.name: known for known in (Murmur3(), Xx
 
 @dataclass(frozen=True, slots=True)
 class HashedKeys:
-    """The keys of a column, hashed once for several lookups.
+    """The keys of a column, hashed once for several lookups."""
 
-    Attributes:
-        bytes: The keys as bytes; a null is the empty key.
-        missing: Which keys are null, shape (rows,); None without nulls.
-        high, low: Their positions; each of shape (rows,).
-    """
-
-    bytes: KeyBytes
-    missing: NDArray[np.bool_] | None
-    high: Words
+    bytes: KeyBytes  # the keys as bytes; a null is the empty key
+    missing: NDArray[np.bool_] | None  # which keys are null, shape (rows,); None without nulls
+    high: Words  # high, low: their positions; each of shape (rows,)
     low: Words
     hash: HashName
 

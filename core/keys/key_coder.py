@@ -15,15 +15,10 @@ MOST_PLACES = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """Rows as codes of distinct keys.
+    """Rows as codes of distinct keys."""
 
-    Attributes:
-        keys: Distinct keys by first occurrence; one may be null. Shape (keys,).
-        codes: The index of each row's key, shape (rows,).
-    """
-
-    keys: pa.Array
-    codes: NDArray[np.int32]
+    keys: pa.Array  # distinct keys by first occurrence; one may be null. Shape (keys,)
+    codes: NDArray[np.int32]  # the index of each row's key, shape (rows,)
 
     def counts(self, first: int = 0, end: int | None = None) -> NDArray[np.int64]:
         """Rows per key in [first, end); shape (keys,)."""

@@ -14,18 +14,12 @@ class SortedPositions:
     """Sorted positions on a circle of 2^128, indexed by their leading bits.
 
     There are one to two buckets per position, so a lookup skips less than one position on average.
-
-    Attributes:
-        high: High words, ascending; shape (positions,).
-        low: Low words, ascending where high words are equal; shape (positions,).
-        starts: The first position at or after the start of each bucket; shape (buckets,), int64.
-        shift: A position's bucket is its high word shifted right by this.
     """
 
-    high: Words
-    low: Words
-    starts: NDArray[np.int64]
-    shift: np.uint64
+    high: Words  # high words, ascending; shape (positions,)
+    low: Words  # low words, ascending where high words are equal; shape (positions,)
+    starts: NDArray[np.int64]  # the first position at or after the start of each bucket; shape (buckets,), int64
+    shift: np.uint64  # a position's bucket is its high word shifted right by this
 
     @classmethod
     def from_sorted(cls, high: Words, low: Words) -> "SortedPositions":

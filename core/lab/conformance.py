@@ -10,16 +10,11 @@ SCHEMA = "adapt.lab/1"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Outcome of one check.
-
-    Attributes:
-        passed: Whether it holds; None, it does not apply or was not reached.
-        said: What was tried, or the first counterexample.
-    """
+    """Outcome of one check."""
 
     name: str
-    passed: bool | None
-    said: str
+    passed: bool | None  # whether it holds; None, it does not apply or was not reached
+    said: str  # what was tried, or the first counterexample
 
     @property
     def result(self) -> str:
@@ -29,16 +24,11 @@ class Check:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Conformance(Displayed):
-    """Outcome of all checks of a policy.
+    """Outcome of all checks of a policy."""
 
-    Attributes:
-        subject: The policy's name.
-        about: What decides its results, as JSON data; empty for a built-in one.
-    """
-
-    subject: str
+    subject: str  # the policy's name
     checks: tuple[Check, ...]
-    about: dict[str, Any]
+    about: dict[str, Any]  # what decides its results, as JSON data; empty for a built-in one
 
     @property
     def passed(self) -> bool:

@@ -31,24 +31,15 @@ Plan = Callable[[Observation], Sequence[Move]]
 
 @dataclass(slots=True, eq=False)
 class Cluster:
-    """Workers with partitions, at one time.
-
-    Attributes:
-        work: Share of a worker's time that each partition needs, shape (partitions,).
-        owners: Worker of each partition, shape (partitions,).
-        state: State of each partition in bytes, shape (partitions,).
-        limit: Memory of a worker in bytes.
-        down: Workers that are down.
-        at_s: Time.
-    """
+    """Workers with partitions, at one time."""
 
     workers: int
-    work: NDArray[np.float64]
-    owners: NDArray[np.int64]
-    state: NDArray[np.int64]
-    limit: float = np.inf
-    down: set[int] = field(default_factory=set)
-    at_s: float = 0.0
+    work: NDArray[np.float64]  # share of a worker's time that each partition needs, shape (partitions,)
+    owners: NDArray[np.int64]  # worker of each partition, shape (partitions,)
+    state: NDArray[np.int64]  # state of each partition in bytes, shape (partitions,)
+    limit: float = np.inf  # memory of a worker in bytes
+    down: set[int] = field(default_factory=set)  # workers that are down
+    at_s: float = 0.0  # time
 
     def observed(self) -> Observation:
         """Statistics of the last period, of live workers by rank."""

@@ -25,19 +25,12 @@ Wanted = Callable[[Seen], int]
 
 @dataclass(slots=True, eq=False)
 class Pool:
-    """Workers at one time, with the work that they are offered.
+    """Workers at one time, with the work that they are offered."""
 
-    Attributes:
-        most: Number of workers in the pool.
-        partitions: Number of partitions.
-        workers: Number of active workers.
-        at_s: Time.
-    """
-
-    most: int
+    most: int  # number of workers in the pool
     partitions: int
-    workers: int
-    at_s: float = 0.0
+    workers: int  # number of active workers
+    at_s: float = 0.0  # time
     processed: NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:

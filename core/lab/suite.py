@@ -46,42 +46,27 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A policy with the histories that it is checked on.
-
-    Attributes:
-        make: Makes a policy for one run.
-        possible: Changing loads.
-        large: Many workers and partitions.
-        rests: Still loads; None where there is no time.
-        crashes: Workers that go down and come back; likewise.
-        memory: Little memory, where moves must fit; the same without that; the same with unlimited memory. Empty where
-            memory does not matter.
-    """
+    """A policy with the histories that it is checked on."""
 
     name: str
-    make: Callable[[], Decide]
-    possible: Trial
-    large: Trial
-    rests: Trial | None = None
-    crashes: Trial | None = None
+    make: Callable[[], Decide]  # makes a policy for one run
+    possible: Trial  # changing loads
+    large: Trial  # many workers and partitions
+    rests: Trial | None = None  # still loads; None where there is no time
+    crashes: Trial | None = None  # workers that go down and come back; likewise
+    # little memory, where moves must fit; the same without that; the same with unlimited memory. Empty where memory
+    # does not matter
     memory: tuple[History, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """A history as it went.
+    """A history as it went."""
 
-    Attributes:
-        did: What was done in each round, in words.
-        took_s: Seconds of each decision.
-        failure: Why it ended early; None if it did not.
-        stopped: Whether a decision was stopped.
-    """
-
-    did: tuple[str, ...]
-    took_s: tuple[float, ...]
-    failure: str | None = None
-    stopped: bool = False
+    did: tuple[str, ...]  # what was done in each round, in words
+    took_s: tuple[float, ...]  # seconds of each decision
+    failure: str | None = None  # why it ended early; None if it did not
+    stopped: bool = False  # whether a decision was stopped
 
 
 Courses: TypeAlias = Mapping[str, Sequence[Course]]

@@ -43,20 +43,13 @@ class ClockGrid:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """Two streams that correlate best at a nonzero shift.
+    """Two streams that correlate best at a nonzero shift."""
 
-    Attributes:
-        stream, other: Indices of the streams.
-        ahead_s: Seconds to add to the times of `stream` so that both agree.
-        at_shift: Correlation of their short-term activity at that shift.
-        as_is: Correlation without a shift.
-    """
-
-    stream: int
+    stream: int  # stream, other: indices of the streams
     other: int
-    ahead_s: int
-    at_shift: float
-    as_is: float
+    ahead_s: int  # seconds to add to the times of `stream` so that both agree
+    at_shift: float  # correlation of their short-term activity at that shift
+    as_is: float  # correlation without a shift
 
 
 def shifts(activity: Sequence[NDArray[np.int64]], grid: ClockGrid) -> list[Shift]:

@@ -13,16 +13,12 @@ LINT = "lint"
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Profile and lint evidence of a trace, as plain data.
+    """Profile and lint evidence of a trace, as plain data."""
 
-    Attributes:
-        profile: See `adapt.traces.ingest.profile`.
-        lint: See `merging.EvidenceMerger`. Of the source, where known: `source` as in `source_order`, `sample` with the
-            `share` of its keys and the rows `left_out`, `null_text`, which it prints for a null key, and
-            `local_times`: by stream, its `zone` and the rows `doubled`, `second`, `undecided` and `skipped`.
-    """
-
-    profile: Mapping[str, Any]
+    profile: Mapping[str, Any]  # see `adapt.traces.ingest.profile`
+    # see `merging.EvidenceMerger`. Of the source, where known: `source` as in `source_order`, `sample` with the
+    # `share` of its keys and the rows `left_out`, `null_text`, which it prints for a null key, and `local_times`: by
+    # stream, its `zone` and the rows `doubled`, `second`, `undecided` and `skipped`
     lint: Mapping[str, Any]
 
     @property

@@ -28,21 +28,13 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A lint finding.
+    """A lint finding."""
 
-    Attributes:
-        id: Name of its rule.
-        severity: How serious it is.
-        evidence: What was found, with numbers: a sentence.
-        effect: Effect on conclusions: a sentence.
-        fix: What to do about it, if anything.
-    """
-
-    id: str
-    severity: Severity
-    evidence: str
-    effect: str
-    fix: str = ""
+    id: str  # name of its rule
+    severity: Severity  # how serious it is
+    evidence: str  # what was found, with numbers: a sentence
+    effect: str  # effect on conclusions: a sentence
+    fix: str = ""  # what to do about it, if anything
     figures: Mapping[str, Any] = field(default_factory=dict)
 
     @property

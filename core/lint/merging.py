@@ -43,15 +43,11 @@ def shown_key(key: pa.Scalar) -> str | None:
 
 @dataclass(slots=True)
 class EvidenceMerger:
-    """Merges the output of `BlockObserver` for each block, in order.
-
-    Attributes:
-        of_streams: Whether the trace has a stream column.
-    """
+    """Merges the output of `BlockObserver` for each block, in order."""
 
     grid: ClockGrid
     key_type: pa.DataType
-    of_streams: bool
+    of_streams: bool  # whether the trace has a stream column
     _rows: int = 0
     _same: int = 0
     _key_counts: dict[str, int] = field(default_factory=lambda: {"null": 0, "empty": 0, "longest": 0})

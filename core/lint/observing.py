@@ -33,18 +33,12 @@ AMOUNTS = {"cost_us": "cost", "bytes": "bytes"}
 
 @dataclass(slots=True)
 class BlockObserver:
-    """Collects evidence from the rows of one block, in order.
-
-    Attributes:
-        first_row: Rank of the block's first row in the trace.
-        middle: Rank of the first row of the trace's second half.
-        grid: Time bins for the activity of streams.
-    """
+    """Collects evidence from the rows of one block, in order."""
 
     names: Sequence[str]
-    first_row: int
-    middle: int
-    grid: ClockGrid
+    first_row: int  # rank of the block's first row in the trace
+    middle: int  # rank of the first row of the trace's second half
+    grid: ClockGrid  # time bins for the activity of streams
     _times: list[NDArray[np.int64]] = field(default_factory=list)
     _keys: Coder = field(default_factory=Coder)
     _streams: Coder = field(default_factory=Coder)

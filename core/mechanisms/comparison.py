@@ -87,24 +87,16 @@ SUMMARY_COLUMNS = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ComparisonRun(Displayed):
-    """The result of a comparison.
-
-    Attributes:
-        frame: Stream and stage that the scenarios share.
-        outcomes: `OUTCOME_COLUMNS`, one row per scenario, `BASELINE` first.
-        sustained: `SUSTAINED_COLUMNS`; empty unless measured.
-        scenarios: The compared scenarios.
-        parameters: Everything that decides the result except the stream; JSON data.
-        findings: What is recommended at each point of a sweep, the given one first; empty without a sweep.
-    """
+    """The result of a comparison."""
 
     mechanism: ClassVar[str] = "compare"
 
-    frame: Frame
-    outcomes: Table
-    sustained: Table
-    scenarios: tuple[Scenario, ...]
-    parameters: Mapping[str, Any]
+    frame: Frame  # stream and stage that the scenarios share
+    outcomes: Table  # `OUTCOME_COLUMNS`, one row per scenario, `BASELINE` first
+    sustained: Table  # `SUSTAINED_COLUMNS`; empty unless measured
+    scenarios: tuple[Scenario, ...]  # the compared scenarios
+    parameters: Mapping[str, Any]  # everything that decides the result except the stream; JSON data
+    # what is recommended at each point of a sweep, the given one first; empty without a sweep
     findings: Sequence[Finding] = ()
 
     def summary(self) -> Table:

@@ -20,23 +20,15 @@ from adapt.core.table import Column, Kind, Table
 
 @dataclass(frozen=True, slots=True)
 class ScenarioRun:
-    """The result of a scenario.
-
-    Attributes:
-        outcome: Rows, latencies, workers.
-        bounds: Upper bounds of its throughput.
-        staged: Its stage.
-        sustained: Sustained rates, one row per number of channels; None if not measured.
-        parameters: Everything that decides the result except the stream; JSON data.
-    """
+    """The result of a scenario."""
 
     mechanism: ClassVar[str] = "scenario"
 
-    outcome: ElasticOutcome
-    bounds: Bounds
-    staged: Staged
-    sustained: Table | None
-    parameters: Mapping[str, Any]
+    outcome: ElasticOutcome  # rows, latencies, workers
+    bounds: Bounds  # upper bounds of its throughput
+    staged: Staged  # its stage
+    sustained: Table | None  # sustained rates, one row per number of channels; None if not measured
+    parameters: Mapping[str, Any]  # everything that decides the result except the stream; JSON data
 
     def summary(self) -> Table:
         """One row with all outcomes."""

@@ -30,20 +30,13 @@ class PlannedDrops:
     The network has a node per worker, with an input and an operator that costs what rows of the worker cost on average.
     Every row is worth the same. At each tick, the planner decides by the rates of the tick before; tables cover the
     highest rates of the stream, and solver-w expects all of them.
-
-    Attributes:
-        keeps: Shape (ticks, workers).
-        tick_s: Planning interval.
-        sent: Messages exchanged to plan.
-        worker_of: The worker of each group of rows.
-        seed: Random seed of the drops.
     """
 
-    keeps: Floats
-    tick_s: float
-    sent: Sent
-    worker_of: NDArray[np.int32]
-    seed: int
+    keeps: Floats  # shape (ticks, workers)
+    tick_s: float  # planning interval
+    sent: Sent  # messages exchanged to plan
+    worker_of: NDArray[np.int32]  # the worker of each group of rows
+    seed: int  # random seed of the drops
 
     @classmethod
     def planned(

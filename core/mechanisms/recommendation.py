@@ -25,29 +25,17 @@ CALM = 1.25
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Stream and stage that the compared scenarios share.
-
-    Attributes:
-        rows: Number of rows.
-        channels: N.
-        pool: The maximum number of workers.
-        speedup: Trace seconds per second of the stage.
-        offered: Load of the busiest channel of static-uniform over its capacity.
-        work: Average number of workers that the rows keep busy.
-        last_s: When the last row arrives.
-        top_share: Share of the rows of the hottest key, lower bound.
-        own: What the stream needs at its own rate; None if it has none.
-    """
+    """Stream and stage that the compared scenarios share."""
 
     rows: int
-    channels: int
-    pool: int
-    speedup: float
-    offered: float
-    work: float
-    last_s: float
-    top_share: float
-    own: OwnRate | None = None
+    channels: int  # N
+    pool: int  # the maximum number of workers
+    speedup: float  # trace seconds per second of the stage
+    offered: float  # load of the busiest channel of static-uniform over its capacity
+    work: float  # average number of workers that the rows keep busy
+    last_s: float  # when the last row arrives
+    top_share: float  # share of the rows of the hottest key, lower bound
+    own: OwnRate | None = None  # what the stream needs at its own rate; None if it has none
 
     @property
     def peak(self) -> float:
@@ -70,15 +58,10 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A recommendation.
+    """A recommendation."""
 
-    Attributes:
-        scenario: The recommended scenario; None if none helps.
-        sentence: The action, then its evidence.
-    """
-
-    scenario: str | None
-    sentence: str
+    scenario: str | None  # the recommended scenario; None if none helps
+    sentence: str  # the action, then its evidence
 
 
 def advice_of(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Scenario], frame: Frame) -> Advice:

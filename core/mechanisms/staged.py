@@ -14,24 +14,17 @@ class Staged:
     """A scenario ready to be simulated.
 
     Attributes:
-        rows: The tuples.
-        demand: Their offered load.
-        settings: The stage.
-        memory: Memory of a worker; None, no limit.
-        rows_read: Number of rows, without merge messages and without those that a planner dropped.
-        dropped: Rows that a planner dropped before they reached workers.
         sent: Messages that were exchanged to plan drops.
-        sharing: Workers of the ordered runtime that share the rows at the start, and own no partitions; None, all own
-            some.
     """
 
-    rows: Rows
-    demand: Demand
+    rows: Rows  # the tuples
+    demand: Demand  # their offered load
     settings: StageSettings
-    memory: Memory | None
-    rows_read: int
-    dropped: int = 0
+    memory: Memory | None  # memory of a worker; None, no limit
+    rows_read: int  # number of rows, without merge messages and without those that a planner dropped
+    dropped: int = 0  # rows that a planner dropped before they reached workers
     sent: Sent = Sent()  # noqa: RUF009 - frozen
+    # workers of the ordered runtime that share the rows at the start, and own no partitions; None, all own some
     sharing: int | None = None
 
     @property

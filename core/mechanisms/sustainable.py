@@ -20,16 +20,12 @@ _WIDEST = 64.0
 
 @dataclass(frozen=True, slots=True)
 class Sustained:
-    """The sustainable speed-up of a scenario.
+    """The sustainable speed-up of a scenario."""
 
-    Attributes:
-        speedup: The highest sustained speed-up, up to about 64 times the first one tried; None if not even a 64th of
-            that is sustained.
-        probes: Number of speed-ups tried.
-    """
-
+    # the highest sustained speed-up, up to about 64 times the first one tried; None if not even a 64th of that is
+    # sustained
     speedup: float | None
-    probes: int
+    probes: int  # number of speed-ups tried
 
 
 def is_sustained(intervals: Sequence[Interval], last_s: float) -> bool:

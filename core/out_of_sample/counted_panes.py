@@ -17,13 +17,9 @@ ROWS_A_PANE = 500
 
 @dataclass(frozen=True, slots=True)
 class CountedPane:
-    """A window and its counted keys.
+    """A window and its counted keys."""
 
-    Attributes:
-        start_us: Time of its first row, in microseconds since 1970.
-    """
-
-    start_us: int
+    start_us: int  # time of its first row, in microseconds since 1970
     frequencies: Frequencies
 
 
@@ -33,14 +29,10 @@ RoutedLoads: TypeAlias = Callable[[Plan], Floats | None]
 
 @dataclass(frozen=True, slots=True)
 class CountedPanes:
-    """The windows of a stream.
+    """The windows of a stream."""
 
-    Attributes:
-        panes: In order; empty for counts without times.
-        routed: Routes every row of the windows, as needed where they do not list every key; None if rows are gone.
-    """
-
-    panes: tuple[CountedPane, ...] = ()
+    panes: tuple[CountedPane, ...] = ()  # in order; empty for counts without times
+    # routes every row of the windows, as needed where they do not list every key; None if rows are gone
     routed: RoutedLoads | None = None
 
 

@@ -24,14 +24,10 @@ WORK = 1_000_000
 
 @dataclass(frozen=True)
 class Choices:
-    """Plans within limits: by budget, and those of a walk.
-
-    Attributes:
-        walk: Judges the plans on later windows, within the same limits; None judges in-sample.
-    """
+    """Plans within limits: by budget, and those of a walk."""
 
     whole: Whole
-    walk: Walk | None
+    walk: Walk | None  # judges the plans on later windows, within the same limits; None judges in-sample
     limits: Budget = NO_LIMITS
 
     def frontier(self, recommended: ExplicitMap | None = None) -> Frontier:

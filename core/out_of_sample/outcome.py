@@ -20,17 +20,11 @@ BEST = "best possible"
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """Imbalance of a placement in the tested windows.
+    """Imbalance of a placement in the tested windows."""
 
-    Attributes:
-        imbalances: By tested window.
-        state_to_move: Share of all state that it moves once; for a plan that is rebuilt, per window.
-        pins: Number of pinned keys; of the last plan, if it is rebuilt.
-    """
-
-    imbalances: tuple[float, ...]
-    state_to_move: float
-    pins: int = 0
+    imbalances: tuple[float, ...]  # by tested window
+    state_to_move: float  # share of all state that it moves once; for a plan that is rebuilt, per window
+    pins: int = 0  # number of pinned keys; of the last plan, if it is rebuilt
 
     @property
     def median(self) -> float:
@@ -55,23 +49,16 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class OutOfSample:
-    """Placements measured on windows after those they were built from.
+    """Placements measured on windows after those they were built from."""
 
-    Attributes:
-        past: Number of windows before the first tested one.
-        starts_us: Start of each tested window, in microseconds since 1970.
-        rows: Rows of each tested window.
-        floors: Best possible imbalance of each tested window with whole keys.
-        tracks: Placements by name: today's, others without pins, the recommended plan built before the first tested
-            window and kept, and the same rebuilt before each tested window.
-        next_window: Interval of the recommended plan's imbalance in the window that follows, at confidence `LEVEL`.
-    """
-
-    past: int
-    starts_us: tuple[int, ...]
-    rows: tuple[int, ...]
-    floors: tuple[float, ...]
+    past: int  # number of windows before the first tested one
+    starts_us: tuple[int, ...]  # start of each tested window, in microseconds since 1970
+    rows: tuple[int, ...]  # rows of each tested window
+    floors: tuple[float, ...]  # best possible imbalance of each tested window with whole keys
+    # placements by name: today's, others without pins, the recommended plan built before the first tested window and
+    # kept, and the same rebuilt before each tested window
     tracks: Mapping[str, Track]
+    # interval of the recommended plan's imbalance in the window that follows, at confidence `LEVEL`
     next_window: tuple[float, float]
 
     @property

@@ -26,21 +26,14 @@ Placing = Callable[[Floats], Channels | None]
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """Imbalance of the distribution that counted rows were drawn from.
+    """Imbalance of the distribution that counted rows were drawn from."""
 
-    Attributes:
-        rows: Number of counted rows.
-        today: Interval as placed today.
-        after: Interval with the recommended plan; None without pins.
-        held_out: Imbalance of such a plan over today's, on rows that it was not built from; None without pins.
-        level: Confidence of the intervals.
-    """
-
-    rows: int
-    today: tuple[float, float]
-    after: tuple[float, float] | None = None
+    rows: int  # number of counted rows
+    today: tuple[float, float]  # interval as placed today
+    after: tuple[float, float] | None = None  # interval with the recommended plan; None without pins
+    # imbalance of such a plan over today's, on rows that it was not built from; None without pins
     held_out: float | None = None
-    level: float = LEVEL
+    level: float = LEVEL  # confidence of the intervals
 
     @property
     def fails_held_out(self) -> bool:

@@ -46,15 +46,10 @@ _FIRST_PLAN = 2
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """Pinned keys of a plan over today's placement.
+    """Pinned keys of a plan over today's placement."""
 
-    Attributes:
-        rows: Pinned keys, by their row in the windows; hottest first.
-        channels: Their channels, none of which is today's.
-    """
-
-    rows: NDArray[np.int64]
-    channels: Channels
+    rows: NDArray[np.int64]  # pinned keys, by their row in the windows; hottest first
+    channels: Channels  # their channels, none of which is today's
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -68,20 +63,14 @@ class Pins:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """Plans from the windows before each, measured on later windows.
-
-    Attributes:
-        past: Number of windows before the first tested one.
-        plans: By the number of windows that they were built from: without pins, then by rising number.
-        measured: Log imbalance of those plans in each window from then on; shape (plans, windows).
-        today: Log imbalance of today's placement; shape (windows,).
-    """
+    """Plans from the windows before each, measured on later windows."""
 
     windows: Windows
-    past: int
+    past: int  # number of windows before the first tested one
+    # by the number of windows that they were built from: without pins, then by rising number
     plans: Mapping[int, Sequence[Pins]]
-    measured: Mapping[int, Floats]
-    today: Floats
+    measured: Mapping[int, Floats]  # log imbalance of those plans in each window from then on; shape (plans, windows)
+    today: Floats  # log imbalance of today's placement; shape (windows,)
 
     @classmethod
     def over(cls, windows: Windows, limits: Budget = NO_LIMITS) -> "Walk | None":

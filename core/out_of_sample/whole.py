@@ -15,21 +15,13 @@ from adapt.core.partitioning.schemes.explicit import ExplicitMap
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """All keys of a stream as placed today.
+    """All keys of a stream as placed today."""
 
-    Attributes:
-        keys: The first keys, those that may be pinned; shape (listed,).
-        loads: Of each key; shape (keys,).
-        state: Of each key; shape (keys,).
-        home: Channel of each key today; shape (keys,).
-        capacities: Of each channel; shape (channels,).
-    """
-
-    keys: pa.Array
-    loads: Floats
-    state: Floats
-    home: Channels
-    capacities: Floats
+    keys: pa.Array  # the first keys, those that may be pinned; shape (listed,)
+    loads: Floats  # of each key; shape (keys,)
+    state: Floats  # of each key; shape (keys,)
+    home: Channels  # channel of each key today; shape (keys,)
+    capacities: Floats  # of each channel; shape (channels,)
 
     def hottest(self, most: int) -> NDArray[np.int64]:
         """Rows of the hottest keys with load, by row."""

@@ -14,27 +14,16 @@ from adapt.core.partitioning.measures.floors import imbalance_floor
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Loads of a stream in consecutive windows, as placed today.
+    """Loads of a stream in consecutive windows, as placed today."""
 
-    Attributes:
-        starts_us: Time of the first row of each window, in microseconds since 1970.
-        rows: Of each window.
-        keys: All keys listed in some window, distinct; shape (keys,).
-        shares: Share of each key in the load of each window; shape (keys, windows).
-        home: Channel of each key today; shape (keys,).
-        loads: Share of each channel in the load of each window, as placed today; shape (channels, windows).
-        capacities: Of each channel; shape (channels,).
-        floors: Best possible imbalance of each window with whole keys; shape (windows,).
-    """
-
-    starts_us: tuple[int, ...]
+    starts_us: tuple[int, ...]  # time of the first row of each window, in microseconds since 1970
     rows: tuple[int, ...]
-    keys: pa.Array
-    shares: Floats
-    home: Channels
-    loads: Floats
-    capacities: Floats
-    floors: Floats
+    keys: pa.Array  # all keys listed in some window, distinct; shape (keys,)
+    shares: Floats  # share of each key in the load of each window; shape (keys, windows)
+    home: Channels  # channel of each key today; shape (keys,)
+    loads: Floats  # share of each channel in the load of each window, as placed today; shape (channels, windows)
+    capacities: Floats  # of each channel; shape (channels,)
+    floors: Floats  # best possible imbalance of each window with whole keys; shape (windows,)
 
     def __len__(self) -> int:
         return len(self.starts_us)

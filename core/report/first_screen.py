@@ -37,22 +37,14 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class FirstScreen:
-    """What a page shows before its evidence.
-
-    Attributes:
-        status: The action in a few words; its sign has the color of `tone`.
-        about: What was judged.
-        numbers: Imbalance today and after, and state to move.
-        sentences: What to do, and how certain it is.
-        command: The next command to type.
-    """
+    """What a page shows before its evidence."""
 
     tone: Tone
-    status: str
-    about: str
-    numbers: tuple[Number, ...]
-    sentences: tuple[str, ...]
-    command: str
+    status: str  # the action in a few words; its sign has the color of `tone`
+    about: str  # what was judged
+    numbers: tuple[Number, ...]  # imbalance today and after, and state to move
+    sentences: tuple[str, ...]  # what to do, and how certain it is
+    command: str  # the next command to type
 
 
 def first_screen(answer: Answer, trace: str, plan: str = "") -> FirstScreen | None:

@@ -36,40 +36,25 @@ _LONGEST_SENTENCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of a page: heading, paragraphs, charts and tables.
+    """A section of a page: heading, paragraphs, charts and tables."""
 
-    Attributes:
-        heading: Heading, also shown in the table of contents.
-        sentences: Paragraphs.
-        charts: Charts, side by side.
-        tables: Tables below the charts.
-        open_rows: Tables with more rows are folded.
-        is_part: Whether it is a subsection; the table of contents indents it.
-        first: The verdict at a glance, before anything else; the paragraphs are then folded.
-        findings: Lint findings, next to the verdict.
-    """
-
-    heading: str
-    sentences: Sequence[str] = ()
-    charts: Sequence[Chart] = ()
-    tables: Sequence[Table] = ()
-    open_rows: int = OPEN_ROWS
-    is_part: bool = False
-    first: FirstScreen | None = None
-    findings: Sequence[Finding] = ()
+    heading: str  # heading, also shown in the table of contents
+    sentences: Sequence[str] = ()  # paragraphs
+    charts: Sequence[Chart] = ()  # charts, side by side
+    tables: Sequence[Table] = ()  # tables below the charts
+    open_rows: int = OPEN_ROWS  # tables with more rows are folded
+    is_part: bool = False  # whether it is a subsection; the table of contents indents it
+    first: FirstScreen | None = None  # the verdict at a glance, before anything else; the paragraphs are then folded
+    findings: Sequence[Finding] = ()  # lint findings, next to the verdict
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page: sections in reading order, and provenance.
-
-    Attributes:
-        sections: Sections; the paragraphs of the first one are emphasized.
-        made: Provenance of each artefact: command, versions, inputs with hashes; may be nested.
-    """
+    """A page: sections in reading order, and provenance."""
 
     title: str
-    sections: Sequence[Section]
+    sections: Sequence[Section]  # sections; the paragraphs of the first one are emphasized
+    # provenance of each artefact: command, versions, inputs with hashes; may be nested
     made: Sequence[Mapping[str, Any]] = ()
 
 

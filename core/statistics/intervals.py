@@ -16,15 +16,10 @@ _HALVINGS = 60
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Variance within groups of measurements, pooled.
+    """Variance within groups of measurements, pooled."""
 
-    Attributes:
-        squares: Sum of squared deviations from the mean of each group.
-        freedom: Degrees of freedom.
-    """
-
-    squares: float = 0.0
-    freedom: int = 0
+    squares: float = 0.0  # sum of squared deviations from the mean of each group
+    freedom: int = 0  # degrees of freedom
 
     def with_group(self, values: Sequence[float]) -> "Spread":
         """The spread with another group."""

@@ -25,20 +25,13 @@ class Phones:
     """Constants of a stream of calls.
 
     A phone circles around its home once a day, at most 20 km away, so that it moves by at most 5.3 km/h.
-
-    Attributes:
-        popularity: Popularity of the phones, by rank from 1.
-        homes_m: Home of each phone, and that of its clone; shape (2, phones + 1, 2).
-        ways_m: Distance from home; shape (phones + 1,).
-        turns: Where on its circle each phone is at midnight, from 0 to 1; shape (phones + 1,).
-        cloned: Whether a phone has a clone; shape (phones + 1,).
     """
 
-    popularity: ZipfKeys
-    homes_m: Floats
-    ways_m: Floats
-    turns: Floats
-    cloned: NDArray[np.bool_]
+    popularity: ZipfKeys  # popularity of the phones, by rank from 1
+    homes_m: Floats  # home of each phone, and that of its clone; shape (2, phones + 1, 2)
+    ways_m: Floats  # distance from home; shape (phones + 1,)
+    turns: Floats  # where on its circle each phone is at midnight, from 0 to 1; shape (phones + 1,)
+    cloned: NDArray[np.bool_]  # whether a phone has a clone; shape (phones + 1,)
 
     def places_m(self, phones: Ints, second: NDArray[np.bool_], times_us: Ints) -> Ints:
         """Where phones are, or their clones if `second`; shape (phones, 2)."""
@@ -70,21 +63,14 @@ class Calls:
     """Calls in time order.
 
     Each attribute has shape (calls,), places (calls, 2).
-
-    Attributes:
-        times_us: Microseconds, sorted.
-        callers, callees: Phones, by rank from 1; never the same.
-        areas: Area code of the caller, 0 to 9.
-        seconds: Duration of the call, 1 or more.
-        caller_m, callee_m: Where both are, in meters from a corner.
     """
 
-    times_us: Ints
-    callers: Ints
+    times_us: Ints  # microseconds, sorted
+    callers: Ints  # callers, callees: phones, by rank from 1; never the same
     callees: Ints
-    areas: Ints
-    seconds: Ints
-    caller_m: Ints
+    areas: Ints  # area code of the caller, 0 to 9
+    seconds: Ints  # duration of the call, 1 or more
+    caller_m: Ints  # caller_m, callee_m: where both are, in meters from a corner
     callee_m: Ints
 
 

@@ -23,10 +23,6 @@ class Cascade:
 
     Of the two halves of any span of time, one, drawn at random, gets this share of its rows.
 
-    Attributes:
-        bias: The share, from 0.5 (constant rate) to below 1.
-        finest_s: Seconds, above 0; spans of up to this length have a constant rate.
-
     Raises:
         UsageError: an attribute is out of its range.
 
@@ -34,8 +30,8 @@ class Cascade:
     algorithms for modeling bursty traffic, ICDE 2002.
     """
 
-    bias: float = 0.65
-    finest_s: float = 0.01
+    bias: float = 0.65  # the share, from 0.5 (constant rate) to below 1
+    finest_s: float = 0.01  # seconds, above 0; spans of up to this length have a constant rate
 
     def __post_init__(self) -> None:
         if not 0.5 <= self.bias < 1:
@@ -49,20 +45,13 @@ class CascadePath:
     """Expected rows over time, of streams with a cascade each.
 
     Nothing is stored: the halves of a span are found from its random number.
-
-    Attributes:
-        bias: As in `Cascade`.
-        levels: How often the whole span is halved.
-        rows: Expected rows of all streams.
-        span_s: Length in seconds.
-        seeds: Of the streams, shape (streams,).
     """
 
-    bias: float
-    levels: int
-    rows: float
-    span_s: float
-    seeds: NDArray[np.uint64]
+    bias: float  # as in `Cascade`
+    levels: int  # how often the whole span is halved
+    rows: float  # expected rows of all streams
+    span_s: float  # length in seconds
+    seeds: NDArray[np.uint64]  # of the streams, shape (streams,)
 
     @classmethod
     def of(cls, cascade: Cascade, rows: int, rate_per_s: float, streams: int, seed: int) -> "CascadePath":

@@ -21,21 +21,13 @@ _GAP_S, _GAP_SPREAD, _LONGEST_GAP_S = 25.0, 1.2, 3000.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clicks:
-    """Clicks in time order; each attribute of shape (clicks,).
+    """Clicks in time order; each attribute of shape (clicks,)."""
 
-    Attributes:
-        times_us: Microseconds, sorted.
-        users: User, by rank from 1.
-        items: Item, by rank from 1; searches have one too.
-        pages: `VIEW`, `CART`, `CHECKOUT` or `SEARCH`.
-        sessions: Number of the session, from 0: the ground truth for a chain that finds sessions from the times.
-    """
-
-    times_us: Ints
-    users: Ints
-    items: Ints
-    pages: Ints
-    sessions: Ints
+    times_us: Ints  # microseconds, sorted
+    users: Ints  # user, by rank from 1
+    items: Ints  # item, by rank from 1; searches have one too
+    pages: Ints  # `VIEW`, `CART`, `CHECKOUT` or `SEARCH`
+    sessions: Ints  # number of the session, from 0: the ground truth for a chain that finds sessions from the times
 
 
 def draw_clicks(

@@ -45,15 +45,10 @@ FAMILIES: Mapping[str, _Family] = {
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """A distribution family and its parameters.
+    """A distribution family and its parameters."""
 
-    Attributes:
-        family: Its name in `FAMILIES`.
-        parameters: Their values, in order; amounts in microseconds or bytes.
-    """
-
-    family: str
-    parameters: tuple[float, ...]
+    family: str  # its name in `FAMILIES`
+    parameters: tuple[float, ...]  # their values, in order; amounts in microseconds or bytes
 
     @classmethod
     def parse(cls, option: str, text: str, amount: Callable[[str], float]) -> "Distribution":

@@ -31,16 +31,12 @@ class Drift:
     Each time, each of the first `DRIFTING_RANKS` ranks is drawn with a probability, and its key swaps places with the
     key of another of these ranks, whose logarithm is uniform.
 
-    Attributes:
-        every_s: Seconds between two drifts, above 0.
-        share: Probability that a rank is drawn, in (0, 1].
-
     Raises:
         UsageError: an attribute is out of its range.
     """
 
-    every_s: float
-    share: float = 0.1
+    every_s: float  # seconds between two drifts, above 0
+    share: float = 0.1  # probability that a rank is drawn, in (0, 1]
 
     def __post_init__(self) -> None:
         if not (self.every_s > 0 and math.isfinite(self.every_s)):
@@ -53,14 +49,11 @@ class Drift:
 class KeyLife:
     """Keys of limited lifetime, each replaced by a new key.
 
-    Attributes:
-        seconds: Lifetime of a key, above 0; the first keys have already lived part of theirs.
-
     Raises:
         UsageError: the lifetime is 0.
     """
 
-    seconds: float
+    seconds: float  # lifetime of a key, above 0; the first keys have already lived part of theirs
 
     def __post_init__(self) -> None:
         if not (self.seconds > 0 and math.isfinite(self.seconds)):

@@ -25,16 +25,12 @@ _BURSTS = 1
 class Diurnal:
     """A rate that follows the sine of the time of day.
 
-    Attributes:
-        swing: At its peak the rate is 1 + swing times the average, at its trough 1 - swing; in [0, 1].
-        period_s: Length of one cycle in seconds, above 0.
-
     Raises:
         UsageError: an attribute is out of its range.
     """
 
-    swing: float
-    period_s: float = 86_400.0
+    swing: float  # at its peak the rate is 1 + swing times the average, at its trough 1 - swing; in [0, 1]
+    period_s: float = 86_400.0  # length of one cycle in seconds, above 0
 
     def __post_init__(self) -> None:
         if not 0 <= self.swing <= 1:
@@ -47,11 +43,6 @@ class Diurnal:
 class Bursts:
     """A rate modulated by a two-state Markov chain (MMPP-2).
 
-    Attributes:
-        factor: Rate in a burst, in multiples of the quiet rate; above 1.
-        every_s: Mean seconds between the end of a burst and the start of the next, above 0; exponential.
-        for_s: Mean seconds of a burst, above 0; exponential.
-
     Raises:
         UsageError: an attribute is out of its range.
 
@@ -59,9 +50,9 @@ class Bursts:
     (1993), section 2.
     """
 
-    factor: float
-    every_s: float
-    for_s: float
+    factor: float  # rate in a burst, in multiples of the quiet rate; above 1
+    every_s: float  # mean seconds between the end of a burst and the start of the next, above 0; exponential
+    for_s: float  # mean seconds of a burst, above 0; exponential
 
     def __post_init__(self) -> None:
         if not (self.factor > 1 and math.isfinite(self.factor)):
@@ -81,16 +72,12 @@ class Bursts:
 class Lags:
     """Several streams with the same rate, each lagging behind the one before.
 
-    Attributes:
-        streams: Number of streams, 1 to 1000.
-        lag_s: Seconds by which stream i + 1 lags behind stream i; 0 or more.
-
     Raises:
         UsageError: an attribute is out of its range.
     """
 
-    streams: int = 1
-    lag_s: float = 0.0
+    streams: int = 1  # number of streams, 1 to 1000
+    lag_s: float = 0.0  # seconds by which stream i + 1 lags behind stream i; 0 or more
 
     def __post_init__(self) -> None:
         if not 1 <= self.streams <= 1000:
@@ -103,17 +90,12 @@ class Lags:
 
 @dataclass(frozen=True, slots=True)
 class RatePath:
-    """Rates in rows per second, constant between breaks.
+    """Rates in rows per second, constant between breaks."""
 
-    Attributes:
-        breaks_s: Times at which a rate changes, rising from 0; shape (breaks,).
-        expected: Expected rows until each break; shape (breaks,), never falling.
-        shares: Cumulative shares of the streams in the rate between a break and the next, the last one 1; shape
-            (breaks - 1, streams).
-    """
-
-    breaks_s: Floats
-    expected: Floats
+    breaks_s: Floats  # times at which a rate changes, rising from 0; shape (breaks,)
+    expected: Floats  # expected rows until each break; shape (breaks,), never falling
+    # cumulative shares of the streams in the rate between a break and the next, the last one 1; shape (breaks - 1,
+    # streams)
     shares: Floats
 
     def times_s(self, rows: Floats) -> Floats:

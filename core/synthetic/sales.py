@@ -20,18 +20,13 @@ _LEAST_TREND, _MOST_TREND = 0.3, 0.8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shop:
-    """Constants of a stream of sales.
+    """Constants of a stream of sales."""
 
-    Attributes:
-        items: Popularity of the items; the item of rank k belongs to category k modulo 10.
-        trends: Trend of each category, whose sales go from 1 - trend at the start to 1 + trend at the end, relative to
-            their mean; shape (10,). Positive and negative trends cancel out.
-        cents: Price of each item by rank, with rank 0 unused; shape (items + 1,).
-    """
-
-    items: ZipfKeys
+    items: ZipfKeys  # popularity of the items; the item of rank k belongs to category k modulo 10
+    # trend of each category, whose sales go from 1 - trend at the start to 1 + trend at the end, relative to their
+    # mean; shape (10,). Positive and negative trends cancel out
     trends: Floats
-    cents: Ints
+    cents: Ints  # price of each item by rank, with rank 0 unused; shape (items + 1,)
 
 
 def draw_shop(random: np.random.Generator, items: ZipfKeys) -> Shop:
@@ -58,24 +53,15 @@ class Sales:
     """Lines of tickets in time order; each attribute of shape (lines,).
 
     Lines of one ticket share its time and are adjacent.
-
-    Attributes:
-        times_us: Microseconds, sorted.
-        tickets: Number of the ticket, from 0.
-        stores: Number of the store, from 1.
-        items: Item, by rank from 1.
-        categories: Category, 0 to 9.
-        cents: Price of one piece.
-        pieces: Number of pieces, 1 to 5.
     """
 
-    times_us: Ints
-    tickets: Ints
-    stores: Ints
-    items: Ints
-    categories: Ints
-    cents: Ints
-    pieces: Ints
+    times_us: Ints  # microseconds, sorted
+    tickets: Ints  # number of the ticket, from 0
+    stores: Ints  # number of the store, from 1
+    items: Ints  # item, by rank from 1
+    categories: Ints  # category, 0 to 9
+    cents: Ints  # price of one piece
+    pieces: Ints  # number of pieces, 1 to 5
 
 
 def draw_sales(

@@ -18,10 +18,6 @@ class SelfSimilarKeys:
 
     The share h of the hottest keys gets the share 1 - h of the rows.
 
-    Attributes:
-        domain: Number of keys, 1 to 2^53.
-        hot: h, above 0 and at most 0.5, which is uniform.
-
     Raises:
         UsageError: an attribute is out of its range.
 
@@ -29,8 +25,8 @@ class SelfSimilarKeys:
     SIGMOD 1994, section 3.2.
     """
 
-    domain: int = 1_000_000
-    hot: float = 0.2
+    domain: int = 1_000_000  # number of keys, 1 to 2^53
+    hot: float = 0.2  # h, above 0 and at most 0.5, which is uniform
 
     def __post_init__(self) -> None:
         if not 1 <= self.domain <= MOST_KEYS:

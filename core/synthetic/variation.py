@@ -13,28 +13,18 @@ from adapt.core.synthetic.rates import Bursts, Diurnal, Lags
 class Variation:
     """Optional features of a synthetic stream; off by default.
 
-    Attributes:
-        diurnal: Daily swing of the rate.
-        bursts: Bursts of the rate.
-        lags: Number of streams, and the lag between them.
-        drift: Changes of the keys' ranks.
-        life: Lifetime of keys.
-        cost: Cost of a row in microseconds.
-        bytes_: Size of a row in bytes, rounded to a whole number.
-        cascade: Self-similar bursts, of each stream its own.
-
     Raises:
         UsageError: a cascade is combined with other changes of the rate.
     """
 
-    diurnal: Diurnal | None = None
-    bursts: Bursts | None = None
-    lags: Lags = field(default_factory=Lags)
-    drift: Drift | None = None
-    life: KeyLife | None = None
-    cost: Distribution | None = None
-    bytes_: Distribution | None = None
-    cascade: Cascade | None = None
+    diurnal: Diurnal | None = None  # daily swing of the rate
+    bursts: Bursts | None = None  # bursts of the rate
+    lags: Lags = field(default_factory=Lags)  # number of streams, and the lag between them
+    drift: Drift | None = None  # changes of the keys' ranks
+    life: KeyLife | None = None  # lifetime of keys
+    cost: Distribution | None = None  # cost of a row in microseconds
+    bytes_: Distribution | None = None  # size of a row in bytes, rounded to a whole number
+    cascade: Cascade | None = None  # self-similar bursts, of each stream its own
 
     def __post_init__(self) -> None:
         if self.cascade and (self.diurnal or self.bursts or self.lags.lag_s):

@@ -14,16 +14,12 @@ from adapt.core.errors import UsageError
 class ZipfKeys:
     """Zipf keys, with shares proportional to rank^-z.
 
-    Attributes:
-        domain: Number of keys, 1 to `MOST_RANKS`; a process that draws rows holds 8 bytes per key.
-        exponent: z, 0 (uniform) or more.
-
     Raises:
         UsageError: an attribute is out of its range.
     """
 
-    domain: int = 1_000_000
-    exponent: float = 1.0
+    domain: int = 1_000_000  # number of keys, 1 to `MOST_RANKS`; a process that draws rows holds 8 bytes per key
+    exponent: float = 1.0  # z, 0 (uniform) or more
 
     def __post_init__(self) -> None:
         if not 1 <= self.domain <= MOST_RANKS:

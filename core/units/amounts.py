@@ -12,19 +12,12 @@ _AMOUNT = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*([a-z]*)", re.ASCII | re.IGNO
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A kind of amount and its units.
+    """A kind of amount and its units."""
 
-    Attributes:
-        name: What an amount of it is called, with its article.
-        units: Value of each unit by its lower-case name.
-        written: The units as users write them.
-        asked: Two of them, suggested for a number without a unit.
-    """
-
-    name: str
-    units: Mapping[str, Fraction]
-    written: str
-    asked: tuple[str, str]
+    name: str  # what an amount of it is called, with its article
+    units: Mapping[str, Fraction]  # value of each unit by its lower-case name
+    written: str  # the units as users write them
+    asked: tuple[str, str]  # two of them, suggested for a number without a unit
 
     def read(self, text: str) -> Fraction:
         """Number times unit, exactly; 0 needs no unit.

@@ -10,16 +10,12 @@ from adapt.core.units.durations import duration_text, duration_us
 class Length:
     """Length of a period or window, in time or in rows.
 
-    Attributes:
-        size: Microseconds, or rows; at least 1.
-        in_rows: Whether the size is in rows.
-
     Raises:
         UsageError: the size is below 1 or does not fit 64 bits.
     """
 
-    size: int
-    in_rows: bool = False
+    size: int  # microseconds, or rows; at least 1
+    in_rows: bool = False  # whether the size is in rows
 
     def __post_init__(self) -> None:
         if not 1 <= self.size < 2**63:

@@ -20,15 +20,10 @@ MOST_CHANNELS = 64
 
 @dataclass(frozen=True, slots=True)
 class AtRandomLoad:
-    """Load that is placed at random.
-
-    Attributes:
-        share: Its share of the load.
-        by: What places it.
-    """
+    """Load that is placed at random."""
 
     share: float
-    by: str
+    by: str  # what places it
 
     @property
     def sentence(self) -> str:
@@ -38,26 +33,17 @@ class AtRandomLoad:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer(Displayed):
-    """Verdict, hot keys and channels that an artefact carries.
+    """Verdict, hot keys and channels that an artefact carries."""
 
-    Attributes:
-        verdict: None without load.
-        channels: Each channel before and after; None without a plan.
-        frontier: Other plans to choose from; None if not asked for.
-        recommended: The plan that the verdict speaks of; None after reading an artefact.
-        at_random: The load that today's placement spreads at random; None without any.
-        assumed: How integer keys are taken to be sent, as a sentence; empty if that does not matter.
-        audit: Whose partitioners explain today's partitions; None where these are not known.
-    """
-
-    verdict: Verdict | None
+    verdict: Verdict | None  # none without load
     hot_keys: HotKeys
-    channels: BeforeAfter | None = None
+    channels: BeforeAfter | None = None  # each channel before and after; None without a plan
+    # the plan that the verdict speaks of; None after reading an artefact
     recommended: Plan | None = field(default=None, compare=False, repr=False)
-    frontier: Frontier | None = None
-    at_random: AtRandomLoad | None = None
-    audit: Audit | None = None
-    assumed: str = ""
+    frontier: Frontier | None = None  # other plans to choose from; None if not asked for
+    at_random: AtRandomLoad | None = None  # the load that today's placement spreads at random; None without any
+    audit: Audit | None = None  # whose partitioners explain today's partitions; None where these are not known
+    assumed: str = ""  # how integer keys are taken to be sent, as a sentence; empty if that does not matter
     reading: Reading | None = field(default=None, compare=False)  # of the source; artefacts do not keep it
 
     @property

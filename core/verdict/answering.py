@@ -135,15 +135,11 @@ TOPIC = "the topic"
 
 @dataclass(frozen=True, slots=True)
 class _Today:
-    """Today's placement.
-
-    Attributes:
-        elsewhere: Load that lies elsewhere; None where only load at random does.
-    """
+    """Today's placement."""
 
     plan: Plan
     name: str
-    elsewhere: Elsewhere | None = None
+    elsewhere: Elsewhere | None = None  # load that lies elsewhere; None where only load at random does
 
     def spread(self, counted: Counted) -> Counted:
         """Counted keys, with load that has no fixed channel, or another one, on stand-ins."""

@@ -17,24 +17,15 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Skewed:
-    """Skew of a set of key loads, and its verdict class.
-
-    Attributes:
-        imbalance: Busiest channel over the mean, as placed.
-        imbalance_floor: Best possible imbalance with whole keys.
-        busy_keys: Keys with a load.
-        split: Rows of the hottest keys that must be split; empty in the first two classes.
-        split_share: Their share of the load, in [0, 1].
-        proved: Where no placement was found, whether it is certain that none exists.
-    """
+    """Skew of a set of key loads, and its verdict class."""
 
     verdict_class: VerdictClass
-    imbalance: float
-    imbalance_floor: float
-    busy_keys: int
-    split: tuple[int, ...] = ()
-    split_share: float = 0.0
-    proved: bool = True
+    imbalance: float  # busiest channel over the mean, as placed
+    imbalance_floor: float  # best possible imbalance with whole keys
+    busy_keys: int  # keys with a load
+    split: tuple[int, ...] = ()  # rows of the hottest keys that must be split; empty in the first two classes
+    split_share: float = 0.0  # their share of the load, in [0, 1]
+    proved: bool = True  # where no placement was found, whether it is certain that none exists
 
 
 def classify(

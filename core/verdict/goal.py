@@ -10,20 +10,15 @@ from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE, chec
 class Goal:
     """Limits of a verdict and of the plan that it recommends.
 
-    Attributes:
-        max_imbalance: T, the most imbalance that is accepted.
-        limits: Limits of the plan; with any, the plan is the best within them.
-        shows_frontier: Whether the frontier is asked for; it costs some time.
-        sample_effect: Variance of shares over that of single rows, if the rows are a sample of records, for which an
-            interval is asked even with windows; else None.
-
     Raises:
         UsageError: `max_imbalance` is below 1.
     """
 
-    max_imbalance: float = MAX_IMBALANCE
-    limits: Budget = NO_LIMITS
-    shows_frontier: bool = False
+    max_imbalance: float = MAX_IMBALANCE  # T, the most imbalance that is accepted
+    limits: Budget = NO_LIMITS  # limits of the plan; with any, the plan is the best within them
+    shows_frontier: bool = False  # whether the frontier is asked for; it costs some time
+    # variance of shares over that of single rows, if the rows are a sample of records, for which an interval is asked
+    # even with windows; else None
     sample_effect: float | None = None
 
     def __post_init__(self) -> None:

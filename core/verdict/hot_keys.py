@@ -20,38 +20,24 @@ MOST_KEYS = 20
 
 @dataclass(frozen=True, slots=True)
 class HotKey:
-    """A hot key.
+    """A hot key."""
 
-    Attributes:
-        key: As displayed.
-        count_low, count_high: Bounds of its true count.
-        share: `count_low` over the total.
-        life_line: Lower bound of its share of each window; empty without timestamps.
-    """
-
-    key: str
-    count_low: float
+    key: str  # as displayed
+    count_low: float  # count_low, count_high: bounds of its true count
     count_high: float
-    share: float
-    life_line: tuple[float, ...] = ()
+    share: float  # `count_low` over the total
+    life_line: tuple[float, ...] = ()  # lower bound of its share of each window; empty without timestamps
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class HotKeys(Displayed):
-    """Hot keys of a stream.
+    """Hot keys of a stream."""
 
-    Attributes:
-        keys: Hottest first.
-        complete_above: Every key with a higher count is listed.
-        listed: Number of listed keys.
-        starts_us: Start of each window, in microseconds since 1970.
-    """
-
-    keys: tuple[HotKey, ...]
+    keys: tuple[HotKey, ...]  # hottest first
     weight: Weight
-    complete_above: float
+    complete_above: float  # every key with a higher count is listed
     listed: int
-    starts_us: tuple[int, ...] = ()
+    starts_us: tuple[int, ...] = ()  # start of each window, in microseconds since 1970
 
     @classmethod
     def from_counts(

@@ -45,15 +45,10 @@ def sticking_out(loads: Floats, total: float, capacities: Floats, limit: float) 
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Outcome of a search for a placement.
+    """Outcome of a search for a placement."""
 
-    Attributes:
-        channels: Channel of each key, shape (keys,); None if no placement was found.
-        known: Where none was found, whether it is certain that none exists.
-    """
-
-    channels: Channels | None
-    known: bool = True
+    channels: Channels | None  # channel of each key, shape (keys,); None if no placement was found
+    known: bool = True  # where none was found, whether it is certain that none exists
 
 
 def packed(loads: Floats, room: Floats) -> Packing:

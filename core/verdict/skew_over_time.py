@@ -11,22 +11,14 @@ from adapt.core.verdict.verdict_class import VerdictClass
 
 @dataclass(frozen=True, slots=True)
 class JudgedWindow:
-    """A window and its skew.
+    """A window and its skew."""
 
-    Attributes:
-        start_us: Time of its first row, in microseconds since 1970.
-        top_key: The hottest key as displayed.
-        top_share: Its share of the load.
-        imbalance: Busiest worker over the mean, as placed today.
-        imbalance_floor: Best possible imbalance with whole keys.
-    """
-
-    start_us: int
+    start_us: int  # time of its first row, in microseconds since 1970
     rows: int
-    top_key: str
-    top_share: float
-    imbalance: float
-    imbalance_floor: float
+    top_key: str  # the hottest key as displayed
+    top_share: float  # its share of the load
+    imbalance: float  # busiest worker over the mean, as placed today
+    imbalance_floor: float  # best possible imbalance with whole keys
     verdict_class: VerdictClass
 
 

@@ -50,80 +50,54 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """Confidence interval of the top-key share, and of the floor that follows.
+    """Confidence interval of the top-key share, and of the floor that follows."""
 
-    Attributes:
-        top_share_low, top_share_high: Both ends.
-        imbalance_floor_low, imbalance_floor_high: The floor at both ends.
-        level: Confidence level; None where the interval is the counter's error bound, since weighted rows are not
-            independent draws.
-        certain: Whether the floor is on the same side of the limit at both ends.
-    """
-
-    top_share_low: float
+    top_share_low: float  # top_share_low, top_share_high: both ends
     top_share_high: float
-    imbalance_floor_low: float
+    imbalance_floor_low: float  # imbalance_floor_low, imbalance_floor_high: the floor at both ends
     imbalance_floor_high: float
+    # confidence level; None where the interval is the counter's error bound, since weighted rows are not independent
+    # draws
     level: float | None
     method: str
-    certain: bool
+    certain: bool  # whether the floor is on the same side of the limit at both ends
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Verdict(Displayed):
-    """Verdict on the skew of a stream at a number of workers.
-
-    Attributes:
-        engine: The scheme that places the keys today.
-        max_imbalance: T, the tolerated imbalance.
-        imbalance: Load of the busiest worker over the mean, as the engine places the keys.
-        imbalance_floor: Best possible imbalance without splitting keys;
-        top_key: The hottest key as displayed; empty for the empty key, or if none is listed (`top_share` is then 0).
-        top_share: f_max, its share of the load.
-        busy_keys: Keys with a load; an estimate where some are not listed.
-        keys_to_pin: How many keys the recommended plan pins; None where nothing is to be pinned, or if too few are
-            listed to know which.
-        state_to_move: Their share of all state.
-        imbalance_after: Imbalance of all counted rows once they are pinned.
-        keys_to_split: Names of the keys to split, hottest first, at most 20.
-        number_to_split: How many keys to split.
-        split_share: Their share of the load.
-        proved: Whether it is certain that no assignment of whole keys stays within the limit, where none was found.
-        confidence: Confidence interval of f_max; None where nothing was estimated.
-        over_time: The verdict window by window; None without timestamps.
-        out_of_sample: Imbalance on rows that a plan was not built from; None with fewer than six windows.
-        sampled: Imbalance by the sampling of rows alone; None if rows are not counted, or with `out_of_sample`.
-        limits: Limits of the recommended plan.
-        estimate: Whether the load of unlisted keys on a worker is an estimate.
-        few_rows: Number of rows, where these are too few to be judged; None otherwise.
-        pins: The keys to pin with their channels; None where `keys_to_pin` is, and after reading an artefact.
-        frontier: Other plans to choose from; None if not asked for, and after reading an artefact.
-    """
+    """Verdict on the skew of a stream at a number of workers."""
 
     verdict_class: VerdictClass
     channels: int
-    engine: str
-    max_imbalance: float
-    imbalance: float
-    imbalance_floor: float
-    top_key: str
-    top_share: float
-    busy_keys: int
+    engine: str  # the scheme that places the keys today
+    max_imbalance: float  # T, the tolerated imbalance
+    imbalance: float  # load of the busiest worker over the mean, as the engine places the keys
+    imbalance_floor: float  # best possible imbalance without splitting keys;
+    top_key: str  # the hottest key as displayed; empty for the empty key, or if none is listed (`top_share` is then 0)
+    top_share: float  # f_max, its share of the load
+    busy_keys: int  # keys with a load; an estimate where some are not listed
+    # how many keys the recommended plan pins; None where nothing is to be pinned, or if too few are listed to know
+    # which
     keys_to_pin: int | None = None
-    state_to_move: float | None = None
-    imbalance_after: float | None = None
-    keys_to_split: tuple[str, ...] = ()
-    number_to_split: int = 0
-    split_share: float = 0.0
+    state_to_move: float | None = None  # their share of all state
+    imbalance_after: float | None = None  # imbalance of all counted rows once they are pinned
+    keys_to_split: tuple[str, ...] = ()  # names of the keys to split, hottest first, at most 20
+    number_to_split: int = 0  # how many keys to split
+    split_share: float = 0.0  # their share of the load
+    # whether it is certain that no assignment of whole keys stays within the limit, where none was found
     proved: bool = True
-    confidence: Confidence | None = None
-    over_time: OverTime | None = None
+    confidence: Confidence | None = None  # confidence interval of f_max; None where nothing was estimated
+    over_time: OverTime | None = None  # the verdict window by window; None without timestamps
+    # imbalance on rows that a plan was not built from; None with fewer than six windows
     out_of_sample: OutOfSample | None = None
+    # imbalance by the sampling of rows alone; None if rows are not counted, or with `out_of_sample`
     sampled: Sampled | None = None
-    limits: Budget = NO_LIMITS
-    estimate: bool = False
-    few_rows: int | None = None
+    limits: Budget = NO_LIMITS  # limits of the recommended plan
+    estimate: bool = False  # whether the load of unlisted keys on a worker is an estimate
+    few_rows: int | None = None  # number of rows, where these are too few to be judged; None otherwise
+    # the keys to pin with their channels; None where `keys_to_pin` is, and after reading an artefact
     pins: ExplicitMap | None = field(default=None, compare=False, repr=False)
+    # other plans to choose from; None if not asked for, and after reading an artefact
     frontier: Frontier | None = field(default=None, compare=False, repr=False)
 
     @property

@@ -54,23 +54,17 @@ class _Tasks:
 
 @dataclass(slots=True)
 class _Log:
-    """What matters of an event log, in sums by stage and executor.
+    """What matters of an event log, in sums by stage and executor."""
 
-    Attributes:
-        began_ms: Start of the application and of its first executor, where known.
-        ended_ms: Times between which tasks ran.
-        names: Name of each stage.
-        stages: Tasks of each stage, by whether they read a shuffle or input.
-        collections: Garbage collections of each executor: number and seconds.
-        progress: Micro-batches of streaming queries that had rows.
-    """
-
+    # start of the application and of its first executor, where known
     began_ms: dict[str, int] = field(default_factory=dict)
-    ended_ms: list[int] = field(default_factory=list)
-    names: dict[int, str] = field(default_factory=dict)
+    ended_ms: list[int] = field(default_factory=list)  # times between which tasks ran
+    names: dict[int, str] = field(default_factory=dict)  # name of each stage
+    # tasks of each stage, by whether they read a shuffle or input
     stages: dict[tuple[int, str], _Tasks] = field(default_factory=dict)
+    # garbage collections of each executor: number and seconds
     collections: dict[str, tuple[float, float]] = field(default_factory=dict)
-    progress: list[Mapping[str, Any]] = field(default_factory=list)
+    progress: list[Mapping[str, Any]] = field(default_factory=list)  # micro-batches of streaming queries that had rows
 
     def add(self, event: Mapping[str, Any]) -> None:
         """Keep what matters of an event."""

@@ -32,29 +32,21 @@ DEFAULT_CHANNELS = 10
 class Counting:
     """How to count the keys of a trace.
 
-    Attributes:
-        method: Lossy, exact, or lossy over a sliding window.
-        epsilon: The error of lossy counting as a share of the total; None derives it from the three below.
-        channels: The largest number of channels that the counts must support.
-        resources: The loads that keys are pinned by.
-        track: How many keys to pin besides those above the threshold; None is `SERVED`, or none with a window, which
-            may be too short for so small an error.
-        support: List only keys whose share may reach this; None lists all known keys.
-        window: The window of a sliding counter.
-        weight: What a row weighs; None is its cost if the trace has costs, else 1.
-
     Raises:
         UsageError: options do not fit together, epsilon is not in (0, 1), or support is not above it.
     """
 
-    method: CountMethod = CountMethod.LOSSY
+    method: CountMethod = CountMethod.LOSSY  # lossy, exact, or lossy over a sliding window
+    # the error of lossy counting as a share of the total; None derives it from the three below
     epsilon: float | None = None
-    channels: int = DEFAULT_CHANNELS
-    resources: Resources = field(default_factory=Resources)
+    channels: int = DEFAULT_CHANNELS  # the largest number of channels that the counts must support
+    resources: Resources = field(default_factory=Resources)  # the loads that keys are pinned by
+    # how many keys to pin besides those above the threshold; None is `SERVED`, or none with a window, which may be
+    # too short for so small an error
     track: int | None = None
-    support: float | None = None
-    window: SlidingWindow | None = None
-    weight: Weight | None = None
+    support: float | None = None  # list only keys whose share may reach this; None lists all known keys
+    window: SlidingWindow | None = None  # the window of a sliding counter
+    weight: Weight | None = None  # what a row weighs; None is its cost if the trace has costs, else 1
 
     def __post_init__(self) -> None:
         if self.epsilon is not None:

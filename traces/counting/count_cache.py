@@ -31,18 +31,12 @@ from adapt.traces.store.trace import Trace, open_trace
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Counted keys and their source.
+    """Counted keys and their source."""
 
-    Attributes:
-        frequencies: The counted keys.
-        fingerprint: Content hash of the trace, or of the artefact or file of counts.
-        source: The input as a manifest records it.
-        runner: Where a trace was counted, now or when its counts were cached; None if it is not a trace.
-    """
-
-    frequencies: Frequencies
-    fingerprint: str
-    source: dict[str, Any]
+    frequencies: Frequencies  # the counted keys
+    fingerprint: str  # content hash of the trace, or of the artefact or file of counts
+    source: dict[str, Any]  # the input as a manifest records it
+    # where a trace was counted, now or when its counts were cached; None if it is not a trace
     runner: str | None = None
 
 

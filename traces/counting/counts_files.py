@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CountsFiles:
-    """Parquet counts: a file or a folder.
-
-    Attributes:
-        rows: Number of rows.
-    """
+    """Parquet counts: a file or a folder."""
 
     path: Path
     files: "Dataset"

@@ -77,20 +77,14 @@ def _with_pins(counted: Frequencies, plans: Sequence[Plan | None]) -> pa.Array:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The rows of a trace, to be summed in each window.
-
-    Attributes:
-        keys: Those summed one by one.
-        counted: The lossy counts.
-        held: The sums so far.
-    """
+    """The rows of a trace, to be summed in each window."""
 
     trace: Trace
-    keys: pa.Array
-    counted: Frequencies
+    keys: pa.Array  # those summed one by one
+    counted: Frequencies  # the lossy counts
     spark_options: Spark
     progress: Progress
-    held: dict[Hashers | None, pa.Table] = field(default_factory=dict)
+    held: dict[Hashers | None, pa.Table] = field(default_factory=dict)  # the sums so far
 
     @property
     def grid(self) -> Panes | None:

@@ -46,28 +46,18 @@ DEFAULT_PANES = 48
 class Survey:
     """What to measure of a trace.
 
-    Attributes:
-        counting: How its keys are counted.
-        keys: Keys to look up, as texts.
-        over_time: Also show hot keys over time.
-        by_stream: Also count each stream separately.
-        step: The step over time; None takes a round one, or the panes of the sliding window.
-        measure: Columns to sum per listed key.
-        engine: What places the keys today, for the verdict.
-        max_imbalance: The limit of the verdict.
-
     Raises:
         UsageError: options do not fit together.
     """
 
-    counting: Counting
-    keys: tuple[str, ...] = ()
-    over_time: bool = False
-    by_stream: bool = False
-    step: Length | None = None
-    measure: tuple[str, ...] = ()
-    engine: AnyScheme = Engine.SPARK
-    max_imbalance: float = MAX_IMBALANCE
+    counting: Counting  # how its keys are counted
+    keys: tuple[str, ...] = ()  # keys to look up, as texts
+    over_time: bool = False  # also show hot keys over time
+    by_stream: bool = False  # also count each stream separately
+    step: Length | None = None  # the step over time; None takes a round one, or the panes of the sliding window
+    measure: tuple[str, ...] = ()  # columns to sum per listed key
+    engine: AnyScheme = Engine.SPARK  # what places the keys today, for the verdict
+    max_imbalance: float = MAX_IMBALANCE  # the limit of the verdict
 
     def __post_init__(self) -> None:
         check_max_imbalance(self.max_imbalance)
@@ -83,24 +73,15 @@ class Survey:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Surveyed(Displayed):
-    """The measurements of a trace.
+    """The measurements of a trace."""
 
-    Attributes:
-        frequencies: The counted keys.
-        answer: The verdict and the hot keys.
-        requested_keys: The keys to look up.
-        over_time: Hot keys over time.
-        streams: The streams with their top keys.
-        runner: Where the trace was counted.
-        all_keys: Counts of all keys, where `frequencies` are only the heaviest of more than this process holds.
-    """
-
-    frequencies: Frequencies
-    answer: Answer
-    runner: RunnerName
-    requested_keys: Table | None = None
-    over_time: Table | None = None
-    streams: Table | None = None
+    frequencies: Frequencies  # the counted keys
+    answer: Answer  # the verdict and the hot keys
+    runner: RunnerName  # where the trace was counted
+    requested_keys: Table | None = None  # the keys to look up
+    over_time: Table | None = None  # hot keys over time
+    streams: Table | None = None  # the streams with their top keys
+    # counts of all keys, where `frequencies` are only the heaviest of more than this process holds
     all_keys: Path | None = None
 
     def tables(self) -> list[Table]:

@@ -27,17 +27,11 @@ README = "README.md"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Deployment(Displayed):
-    """An exported plan.
+    """An exported plan."""
 
-    Attributes:
-        target: The engine, or `plan` for any program.
-        manifest: Its files, and how it was made.
-        about: What each file is, by name.
-    """
-
-    target: Target
-    manifest: Manifest
-    about: dict[str, str]
+    target: Target  # the engine, or `plan` for any program
+    manifest: Manifest  # its files, and how it was made
+    about: dict[str, str]  # what each file is, by name
 
     def table(self) -> Table:
         """The files as a table."""

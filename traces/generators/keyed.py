@@ -52,24 +52,18 @@ class KeyedStream:
     numbers of expected rows, which the rate turns into times.
 
     Attributes:
-        rows: Number of rows, at least 1.
-        keys: Popularity of the keys; the key of rank k is k.
-        seed: 0 to 2^64 - 1.
-        rate_per_s: Average rows per second, above 0.
-        start: Time at which the first block begins, in UTC unless it has a zone.
-        key_type: STRING ("k1", "k2", ... from hot to cold) or INT64 (1, 2, ...).
         variation: Optional features.
 
     Raises:
         UsageError: an attribute is out of its range.
     """
 
-    rows: int
-    keys: KeyLaw
-    seed: int = 0
-    rate_per_s: float = 1000.0
-    start: str = "2026-01-01T00:00:00Z"
-    key_type: KeyType = KeyType.STRING
+    rows: int  # number of rows, at least 1
+    keys: KeyLaw  # popularity of the keys; the key of rank k is k
+    seed: int = 0  # 0 to 2^64 - 1
+    rate_per_s: float = 1000.0  # average rows per second, above 0
+    start: str = "2026-01-01T00:00:00Z"  # time at which the first block begins, in UTC unless it has a zone
+    key_type: KeyType = KeyType.STRING  # STRING ("k1", "k2", ... from hot to cold) or INT64 (1, 2, ...)
     variation: Variation = Variation()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:

@@ -25,27 +25,18 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class SteadyStream:
     """Rows at a steady rate, of users or items with Zipf shares.
 
-    Attributes:
-        rows: Number of rows, at least 1.
-        domain: Number of users or items.
-        exponent: Zipf exponent of their popularity, 0 (uniform) or more.
-        seed: 0 to 2^64 - 1.
-        rate_per_s: Rows per second, above 0.
-        start: Start of the stream, in UTC unless it has a zone.
-        key_type: STRING or INT64.
-
     Raises:
         UsageError: an attribute is out of its range.
     """
 
     generator: ClassVar[str]
-    rows: int
-    domain: int
-    exponent: float
-    seed: int = 0
-    rate_per_s: float = 1.0
-    start: str = "2026-01-01T00:00:00Z"
-    key_type: KeyType = KeyType.STRING
+    rows: int  # number of rows, at least 1
+    domain: int  # number of users or items
+    exponent: float  # Zipf exponent of their popularity, 0 (uniform) or more
+    seed: int = 0  # 0 to 2^64 - 1
+    rate_per_s: float = 1.0  # rows per second, above 0
+    start: str = "2026-01-01T00:00:00Z"  # start of the stream, in UTC unless it has a zone
+    key_type: KeyType = KeyType.STRING  # STRING or INT64
 
     def __post_init__(self) -> None:
         check_steady(self.rows, self.seed, self.rate_per_s, self.key_type)

@@ -29,15 +29,10 @@ _UNIT = 1 << 53
 
 @dataclass(frozen=True, slots=True)
 class ClockShift:
-    """How far the clock of some streams is shifted.
+    """How far the clock of some streams is shifted."""
 
-    Attributes:
-        streams: Name of the streams; `*` matches any text, `?` any character.
-        forward_us: Microseconds added to their times.
-    """
-
-    streams: str
-    forward_us: int
+    streams: str  # name of the streams; `*` matches any text, `?` any character
+    forward_us: int  # microseconds added to their times
 
     @classmethod
     def parse(cls, text: str) -> "ClockShift":
@@ -68,20 +63,14 @@ class ClockShift:
 class Cleaning:
     """Cleaning rules; all off by default.
 
-    Attributes:
-        clock_shifts: Clock shifts; the first that matches a stream applies.
-        max_lateness_us: Rows further than this behind an earlier good row of their file are rejected.
-        hash_keys: Whether keys are replaced by salted hashes; the salt is never stored.
-        sample: Share of the keys whose rows are kept, in (0, 1].
-
     Raises:
         UsageError: an attribute is out of its range.
     """
 
-    clock_shifts: tuple[ClockShift, ...] = ()
-    max_lateness_us: int | None = None
-    hash_keys: bool = False
-    sample: Fraction = Fraction(1)
+    clock_shifts: tuple[ClockShift, ...] = ()  # clock shifts; the first that matches a stream applies
+    max_lateness_us: int | None = None  # rows further than this behind an earlier good row of their file are rejected
+    hash_keys: bool = False  # whether keys are replaced by salted hashes; the salt is never stored
+    sample: Fraction = Fraction(1)  # share of the keys whose rows are kept, in (0, 1]
 
     def __post_init__(self) -> None:
         if not 0 < self.sample <= 1:

@@ -23,17 +23,11 @@ from adapt.traces.store.trace import TraceBlock, blocks_of, part_entry
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Written rows of a trace without a manifest.
+    """Written rows of a trace without a manifest."""
 
-    Attributes:
-        blocks: Blocks of rows.
-        schema: Schema of all parts.
-        span_us: First and last time.
-    """
-
-    blocks: Sequence[TraceBlock]
-    schema: pa.Schema
-    span_us: tuple[int, int]
+    blocks: Sequence[TraceBlock]  # blocks of rows
+    schema: pa.Schema  # schema of all parts
+    span_us: tuple[int, int]  # first and last time
 
     def profiled(self, spark: SparkSession | None, progress: Progress) -> Profile:
         """Hash and profile all rows; without Spark in this process."""

@@ -30,13 +30,9 @@ _HASH = "_hash"
 
 @dataclass(frozen=True, slots=True)
 class HeldRows:
-    """All rows of a small source.
+    """All rows of a small source."""
 
-    Attributes:
-        table: Columns of the trace and of the reader, and the hash of each key.
-    """
-
-    table: pa.Table
+    table: pa.Table  # columns of the trace and of the reader, and the hash of each key
 
     @classmethod
     def of(cls, rows: DataFrame, progress: Progress) -> "HeldRows":

@@ -73,38 +73,30 @@ class IngestOptions:
 
     Attributes:
         reading: Format of the source.
-        time_zone: Zone of times without one.
         max_rejects: The ingest fails if more rows are rejected.
         cleaning: Cleaning rules.
-        streams: Several streams, each with its own mapping, reading and time zone, which replace those given here.
-        salt: Salt of hashed keys, for equal keys in several traces; random by default, and never stored.
         topic: Which records of a topic are read, for `kafka://` sources.
     """
 
     reading: ReadOptions = ReadOptions()  # noqa: RUF009 - frozen
-    time_zone: str = "UTC"
+    time_zone: str = "UTC"  # zone of times without one
     max_rejects: MaxRejects = MaxRejects()  # noqa: RUF009 - frozen
     cleaning: Cleaning = Cleaning()  # noqa: RUF009 - frozen
+    # several streams, each with its own mapping, reading and time zone, which replace those given here
     streams: Sequence[Stream] = ()
+    # salt of hashed keys, for equal keys in several traces; random by default, and never stored
     salt: str | None = field(default=None, repr=False)
     topic: TopicOptions = TopicOptions()  # noqa: RUF009 - frozen
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Ingested(Displayed):
-    """Result of an ingest.
+    """Result of an ingest."""
 
-    Attributes:
-        trace: The new trace.
-        rejects: Counts of rejected rows; the rows themselves are in the trace's `_rejects/`.
-        guesses: Guessed settings, in words.
-        notes: What else a user should know, in words.
-    """
-
-    trace: Trace
-    rejects: Rejects
-    guesses: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    trace: Trace  # the new trace
+    rejects: Rejects  # counts of rejected rows; the rows themselves are in the trace's `_rejects/`
+    guesses: tuple[str, ...]  # guessed settings, in words
+    notes: tuple[str, ...] = ()  # what else a user should know, in words
 
     def to_arrow(self) -> pa.Table:
         """All rows of the trace, in memory."""

@@ -21,22 +21,14 @@ _FIXED = re.compile(r"(UTC|GMT|UT|Z)?([+-].*)?|Etc/.*")
 
 @dataclass(frozen=True, slots=True)
 class LocalTimes:
-    """Local times that a zone repeats or skips.
-
-    Attributes:
-        doubled: Rows in an hour that occurs twice.
-        second: Those that the order of their file puts into its second pass.
-        undecided: Those whose order does not say which pass; they are read as the first.
-        skipped: Rows at times that the zone skips; they are moved forward by the gap.
-        cuts: The first line of the second pass, by file and night.
-    """
+    """Local times that a zone repeats or skips."""
 
     zone: str
-    doubled: int
-    second: int
-    undecided: int
-    skipped: int
-    cuts: Mapping[str, int]
+    doubled: int  # rows in an hour that occurs twice
+    second: int  # those that the order of their file puts into its second pass
+    undecided: int  # those whose order does not say which pass; they are read as the first
+    skipped: int  # rows at times that the zone skips; they are moved forward by the gap
+    cuts: Mapping[str, int]  # the first line of the second pass, by file and night
 
     def as_data(self) -> dict[str, Any]:
         """The counts, for lint."""

@@ -62,27 +62,21 @@ _UNIT_SUFFIX = re.compile(r"[\w. `]*_(us|ms|s|ns)`?", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """Source columns or Spark SQL expressions for the columns of a trace.
+    """Source columns or Spark SQL expressions for the columns of a trace."""
 
-    Attributes:
-        key, time, cost, bytes, stream, partition: Columns or expressions; an empty time is guessed, an empty partition
-            is known in some formats.
-        time_format: iso, an epoch unit, or a Spark datetime pattern; empty to guess.
-        keep: Source columns that the trace keeps.
-        dedup: Of rows equal in this, only the first in the source is kept; `*` compares all columns of the trace. Rows
-            where it is missing are kept. Empty keeps repeated rows.
-        cost_unit: What 1 of the cost means: us, ms, s, ns or a duration; empty to read it from the name of the cost's
-            column.
-    """
-
+    # key, time, cost, bytes, stream, partition: columns or expressions; an empty time is guessed, an empty partition
+    # is known in some formats
     key: str
     time: str = ""
     cost: str = ""
     bytes: str = ""
     stream: str = ""
-    time_format: str = ""
-    keep: tuple[str, ...] = ()
+    time_format: str = ""  # iso, an epoch unit, or a Spark datetime pattern; empty to guess
+    keep: tuple[str, ...] = ()  # source columns that the trace keeps
+    # of rows equal in this, only the first in the source is kept; `*` compares all columns of the trace. Rows where
+    # it is missing are kept. Empty keeps repeated rows
     dedup: str = ""
+    # what 1 of the cost means: us, ms, s, ns or a duration; empty to read it from the name of the cost's column
     cost_unit: str = ""
     partition: str = ""
 

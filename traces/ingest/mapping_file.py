@@ -31,34 +31,21 @@ _OWN = (*OF_STREAM, "name", "paths", "where", "shift-clock")
 
 @dataclass(frozen=True, slots=True)
 class StreamFields:
-    """One stream of a mapping file.
+    """One stream of a mapping file."""
 
-    Attributes:
-        name: Value of `stream` in its rows.
-        paths: Globs of its files; empty for all files.
-        where: A Spark SQL expression that holds for its rows; empty for all rows.
-        shift_clock: How far its clock is shifted, with a sign to shift it back; empty to keep it.
-        options: Other options, by name.
-    """
-
-    name: str
-    paths: tuple[str, ...]
-    where: str
-    shift_clock: str
-    options: Fields[str, Any]
+    name: str  # value of `stream` in its rows
+    paths: tuple[str, ...]  # globs of its files; empty for all files
+    where: str  # a Spark SQL expression that holds for its rows; empty for all rows
+    shift_clock: str  # how far its clock is shifted, with a sign to shift it back; empty to keep it
+    options: Fields[str, Any]  # other options, by name
 
 
 @dataclass(frozen=True, slots=True)
 class MappingFile:
-    """Content of a mapping file.
+    """Content of a mapping file."""
 
-    Attributes:
-        options: Values by option.
-        streams: The streams; a row belongs to the first that it matches.
-    """
-
-    options: Fields[str, Any]
-    streams: tuple[StreamFields, ...]
+    options: Fields[str, Any]  # values by option
+    streams: tuple[StreamFields, ...]  # the streams; a row belongs to the first that it matches
 
 
 def read_mapping_file(path: Path) -> MappingFile:

@@ -114,19 +114,12 @@ def profile_trace(
 
 @dataclass(frozen=True, slots=True)
 class Profiler:
-    """Profiles a trace block by block, in Spark tasks.
+    """Profiles a trace block by block, in Spark tasks."""
 
-    Attributes:
-        schema: Schema of the trace.
-        grid: Time bins for rates.
-        clock: Time bins for the activity of streams.
-        middle: Number of the first row in the second half of the trace.
-    """
-
-    schema: pa.Schema
-    grid: Grid
-    clock: ClockGrid
-    middle: int
+    schema: pa.Schema  # schema of the trace
+    grid: Grid  # time bins for rates
+    clock: ClockGrid  # time bins for the activity of streams
+    middle: int  # number of the first row in the second half of the trace
 
     @classmethod
     def over(cls, span_us: tuple[int, int], rows: int, schema: pa.Schema) -> "Profiler":

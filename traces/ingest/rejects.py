@@ -31,15 +31,10 @@ WITHHELD = "(withheld, since keys are hashed)"
 
 @dataclass(frozen=True, slots=True)
 class MaxRejects:
-    """Limit on rejected rows.
-
-    Attributes:
-        rows: Number of rows, or None.
-        share: Share of all rows, in [0, 1], if `rows` is None.
-    """
+    """Limit on rejected rows."""
 
     rows: int | None = None
-    share: Fraction = Fraction(1)
+    share: Fraction = Fraction(1)  # share of all rows, in [0, 1], if `rows` is None
 
     @classmethod
     def parse(cls, text: str) -> "MaxRejects":

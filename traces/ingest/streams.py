@@ -51,24 +51,16 @@ _OF = "_of"
 class Stream:
     """A stream of a source.
 
-    Attributes:
-        name: Value of `stream` in its rows; empty for a single stream, whose mapping gives it.
-        mapping: Its expressions.
-        reading: Format of its files.
-        time_zone: Zone of its times without one.
-        paths: Globs of its files, by path or label; empty for all.
-        where: An expression that holds for its rows; empty for all rows of its files.
-
     Raises:
         UsageError: the unit of its cost is not known.
     """
 
-    name: str
-    mapping: Mapping
-    reading: ReadOptions = field(default_factory=ReadOptions)
-    time_zone: str = "UTC"
-    paths: tuple[str, ...] = ()
-    where: str = ""
+    name: str  # value of `stream` in its rows; empty for a single stream, whose mapping gives it
+    mapping: Mapping  # its expressions
+    reading: ReadOptions = field(default_factory=ReadOptions)  # format of its files
+    time_zone: str = "UTC"  # zone of its times without one
+    paths: tuple[str, ...] = ()  # globs of its files, by path or label; empty for all
+    where: str = ""  # an expression that holds for its rows; empty for all rows of its files
 
     def __post_init__(self) -> None:
         _ = self.mapping.us_per_cost
@@ -89,14 +81,9 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A stream with its guesses filled in.
+    """A stream with its guesses filled in."""
 
-    Attributes:
-        stream: The stream, with its time column.
-        form: Format of its times.
-    """
-
-    stream: Stream
+    stream: Stream  # the stream, with its time column
     form: TimeFormat
 
     def as_data(self) -> dict[str, Any]:
@@ -106,19 +93,12 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Files with rows of the same streams and one format.
+    """Files with rows of the same streams and one format."""
 
-    Attributes:
-        files: The files, in the order that breaks ties.
-        places: Position of each among all files.
-        streams: Streams that they may hold; a row belongs to the first that it matches.
-        recognized: Their format.
-    """
-
-    files: tuple[SourceFile, ...]
-    places: tuple[int, ...]
-    streams: tuple[Stream, ...]
-    recognized: Recognized
+    files: tuple[SourceFile, ...]  # the files, in the order that breaks ties
+    places: tuple[int, ...]  # position of each among all files
+    streams: tuple[Stream, ...]  # streams that they may hold; a row belongs to the first that it matches
+    recognized: Recognized  # their format
 
 
 class Several:

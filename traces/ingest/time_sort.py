@@ -36,17 +36,11 @@ Bound: TypeAlias = tuple[int, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """Rows to be sorted.
+    """Rows to be sorted."""
 
-    Attributes:
-        kept: Number of good rows.
-        refused: Number of rejected rows by reason.
-        bounds: Last row of each part but the last, rising; only times that fill a part have places.
-    """
-
-    kept: int
-    refused: dict[str, int]
-    bounds: tuple[Bound, ...]
+    kept: int  # number of good rows
+    refused: dict[str, int]  # number of rejected rows by reason
+    bounds: tuple[Bound, ...]  # last row of each part but the last, rising; only times that fill a part have places
 
 
 def take_stock(rows: DataFrame, parts: int, progress: Progress) -> Stock:

@@ -98,15 +98,10 @@ LATEST_US = 253_402_300_799_999_999  # year 9999
 
 @dataclass(frozen=True, slots=True)
 class TimeFormat:
-    """Format of times.
+    """Format of times."""
 
-    Attributes:
-        name: `iso`, an epoch unit, or a Spark datetime pattern.
-        guessed: Whether it was guessed.
-    """
-
-    name: str
-    guessed: bool = False
+    name: str  # `iso`, an epoch unit, or a Spark datetime pattern
+    guessed: bool = False  # whether it was guessed
 
 
 def as_timestamp(value: Column, kind: str, form: TimeFormat) -> Column:

@@ -20,15 +20,10 @@ _FRACTIONAL = ("double", "float", "decimal", "string")
 
 @dataclass(frozen=True, slots=True)
 class WholeCasts:
-    """An expression that casts NaN to null.
+    """An expression that casts NaN to null."""
 
-    Attributes:
-        text: The expression.
-        refused: Conditions of a column with a fraction or too large a number.
-    """
-
-    text: str
-    refused: tuple[str, ...] = ()
+    text: str  # the expression
+    refused: tuple[str, ...] = ()  # conditions of a column with a fraction or too large a number
 
 
 def with_whole_casts(source: DataFrame, text: str) -> WholeCasts:

@@ -23,18 +23,12 @@ _PAGE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An object of a store.
+    """An object of a store."""
 
-    Attributes:
-        key: Its name in the bucket.
-        modified_ns: Time of its last change, since 1970.
-        version: Its entity tag; another content has another one.
-    """
-
-    key: str
+    key: str  # its name in the bucket
     size: int
-    modified_ns: int
-    version: str
+    modified_ns: int  # time of its last change, since 1970
+    version: str  # its entity tag; another content has another one
 
 
 class Client(Protocol):

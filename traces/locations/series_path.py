@@ -12,18 +12,12 @@ from adapt.traces.locations.run_folders import MANIFEST
 
 @dataclass(frozen=True)
 class SeriesPath:
-    """Several traces as one path, in time order.
+    """Several traces as one path, in time order."""
 
-    Attributes:
-        members: Their folders.
-        text: The glob, folder or list that names them.
-        span_us: Times of the first and the last row, in microseconds since 1970.
-        join: Makes their common manifest, whose file names begin with the number of the trace.
-    """
-
-    members: tuple[Path, ...]
-    text: str
-    span_us: tuple[int, int]
+    members: tuple[Path, ...]  # their folders
+    text: str  # the glob, folder or list that names them
+    span_us: tuple[int, int]  # times of the first and the last row, in microseconds since 1970
+    # makes their common manifest, whose file names begin with the number of the trace
     join: Callable[["SeriesPath"], Any]
 
     def __str__(self) -> str:

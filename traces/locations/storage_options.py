@@ -22,23 +22,14 @@ _BY_ENVIRONMENT = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StorageOptions:
-    """How an object store is reached.
+    """How an object store is reached."""
 
-    Attributes:
-        endpoint: URL of a server that is not the store's own.
-        region: Region of the bucket.
-        profile: Profile of the AWS files; needs boto3.
-        account: Account of Azure, where the URI does not name it.
-        anonymous: `true` to send requests without credentials.
-        addressing: `virtual` where the server wants the bucket in the host name, else `path`.
-    """
-
-    endpoint: str = ""
-    region: str = ""
-    profile: str = ""
-    account: str = ""
-    anonymous: str = ""
-    addressing: str = ""
+    endpoint: str = ""  # URL of a server that is not the store's own
+    region: str = ""  # region of the bucket
+    profile: str = ""  # profile of the AWS files; needs boto3
+    account: str = ""  # account of Azure, where the URI does not name it
+    anonymous: str = ""  # `true` to send requests without credentials
+    addressing: str = ""  # `virtual` where the server wants the bucket in the host name, else `path`
 
 
 _DIRECTIONS = ("north", "south", "east", "west", "central", "northeast", "northwest", "southeast", "southwest")

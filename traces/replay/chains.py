@@ -19,19 +19,12 @@ from adapt.traces.read_errors import parsed
 
 @dataclass(frozen=True, slots=True)
 class NamedChain:
-    """A chain with its name and text.
+    """A chain with its name and text."""
 
-    Attributes:
-        name: Name of the file, or of a chain available by name.
-        text: Text of the file.
-        chain: The parsed chain.
-        preset: The chain available by name; None for a file.
-    """
-
-    name: str
-    text: str
-    chain: Chain
-    preset: Preset | None = None
+    name: str  # name of the file, or of a chain available by name
+    text: str  # text of the file
+    chain: Chain  # the parsed chain
+    preset: Preset | None = None  # the chain available by name; None for a file
 
     def columns(self) -> list[str]:
         """Columns of a trace that the chain reads, without duplicates."""

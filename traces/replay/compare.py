@@ -58,23 +58,14 @@ PROBES = 12
 
 @dataclass(frozen=True, slots=True)
 class ComparingOptions:
-    """What to compare, and where to run it.
+    """What to compare, and where to run it."""
 
-    Attributes:
-        wanted: Settings that all scenarios share.
-        scenarios: The scenarios, `BASELINE` first.
-        sustained: Numbers of channels for which sustained rates are measured; empty for none.
-        sweep: Loads, workers and seeds to vary; None, one run of each scenario.
-        jobs: Processes on this machine; None, one per core. Ignored on Spark.
-        spark: Where scenarios run: on Spark only if requested.
-    """
-
-    wanted: Wanted
-    scenarios: tuple[Scenario, ...]
-    sustained: tuple[int, ...] = ()
-    sweep: Sweep | None = None
-    jobs: int | None = None
-    spark: Spark = None
+    wanted: Wanted  # settings that all scenarios share
+    scenarios: tuple[Scenario, ...]  # the scenarios, `BASELINE` first
+    sustained: tuple[int, ...] = ()  # numbers of channels for which sustained rates are measured; empty for none
+    sweep: Sweep | None = None  # loads, workers and seeds to vary; None, one run of each scenario
+    jobs: int | None = None  # processes on this machine; None, one per core. Ignored on Spark
+    spark: Spark = None  # where scenarios run: on Spark only if requested
 
     @property
     def runner(self) -> RunnerName:
@@ -84,27 +75,16 @@ class ComparingOptions:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One scenario to run.
-
-    Attributes:
-        trace: Path of the trace.
-        content_hash: Content hash of the trace.
-        scenario: The scenario.
-        terms: Settings that all scenarios share.
-        sustained: Numbers of channels for which sustained rates are measured.
-        code: Hash of the program.
-        out: Path of the run.
-        runner: Where it runs.
-    """
+    """One scenario to run."""
 
     trace: Path
-    content_hash: str
+    content_hash: str  # content hash of the trace
     scenario: Scenario
-    terms: Terms
-    sustained: tuple[int, ...]
-    code: str
-    out: Path
-    runner: RunnerName
+    terms: Terms  # settings that all scenarios share
+    sustained: tuple[int, ...]  # numbers of channels for which sustained rates are measured
+    code: str  # hash of the program
+    out: Path  # path of the run
+    runner: RunnerName  # where it runs
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -39,17 +39,11 @@ class EgressFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EgressTarget:
-    """Where output rows are written.
+    """Where output rows are written."""
 
-    Attributes:
-        path: A file, or `STDOUT`.
-        format: Its format.
-        force: Whether to overwrite the file.
-    """
-
-    path: Path
+    path: Path  # a file, or `STDOUT`
     format: EgressFormat
-    force: bool = False
+    force: bool = False  # whether to overwrite the file
 
     @classmethod
     def named(cls, path: Path, *, csv: bool = False, force: bool = False) -> "EgressTarget":
@@ -77,19 +71,12 @@ class EgressTarget:
 
 @dataclass(frozen=True, slots=True)
 class _Leaving:
-    """A stream that leaves a chain.
+    """A stream that leaves a chain."""
 
-    Attributes:
-        name: The operator that makes it.
-        number: Its number; None in a chain without a graph.
-        fields: Field of each column.
-        types: Types of the fields; others are integers.
-    """
-
-    name: str
-    number: int | None
-    fields: dict[str, str]
-    types: Mapping[str, WordType]
+    name: str  # the operator that makes it
+    number: int | None  # its number; None in a chain without a graph
+    fields: dict[str, str]  # field of each column
+    types: Mapping[str, WordType]  # types of the fields; others are integers
 
 
 OUTPUT = "output"

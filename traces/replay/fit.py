@@ -27,17 +27,11 @@ from adapt.traces.store.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class NamedNetwork:
-    """A network file.
+    """A network file."""
 
-    Attributes:
-        name: Of the file.
-        text: Its contents.
-        read: The parsed contents.
-    """
-
-    name: str
-    text: str
-    read: NetworkFile
+    name: str  # of the file
+    text: str  # its contents
+    read: NetworkFile  # the parsed contents
 
 
 def open_network(path: Path) -> NamedNetwork:
@@ -52,25 +46,16 @@ def open_network(path: Path) -> NamedNetwork:
 
 @dataclass(frozen=True, slots=True)
 class FitTraceOptions:
-    """Options of a replay of a trace through a query network.
+    """Options of a replay of a trace through a query network."""
 
-    Attributes:
-        network: The network; the settings are those of `fit`.
-        fit: Options of load shedding.
-        speedup: Trace seconds per second in the network.
-        plans: Folder of precomputed plans: reused if it exists, else written before the replay starts.
-        rules: Folder to write the rules to; None: none.
-        costs: Costs fitted to measurements, by operator, to record in the run; None: those of the network file.
-        workload_source: Where the workload of `fit` comes from, to record in the run.
-    """
-
-    network: NamedNetwork
-    fit: FitOptions
-    speedup: float = 1.0
-    plans: Path | None = None
-    rules: Path | None = None
+    network: NamedNetwork  # the network; the settings are those of `fit`
+    fit: FitOptions  # options of load shedding
+    speedup: float = 1.0  # trace seconds per second in the network
+    plans: Path | None = None  # folder of precomputed plans: reused if it exists, else written before the replay starts
+    rules: Path | None = None  # folder to write the rules to; None: none
+    # costs fitted to measurements, by operator, to record in the run; None: those of the network file
     costs: Mapping[str, float] | None = None
-    workload_source: Mapping[str, Any] | None = None
+    workload_source: Mapping[str, Any] | None = None  # where the workload of `fit` comes from, to record in the run
 
 
 def replay_fit_trace(
@@ -150,12 +135,7 @@ class _Kept:
     """Precomputed plans and their folder."""
 
     def __init__(self, path: Path, network: NamedNetwork, options: FitOptions, made: Provenance) -> None:
-        """Read the plans if the folder exists.
-
-        Raises:
-            UsageError: none of the planners uses precomputed plans.
-            BadInput: they belong to another network or other settings.
-        """
+        """Read the plans if the folder exists."""
         if not set(options.planners) & set(PRECOMPUTED):
             raise UsageError(
                 f"--plans {path} needs one of {', '.join(PRECOMPUTED)} (got {', '.join(options.planners)})"

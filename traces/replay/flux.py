@@ -30,22 +30,18 @@ class FluxOptions:
     """Options of a Flux replay, besides the stage.
 
     Attributes:
-        reading: How rows become tuples.
         adapting: Policies and thresholds.
         conditions: Memory limits, faults and standby replicas.
         operator: The state, or a join.
-        duration_s: Upper limit of the simulated time; None, until all rows are processed.
-        interval_s: Sampling interval; None, some hundred samples.
-        plan: Content hash of the plan of the initial placement, if any.
     """
 
-    reading: Reading
+    reading: Reading  # how rows become tuples
     adapting: Adapting = Adapting()  # noqa: RUF009 - frozen
     conditions: Conditions = Conditions()  # noqa: RUF009 - frozen
     operator: Operator = Operator()  # noqa: RUF009 - frozen
-    duration_s: float | None = None
-    interval_s: float | None = None
-    plan: str | None = None
+    duration_s: float | None = None  # upper limit of the simulated time; None, until all rows are processed
+    interval_s: float | None = None  # sampling interval; None, some hundred samples
+    plan: str | None = None  # content hash of the plan of the initial placement, if any
 
 
 def replay_flux_trace(

@@ -61,22 +61,15 @@ def open_named_plan(path: Path) -> NamedPlan:
 
 @dataclass(frozen=True, slots=True)
 class OrderedOptions:
-    """Options of an ordered replay of a trace.
+    """Options of an ordered replay of a trace."""
 
-    Attributes:
-        chain: Chain of operators.
-        ordered: Workers, backend and settings.
-        plan: Plan for the operators that are partitioned by a plan.
-        rows: Number of first rows to replay; None for all.
-        output: Where the output rows of the run with the most workers are written; None for nowhere.
-        more: Traces of further inputs of the chain, by their names in it.
-    """
-
-    chain: NamedChain
-    ordered: Ordered
-    plan: NamedPlan | None = None
-    rows: int | None = None
+    chain: NamedChain  # chain of operators
+    ordered: Ordered  # workers, backend and settings
+    plan: NamedPlan | None = None  # plan for the operators that are partitioned by a plan
+    rows: int | None = None  # number of first rows to replay; None for all
+    # where the output rows of the run with the most workers are written; None for nowhere
     output: EgressTarget | None = None
+    # traces of further inputs of the chain, by their names in it
     more: Mapping[str, Trace] = field(default_factory=dict)
 
 
@@ -146,11 +139,7 @@ def replay_ordered_trace(
 
 
 def _others(chain: NamedChain, more: Mapping[str, Trace]) -> tuple[Trace, ...]:
-    """Traces of the inputs after the first, in their order.
-
-    Raises:
-        UsageError: an input has no trace, or a trace no input.
-    """
+    """Traces of the inputs after the first, in their order."""
     first, *others = chain.chain.graph.inputs
     telling = chain.chain.input_column
     if telling is not None and more:

@@ -24,21 +24,13 @@ _COMPARED = ("trace", "frequencies", "plan", "comparison", "run")
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """Differences between an artefact and the first of its kind.
+    """Differences between an artefact and the first of its kind."""
 
-    Attributes:
-        heading: Names of both.
-        sentences: Differences in words.
-        tables: Differences by metric; for plans, also migration.
-        charts: Migration between plans.
-        data: JSON data.
-    """
-
-    heading: str
-    sentences: tuple[str, ...]
-    tables: tuple[Table, ...]
-    charts: tuple[Chart, ...]
-    data: dict[str, Any]
+    heading: str  # names of both
+    sentences: tuple[str, ...]  # differences in words
+    tables: tuple[Table, ...]  # differences by metric; for plans, also migration
+    charts: tuple[Chart, ...]  # migration between plans
+    data: dict[str, Any]  # JSON data
 
 
 def differences(paths: Sequence[Path], read: Sequence[Reported]) -> list[Differences]:

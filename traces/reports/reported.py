@@ -15,37 +15,21 @@ from adapt.traces.store.manifest import Manifest
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """The report of one artefact.
+    """The report of one artefact."""
 
-    Attributes:
-        name: Name of the artefact.
-        kind: trace, frequencies, plan, comparison, run, drop-plan table or network.
-        content_hash: Hash of its content.
-        sentences: Summary, most important first.
-        tables: Tables for a terminal and the page.
-        charts: Charts for the page; their tables are part of the data.
-        made: Provenance.
-        lead: The verdict in words, the action first; empty without a verdict.
-        first: Tables shown by default; empty for all of them.
-        answer: Verdict, hot keys and channels, if the artefact has them.
-        findings: Lint findings of a trace; the page shows them next to the verdict.
-        path: Where it is.
-        plan: Path of the plan that the verdict recommends; empty if it was not written.
-    """
-
-    name: str
-    kind: str
+    name: str  # name of the artefact
+    kind: str  # trace, frequencies, plan, comparison, run, drop-plan table or network
     content_hash: str
-    sentences: tuple[str, ...]
-    tables: tuple[Table, ...]
-    charts: tuple[Chart, ...]
-    made: Mapping[str, Any]
-    lead: tuple[str, ...] = ()
-    first: tuple[Table, ...] = ()
-    answer: Answer | None = None
-    findings: tuple[Finding, ...] = ()
-    path: Path = Path()
-    plan: str = ""
+    sentences: tuple[str, ...]  # summary, most important first
+    tables: tuple[Table, ...]  # tables for a terminal and the page
+    charts: tuple[Chart, ...]  # charts for the page; their tables are part of the data
+    made: Mapping[str, Any]  # provenance
+    lead: tuple[str, ...] = ()  # the verdict in words, the action first; empty without a verdict
+    first: tuple[Table, ...] = ()  # tables shown by default; empty for all of them
+    answer: Answer | None = None  # verdict, hot keys and channels, if the artefact has them
+    findings: tuple[Finding, ...] = ()  # lint findings of a trace; the page shows them next to the verdict
+    path: Path = Path()  # where it is
+    plan: str = ""  # path of the plan that the verdict recommends; empty if it was not written
 
     def as_data(self) -> dict[str, Any]:
         """JSON data, with the tables of charts."""
@@ -65,15 +49,10 @@ class Reported:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Report(Displayed):
-    """The reports of several artefacts.
+    """The reports of several artefacts."""
 
-    Attributes:
-        artefacts: One each, in the order asked for.
-        html: The page, if it was written.
-    """
-
-    artefacts: tuple[Reported, ...]
-    html: Path | None = None
+    artefacts: tuple[Reported, ...]  # one each, in the order asked for
+    html: Path | None = None  # the page, if it was written
 
     @property
     def said(self) -> list[str]:

@@ -45,25 +45,17 @@ _NOT_TEXT = tuple(_BEGINS.values())
 class ReadOptions:
     """Stated format of a source; the rest is guessed.
 
-    Attributes:
-        format: The format, or auto.
-        delimiter: The character between fields; guessed if empty.
-        quote: The quoting character; empty if fields are not quoted.
-        header: Whether the first record names the columns; guessed if None.
-        columns: Column names in order, instead of those of the header.
-        pattern: For text: a regular expression with named groups.
-        properties: For dumps of `kafka-console-consumer`: its properties, NAME=VALUE; what is not stated is guessed.
-
     Raises:
         UsageError: settings contradict each other.
     """
 
-    format: FormatName = FormatName.AUTO
-    delimiter: str = ""
-    quote: str = '"'
-    header: bool | None = None
-    columns: tuple[str, ...] = ()
-    pattern: str = ""
+    format: FormatName = FormatName.AUTO  # the format, or auto
+    delimiter: str = ""  # the character between fields; guessed if empty
+    quote: str = '"'  # the quoting character; empty if fields are not quoted
+    header: bool | None = None  # whether the first record names the columns; guessed if None
+    columns: tuple[str, ...] = ()  # column names in order, instead of those of the header
+    pattern: str = ""  # for text: a regular expression with named groups
+    # for dumps of `kafka-console-consumer`: its properties, NAME=VALUE; what is not stated is guessed
     properties: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -86,17 +78,11 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True)
 class Recognized:
-    """Format of a source, partly guessed.
+    """Format of a source, partly guessed."""
 
-    Attributes:
-        form: The format, with its settings.
-        guesses: Guessed settings, in words.
-        by_file: Formats of files whose header differs, by position.
-    """
-
-    form: RecordFormat | BlockFormat | TableFormat
-    guesses: list[str] = field(default_factory=list)
-    by_file: dict[int, Delimited] = field(default_factory=dict)
+    form: RecordFormat | BlockFormat | TableFormat  # the format, with its settings
+    guesses: list[str] = field(default_factory=list)  # guessed settings, in words
+    by_file: dict[int, Delimited] = field(default_factory=dict)  # formats of files whose header differs, by position
 
 
 def recognize(files: Sequence[SourceFile], options: ReadOptions) -> Recognized:
@@ -179,11 +165,7 @@ def _with_other_headers(
 
 
 def _refuse_other(head: bytes, name: str) -> None:
-    """Refuse formats that another tool converts.
-
-    Raises:
-        BadInput: the file has such a format.
-    """
+    """Refuse formats that another tool converts."""
     if head[257:262] == b"ustar":
         raise BadInput(f"{name} is a tar archive; unpack it with `tar -xf`")
     if head.startswith(b"PARE"):

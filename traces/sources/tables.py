@@ -13,17 +13,11 @@ from adapt.traces.spark.session import first_sentence, spark_failures
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A table of a catalog, or an SQL query.
+    """A table of a catalog, or an SQL query."""
 
-    Attributes:
-        table: Its name, such as `catalog.db.events`; empty for a query.
-        sql: One query in Spark SQL; empty for a table.
-        version: The snapshot or version of the table to read; empty for the current one.
-    """
-
-    table: str = ""
-    sql: str = ""
-    version: str = ""
+    table: str = ""  # its name, such as `catalog.db.events`; empty for a query
+    sql: str = ""  # one query in Spark SQL; empty for a table
+    version: str = ""  # the snapshot or version of the table to read; empty for the current one
 
     @property
     def name(self) -> str:

@@ -47,24 +47,16 @@ _ROUNDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """The Python of an executor, or of this process.
+    """The Python of an executor, or of this process."""
 
-    Attributes:
-        host, folder: Its machine, and the working folder, which no two executors share.
-        python: Version; empty if there is no Python of this name.
-        platform: System and processor.
-        adapt: Fingerprint of our modules; empty without.
-        packages: Version of each distribution that tasks need, if it is there.
-        memory: Bytes of the machine or container.
-    """
-
-    host: str
+    host: str  # host, folder: its machine, and the working folder, which no two executors share
     folder: str
-    python: str = ""
-    platform: str = ""
-    adapt: str = ""
+    python: str = ""  # version; empty if there is no Python of this name
+    platform: str = ""  # system and processor
+    adapt: str = ""  # fingerprint of our modules; empty without
+    # version of each distribution that tasks need, if it is there
     packages: Mapping[str, str] = field(default_factory=dict)
-    memory: int = 0
+    memory: int = 0  # bytes of the machine or container
 
     @property
     def minor(self) -> str:

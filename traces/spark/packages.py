@@ -41,15 +41,10 @@ _LEVEL = 1
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """An archive of packages.
+    """An archive of packages."""
 
-    Attributes:
-        path: The archive, a tar.gz.
-        versions: Version of each distribution in it.
-    """
-
-    path: Path
-    versions: Mapping[str, str]
+    path: Path  # the archive, a tar.gz
+    versions: Mapping[str, str]  # version of each distribution in it
 
 
 def pack(out: Path) -> Packed:

@@ -30,45 +30,31 @@ _HELD_ROWS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class BlockRows:
-    """Work on blocks that gives rows.
+    """Work on blocks that gives rows."""
 
-    Attributes:
-        doing: A few words for progress and errors, such as "counting keys".
-        blocks: How many blocks there are.
-        work: The rows of a block, given its number; called in any process.
-        schema: The Spark schema of these rows.
-        tasks: The blocks of each Spark task; None shares them out.
-        together: Adds up the rows of some blocks in their task; without effect on the result.
-        most: Most rows that come to this process, for the limit and the log; None if few.
-    """
-
-    doing: str
-    blocks: int
-    work: Callable[[int], Batches]
-    schema: str
+    doing: str  # a few words for progress and errors, such as "counting keys"
+    blocks: int  # how many blocks there are
+    work: Callable[[int], Batches]  # the rows of a block, given its number; called in any process
+    schema: str  # the Spark schema of these rows
+    # the blocks of each Spark task; None shares them out
     tasks: Sequence[Sequence[int]] | None = field(default=None, kw_only=True)
+    # adds up the rows of some blocks in their task; without effect on the result
     together: Callable[[pa.Table], pa.Table] = field(default=lambda rows: rows, kw_only=True)
+    # most rows that come to this process, for the limit and the log; None if few
     most: int | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class BlockSums(BlockRows):
-    """Work on blocks whose rows are summed by group.
+    """Work on blocks whose rows are summed by group."""
 
-    Attributes:
-        by: The columns whose equal values belong together.
-        amounts: The columns to add up, each with what it weighs.
-        order: The column with the number of the block.
-        partitions: Spark partitions of the sums; None leaves them to Spark.
-        few: Whether the rows of all blocks fit into this process, which then adds them up: no shuffle, 0.1 s less.
-        narrow: Drops rows of the sums inside Spark; without effect on the result.
-    """
-
-    by: Sequence[str]
-    amounts: Mapping[str, Weight]
-    order: str
-    partitions: int | None = None
+    by: Sequence[str]  # the columns whose equal values belong together
+    amounts: Mapping[str, Weight]  # the columns to add up, each with what it weighs
+    order: str  # the column with the number of the block
+    partitions: int | None = None  # Spark partitions of the sums; None leaves them to Spark
+    # whether the rows of all blocks fit into this process, which then adds them up: no shuffle, 0.1 s less
     few: bool = False
+    # drops rows of the sums inside Spark; without effect on the result
     narrow: Narrowing = field(default=lambda sums: sums)
 
 

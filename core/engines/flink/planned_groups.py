@@ -28,15 +28,11 @@ class GroupPlan:
     At a parallelism of the plan's N channels, a key's subtask is its channel. Groups do not change with the
     parallelism, and subtasks have contiguous ranges of them, so a rescale moves whole groups, as in Flink without a
     plan.
-
-    Attributes:
-        groups: The max parallelism of the job.
-        explicit: The group of each pinned key, in the order of the plan; shape (keys,).
     """
 
     plan: ExportablePlan
-    groups: int
-    explicit: Groups
+    groups: int  # the max parallelism of the job
+    explicit: Groups  # the group of each pinned key, in the order of the plan; shape (keys,)
 
     def groups_of(self, keys: pa.Array | pa.ChunkedArray) -> Groups:
         """The group of each key of a column.

@@ -20,18 +20,14 @@ class FlinkPartitioner(EnginePartitioner):
     A key's group is its mixed hash code modulo the max parallelism, and group g belongs to subtask
     floor(g N / max parallelism). Null and binary keys, which Flink rejects, have the codes of `flink_hash`.
 
-    Attributes:
-        channels: N, the parallelism, from 1 to the max parallelism.
-        max_parallelism: The number of key groups (default: Flink's default for N subtasks).
-
     Raises:
         UsageError: there are no channels, fewer groups than channels, or more than 32768 groups.
 
     Source: users and peers, section 5.1, with vectors from Flink's own classes.
     """
 
-    channels: int
-    max_parallelism: int | None = None
+    channels: int  # N, the parallelism, from 1 to the max parallelism
+    max_parallelism: int | None = None  # the number of key groups (default: Flink's default for N subtasks)
     key_type: KeyType | None = None
 
     def __post_init__(self) -> None:

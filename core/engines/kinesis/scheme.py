@@ -25,18 +25,14 @@ class KinesisPartitioner(EnginePartitioner):
     Partition keys are text; an integer is hashed in decimal, a binary key unchanged. Kinesis has no null or empty keys;
     here both hash as empty text.
 
-    Attributes:
-        channels: N, the open shards in the order of their ranges.
-        shards: The first hash key of each shard, ascending. Default: even ranges.
-
     Raises:
         UsageError: the number of channels is not from 1 to 1,000,000, or not that of the shards.
 
     Source: Kinesis Data Streams API reference, PutRecord.
     """
 
-    channels: int
-    shards: tuple[int, ...] = ()
+    channels: int  # N, the open shards in the order of their ranges
+    shards: tuple[int, ...] = ()  # the first hash key of each shard, ascending. Default: even ranges
     key_type: KeyType | None = None
     _ends: SortedPositions = field(init=False, repr=False, compare=False)
 

@@ -35,16 +35,13 @@ class PulsarPartitioner(EnginePartitioner):
     A key's slot is its hash modulo 65,536. Partition keys are text; an integer is hashed in decimal. A message without
     a key has the key `NONE_KEY`.
 
-    Attributes:
-        channels: N, the consumers in the order in which they came.
-
     Raises:
         UsageError: the number of channels is not from 1 to 32,768.
 
     Source: Pulsar, HashRangeAutoSplitStickyKeyConsumerSelector.java.
     """
 
-    channels: int
+    channels: int  # N, the consumers in the order in which they came
     key_type: KeyType | None = None
     _owners: Channels = field(init=False, repr=False, compare=False)
 

@@ -73,11 +73,7 @@ def _wanted(plan: ExportablePlan) -> tuple[pa.Array, Channels]:
 
 
 def _job_of(plan: ExportablePlan, engine: AnyScheme | None) -> Job:
-    """The job of a plan's engine.
-
-    Raises:
-        BadInput: the plan has other keys elsewhere than the engine, or the engine cannot place replacements.
-    """
+    """The job of a plan's engine."""
     base, wanted = plan.hashing, engine or plan.hashing
     if not isinstance(wanted, Engine) or base is not wanted:
         raise BadInput(

@@ -9,29 +9,19 @@ from adapt.core.stream import Key
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How one SQL writes keys and choices.
-
-    Attributes:
-        file: Its file in an export.
-        text: A text literal.
-        binary: A literal of bytes, given in hex.
-        choice: One of several values by a whole number from 0: values, number, how many.
-        strip: The text before a separator: column, separator.
-        turns: Whole numbers from 0 that choose among replacements, by how they choose.
-        distinct: Distinct values `x` as a partial result `d`, and those merged. A sum of counts is right only if the
-            replacement is chosen by `x`.
-        stream: The table that is rekeyed, quoted where its name is a word of the dialect.
-    """
+    """How one SQL writes keys and choices."""
 
     title: str
-    file: str
-    text: Callable[[str], str]
-    binary: Callable[[str], str]
-    choice: Callable[[str, str, int], str]
-    strip: Callable[[str, str], str]
-    turns: dict[str, str]
+    file: str  # its file in an export
+    text: Callable[[str], str]  # a text literal
+    binary: Callable[[str], str]  # a literal of bytes, given in hex
+    choice: Callable[[str, str, int], str]  # one of several values by a whole number from 0: values, number, how many
+    strip: Callable[[str, str], str]  # the text before a separator: column, separator
+    turns: dict[str, str]  # whole numbers from 0 that choose among replacements, by how they choose
+    # distinct values `x` as a partial result `d`, and those merged. A sum of counts is right only if the replacement
+    # is chosen by `x`
     distinct: tuple[str, str]
-    stream: str = "stream"
+    stream: str = "stream"  # the table that is rekeyed, quoted where its name is a word of the dialect
 
     def literal(self, key: Key) -> str:
         """A key as a literal."""

@@ -51,14 +51,10 @@ class Separator:
     """A text between a key and its suffix.
 
     Suffixes are numbered by length, then alphabetically.
-
-    Attributes:
-        text: The separator, in keys of bytes as UTF-8.
-        key_type: String or binary.
     """
 
-    text: str
-    key_type: KeyType
+    text: str  # the separator, in keys of bytes as UTF-8
+    key_type: KeyType  # string or binary
 
     def __post_init__(self) -> None:
         known = self.text and not set(self.text) & set(ALPHABET + ALPHABET.upper() + "'\"\\")
@@ -113,12 +109,9 @@ class HighBits:
     """A number above the bits that hold an integer key.
 
     A replacement is key + number 2^bits, or key - number 2^bits of a negative key: the key is the remainder by 2^bits.
-
-    Attributes:
-        bits: Every key of the trace is between -2^bits and 2^bits.
     """
 
-    bits: int
+    bits: int  # every key of the trace is between -2^bits and 2^bits
 
     def __post_init__(self) -> None:
         if not 8 <= self.bits <= 62:

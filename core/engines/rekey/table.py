@@ -29,15 +29,11 @@ SCHEMA = "adapt.rekey/1"
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The job that rekeyed records go to.
-
-    Attributes:
-        max_parallelism: Flink's key groups; None in other engines.
-    """
+    """The job that rekeyed records go to."""
 
     engine: Engine
     channels: int
-    max_parallelism: int | None
+    max_parallelism: int | None  # Flink's key groups; None in other engines
 
     def channels_of(self, keys: pa.Array) -> Channels:
         """The channel where the engine's own hash places each key."""
@@ -46,26 +42,18 @@ class Job:
 
 @dataclass(frozen=True)
 class RekeyTable:
-    """Hot keys with their replacements; every other key stays as it is.
-
-    Attributes:
-        plan: Content hash of the plan.
-        trace: Fingerprint of the trace whose keys the mark does not occur in; None if only the plan's keys were
-            checked.
-        mark: How replacements are made, and undone.
-        keys: Distinct keys without null, in key order; shape (keys,).
-        replacements: Those of all keys, one key after the other; one of a pinned key, several of a split key. The key
-            itself is one of them if its own channel is planned too.
-        offsets: Key i has replacements[offsets[i]:offsets[i + 1]]; shape (keys + 1,).
-    """
+    """Hot keys with their replacements; every other key stays as it is."""
 
     job: Job
-    plan: str
+    plan: str  # content hash of the plan
+    # fingerprint of the trace whose keys the mark does not occur in; None if only the plan's keys were checked
     trace: str | None
-    mark: AnyMark
-    keys: pa.Array
+    mark: AnyMark  # how replacements are made, and undone
+    keys: pa.Array  # distinct keys without null, in key order; shape (keys,)
+    # those of all keys, one key after the other; one of a pinned key, several of a split key. The key itself is one
+    # of them if its own channel is planned too
     replacements: pa.Array
-    offsets: NDArray[np.int64]
+    offsets: NDArray[np.int64]  # key i has replacements[offsets[i]:offsets[i + 1]]; shape (keys + 1,)
 
     @property
     def key_type(self) -> KeyType:

@@ -41,16 +41,13 @@ class RisingWavePartitioner(EnginePartitioner):
 
     Keys are of type varchar, smallint, integer, bigint or bytea. Null is hashed as a word of its own.
 
-    Attributes:
-        channels: N, the actors of a fragment.
-
     Raises:
         UsageError: the number of channels is not from 1 to 256.
 
     Source: RisingWave, src/common/src/hash/consistent_hash: vnode.rs and mapping.rs.
     """
 
-    channels: int
+    channels: int  # N, the actors of a fragment
     key_type: KeyType | None = None
 
     def __post_init__(self) -> None:

@@ -55,17 +55,12 @@ off in stateful streaming). The number of shuffle partitions must be {channels},
 
 @dataclass(frozen=True, slots=True)
 class _Lookup:
-    """How the hash of a key becomes its channel.
+    """How the hash of a key becomes its channel."""
 
-    Attributes:
-        hash: Spark's function: `xxhash64` or `hash`.
-        step: How it is reduced: `{"modulo": n}`, `{"modulo": n, "groups": true}` or `{"shift": bits, "steps": k}`.
-        buckets: The table to look the result up in; None if the result is the channel.
-    """
-
-    hash: str
+    hash: str  # Spark's function: `xxhash64` or `hash`
+    # how it is reduced: `{"modulo": n}`, `{"modulo": n, "groups": true}` or `{"shift": bits, "steps": k}`
     step: dict[str, Any]
-    buckets: pa.Table | None = None
+    buckets: pa.Table | None = None  # the table to look the result up in; None if the result is the channel
 
 
 def spark_bundle(plan: ExportablePlan, max_parallelism: int | None) -> Bundle:  # noqa: ARG001 - Spark has no key groups

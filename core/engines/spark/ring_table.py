@@ -16,16 +16,11 @@ class RingTable:
 
     A hash h of the bucket belongs to channel_0 if h <= bound_0, else to channel_1 if h <= bound_1, and so on, else to
     the last channel. Hashes and bounds compare as signed numbers, since a bucket has one sign.
-
-    Attributes:
-        shift: A hash's bucket is the hash, unsigned, shifted right by this.
-        bounds: Shape (buckets, steps), ascending; 2^63 - 1 without a further bound.
-        channels: Shape (buckets, steps + 1).
     """
 
-    shift: int
-    bounds: NDArray[np.int64]
-    channels: NDArray[np.int32]
+    shift: int  # a hash's bucket is the hash, unsigned, shifted right by this
+    bounds: NDArray[np.int64]  # shape (buckets, steps), ascending; 2^63 - 1 without a further bound
+    channels: NDArray[np.int32]  # shape (buckets, steps + 1)
 
     def table(self) -> pa.Table:
         """The same as columns: `bucket`, then `channel_0`, `bound_0`, `channel_1`, `bound_1`, ... `channel_<steps>`."""

@@ -25,46 +25,31 @@ class Accuracy:
     """One function of an aggregate, from the rows kept, against all rows.
 
     Errors are relative to the true value; they omit results whose true value is 0.
-
-    Attributes:
-        results: True results: by window and group, or windows of a ranking.
-        missing: Share of them without any row.
-        harmed: Share of them without some of their rows.
-        error_p50: Median error of those harmed.
-        error_p95: Likewise.
-        interval: Median half-width of their 95 % intervals / estimate; None for min, max and rankings, and where whole
-            windows are dropped, whose results are exact.
-        covered: Share of those harmed whose interval holds the true value.
-        found: Mean share of the true top groups that are found; None without a ranking.
-        total_error: Of the sum of all results, missing ones estimated; counts and sums alone. None where windows are
-            dropped and queues are bounded.
-        total_interval: Half-width of its 95 % interval / true sum.
     """
 
-    results: int
-    missing: float
-    harmed: float | None = None
-    error_p50: float | None = None
-    error_p95: float | None = None
+    results: int  # true results: by window and group, or windows of a ranking
+    missing: float  # share of them without any row
+    harmed: float | None = None  # share of them without some of their rows
+    error_p50: float | None = None  # median error of those harmed
+    error_p95: float | None = None  # likewise
+    # median half-width of their 95 % intervals / estimate; None for min, max and rankings, and where whole windows
+    # are dropped, whose results are exact
     interval: float | None = None
-    covered: float | None = None
-    found: float | None = None
+    covered: float | None = None  # share of those harmed whose interval holds the true value
+    found: float | None = None  # mean share of the true top groups that are found; None without a ranking
+    # of the sum of all results, missing ones estimated; counts and sums alone. None where windows are dropped and
+    # queues are bounded
     total_error: float | None = None
-    total_interval: float | None = None
+    total_interval: float | None = None  # half-width of its 95 % interval / true sum
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WindowShares:
-    """Windows that are dropped whole.
+    """Windows that are dropped whole."""
 
-    Attributes:
-        of: The share kept of windows of these numbers.
-        batch: Consecutive windows kept or dropped together.
-        withdrawn: Whether windows that full queues took tuples of are missing too, with a share that nobody knows.
-    """
-
-    of: Callable[[Indices], Floats]
-    batch: int
+    of: Callable[[Indices], Floats]  # the share kept of windows of these numbers
+    batch: int  # consecutive windows kept or dropped together
+    # whether windows that full queues took tuples of are missing too, with a share that nobody knows
     withdrawn: bool = False
 
 

@@ -19,21 +19,13 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Duties:
-    """What one node does for a coordinator.
-
-    Attributes:
-        node: Its number.
-        inputs: The inputs whose rates it measures, ascending.
-        arcs: The arcs on which it can drop, ascending; shape (arcs,).
-        scaled: Which of these come from inputs, and are scaled down to a plan; shape (arcs,).
-        catalogue: A row per operator: number, cost, selectivity; and per resource: -1 - number, capacity, 0.
-    """
+    """What one node does for a coordinator."""
 
     node: int
-    inputs: Indices
-    arcs: Indices
-    scaled: Mask
-    catalogue: Floats
+    inputs: Indices  # the inputs whose rates it measures, ascending
+    arcs: Indices  # the arcs on which it can drop, ascending; shape (arcs,)
+    scaled: Mask  # which of these come from inputs, and are scaled down to a plan; shape (arcs,)
+    catalogue: Floats  # a row per operator: number, cost, selectivity; and per resource: -1 - number, capacity, 0
 
     @property
     def reported(self) -> Sheet:

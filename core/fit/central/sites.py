@@ -27,15 +27,10 @@ def _places(node: int) -> Places:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """The shares of a node's arcs with each plan of a table.
+    """The shares of a node's arcs with each plan of a table."""
 
-    Attributes:
-        number: Differs between tables; above 0, and 0 without a table.
-        sheet: A row per plan, shape (plans, arcs).
-    """
-
-    number: int
-    sheet: Sheet
+    number: int  # differs between tables; above 0, and 0 without a table
+    sheet: Sheet  # a row per plan, shape (plans, arcs)
 
     @classmethod
     def of(cls, sheet: Sheet) -> "Table":

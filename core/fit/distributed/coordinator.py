@@ -29,19 +29,13 @@ SIMILAR = 0.25
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """The tables of a network, one per independent set of nodes.
-
-    Attributes:
-        epsilon: Grid step of the tables: the one asked for, or the first larger one that keeps them small enough.
-        tables: Over the arcs of inputs.
-        guaranteed: Whether plans of the tables lose no more than epsilon.
-        combinations: Of the rows of children, as a node would merge them without pruning; None without children.
-    """
+    """The tables of a network, one per independent set of nodes."""
 
     program: Program
-    epsilon: float
-    tables: tuple[FitRows, ...]
-    guaranteed: bool = False
+    epsilon: float  # grid step of the tables: the one asked for, or the first larger one that keeps them small enough
+    tables: tuple[FitRows, ...]  # over the arcs of inputs
+    guaranteed: bool = False  # whether plans of the tables lose no more than epsilon
+    # of the rows of children, as a node would merge them without pruning; None without children
     combinations: float | None = None
 
     def planner(self, prune: bool = True) -> TablePlanner:
@@ -112,22 +106,15 @@ def proved(
 
 @dataclass(frozen=True, slots=True)
 class Fitting:
-    """How the tables of C-FIT are made.
+    """How the tables of C-FIT are made."""
 
-    Attributes:
-        grid: Spacing of rates, and which rates are omitted.
-        max_rows: A larger table is built with a larger epsilon.
-        steps: Distances between rates.
-        apart: Whether inputs that share no tuples get tables of their own, for plans to be mixed from; else a table has
-            a row for each combination.
-        up_to: Epsilon beyond which tables are not built.
-    """
-
-    grid: Grid = Grid.SAFE
-    max_rows: int = 1_000_000
-    steps: RateSteps = RateSteps.FIXED
+    grid: Grid = Grid.SAFE  # spacing of rates, and which rates are omitted
+    max_rows: int = 1_000_000  # a larger table is built with a larger epsilon
+    steps: RateSteps = RateSteps.FIXED  # distances between rates
+    # whether inputs that share no tuples get tables of their own, for plans to be mixed from; else a table has a row
+    # for each combination
     apart: bool = False
-    up_to: float = 1.0
+    up_to: float = 1.0  # epsilon beyond which tables are not built
 
 
 def fit(program: Program, most: Floats, epsilon: float, fitting: Fitting | None = None) -> Fit:
@@ -186,11 +173,7 @@ def _check_merges(servers: list[Server]) -> None:
 
 
 def _tables(program: Program, most: Floats, epsilon: float, how: Fitting) -> tuple[tuple[FitRows, ...], float | None]:
-    """Build the tables: bounds from the inputs down, then tables from the leaves up; and count combinations.
-
-    Raises:
-        TooManyRows: one table exceeds its limit, or all together do.
-    """
+    """Build the tables: bounds from the inputs down, then tables from the leaves up; and count combinations."""
     parts = {node: Part.from_program(program, node) for node in busy_nodes(program.wiring)}
     servers = {node: Server(part) for node, part in parts.items()}
     topology = Topology.from_parts(parts, program.wiring)
@@ -219,11 +202,7 @@ def _tables(program: Program, most: Floats, epsilon: float, how: Fitting) -> tup
 
 
 def _guaranteed(program: Program, servers: dict[int, Server], topology: Topology, spacing: Spacing) -> Spacing:
-    """The spacing that loses epsilon at most, divided among all causes of loss.
-
-    Raises:
-        UsageError: an overloading input has no weight, so no spacing guarantees an error.
-    """
+    """The spacing that loses epsilon at most, divided among all causes of loss."""
     merging = dict.fromkeys(topology.nodes, 0)
     for node in topology.nodes:  # upstream first
         merging[node] = int(_merges_tables(servers[node], topology)) + merging.get(topology.receiver.get(node, -1), 0)
@@ -244,11 +223,7 @@ def _merges_tables(server: Server, topology: Topology) -> bool:
 
 
 def _quantum(program: Program, servers: dict[int, Server], epsilon: float) -> float:
-    """Score between grid lines of the guaranteed grid.
-
-    Raises:
-        UsageError: an overloading input has no weight, so no spacing guarantees an error.
-    """
+    """Score between grid lines of the guaranteed grid."""
     corners = _corners(program)
     worth = program.wiring.scores(program.wiring.unshed(np.eye(program.inputs)))
     can_overload = np.isfinite(corners)

@@ -14,21 +14,13 @@ from adapt.core.fit.network.wiring import Indices
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Places:
-    """Where a node sees rates, and whose rates it needs.
-
-    Attributes:
-        node: Its number.
-        entering: The arcs that enter it, ascending; shape (entering,).
-        passing: Arcs that enter others and that it plans with; shape (passing,).
-        watched: The passing arcs, by the node where they enter.
-        watchers: Its own entering arcs that others watch, by these nodes.
-    """
+    """Where a node sees rates, and whose rates it needs."""
 
     node: int
-    entering: Indices
-    passing: Indices
-    watched: dict[int, Indices]
-    watchers: dict[int, Indices]
+    entering: Indices  # the arcs that enter it, ascending; shape (entering,)
+    passing: Indices  # arcs that enter others and that it plans with; shape (passing,)
+    watched: dict[int, Indices]  # the passing arcs, by the node where they enter
+    watchers: dict[int, Indices]  # its own entering arcs that others watch, by these nodes
 
     @classmethod
     def of_nodes(cls, dimensions: Mapping[int, tuple[Indices, Indices]]) -> "dict[int, Places]":

@@ -26,18 +26,13 @@ from adapt.core.fit.tables.topology import Topology
 
 @dataclass(frozen=True, slots=True)
 class Messaging:
-    """How nodes exchange messages.
+    """How nodes exchange messages."""
 
-    Attributes:
-        delay_s: Delay of messages, at least 0; plans then use the rates of other nodes' arcs that messages have
-            brought so far. None: no delay, and plans use those that messages would bring if each point lasted.
-        distance: Relative score error accepted in a table at its receiver, to send fewer rows; 0: none.
-        trust_upstream: Whether nodes accept whatever others send.
-    """
-
+    # delay of messages, at least 0; plans then use the rates of other nodes' arcs that messages have brought so far.
+    # None: no delay, and plans use those that messages would bring if each point lasted
     delay_s: float | None = None
-    distance: float = 0.0
-    trust_upstream: bool = False
+    distance: float = 0.0  # relative score error accepted in a table at its receiver, to send fewer rows; 0: none
+    trust_upstream: bool = False  # whether nodes accept whatever others send
 
     def __post_init__(self) -> None:
         check_ratio("distance", self.distance)

@@ -16,17 +16,12 @@ from adapt.core.fit.distributed.messages import ERASED_BYTES, HEADER_BYTES, Topi
 
 @dataclass(slots=True)
 class Traffic:
-    """Messages sent, with their rows and bytes.
-
-    Attributes:
-        erased: Rows withdrawn.
-        size: Bytes.
-    """
+    """Messages sent, with their rows and bytes."""
 
     messages: int = 0
     rows: int = 0
-    erased: int = 0
-    size: int = 0
+    erased: int = 0  # rows withdrawn
+    size: int = 0  # bytes
 
     def __add__(self, other: "Traffic") -> "Traffic":
         """The sum of both."""

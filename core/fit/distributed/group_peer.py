@@ -23,25 +23,15 @@ _UPSTREAM = (Topic.CUTS, Topic.CONDITIONS)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupDeployment:
-    """All that a group knows except by messages.
+    """All that a group knows except by messages."""
 
-    Attributes:
-        group: Its own arcs and operators.
-        parent: The group that feeds it; -1: none.
-        children: The groups that it feeds, with the arcs of their cuts.
-        complete: Those of them whose first cuts are all their cuts.
-        places: Where it sees rates, and where it needs those that others see.
-        max_cuts: Maximum number of its cuts.
-        trust_upstream: Whether it accepts whatever others send.
-    """
-
-    group: Group
-    parent: int
-    children: dict[int, Indices]
-    complete: frozenset[int]
-    places: Places
-    max_cuts: int
-    trust_upstream: bool
+    group: Group  # its own arcs and operators
+    parent: int  # the group that feeds it; -1: none
+    children: dict[int, Indices]  # the groups that it feeds, with the arcs of their cuts
+    complete: frozenset[int]  # those of them whose first cuts are all their cuts
+    places: Places  # where it sees rates, and where it needs those that others see
+    max_cuts: int  # maximum number of its cuts
+    trust_upstream: bool  # whether it accepts whatever others send
 
     def channels_to(self) -> list[Channel]:
         """The channels on which it receives messages."""
@@ -60,18 +50,12 @@ class GroupDeployment:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """Whether a child reaches the score that its cuts promise.
-
-    Attributes:
-        arcs: From the parent to the child, shape (arcs,).
-        flows: Planned on these, tuples/s, shape (arcs,).
-        score: Promised.
-    """
+    """Whether a child reaches the score that its cuts promise."""
 
     child: int
-    arcs: Indices
-    flows: Floats
-    score: float
+    arcs: Indices  # from the parent to the child, shape (arcs,)
+    flows: Floats  # planned on these, tuples/s, shape (arcs,)
+    score: float  # promised
 
 
 Ask: TypeAlias = Callable[[Question], bool]

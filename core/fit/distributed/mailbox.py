@@ -29,17 +29,11 @@ class Message:
 
 @dataclass(slots=True, eq=False)
 class Mailbox:
-    """All ends of channels at one node.
+    """All ends of channels at one node."""
 
-    Attributes:
-        sent: The newest sheet sent, by channel.
-        received: The newest sheet that has arrived, by channel.
-        out: Messages to be taken away.
-    """
-
-    sent: dict[Channel, Sheet] = field(default_factory=dict)
-    received: dict[Channel, Sheet] = field(default_factory=dict)
-    out: list[Message] = field(default_factory=list)
+    sent: dict[Channel, Sheet] = field(default_factory=dict)  # the newest sheet sent, by channel
+    received: dict[Channel, Sheet] = field(default_factory=dict)  # the newest sheet that has arrived, by channel
+    out: list[Message] = field(default_factory=list)  # messages to be taken away
 
     def send(self, channel: Channel, sheet: Sheet) -> None:
         """Send a sheet, unless it is the one sent before."""

@@ -52,15 +52,10 @@ HEADER_BYTES = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sheet:
-    """Rows with one column per arc, and perhaps more.
+    """Rows with one column per arc, and perhaps more."""
 
-    Attributes:
-        arcs: Shape (arcs,).
-        rows: Shape (rows, columns).
-    """
-
-    arcs: Indices
-    rows: Floats
+    arcs: Indices  # shape (arcs,)
+    rows: Floats  # shape (rows, columns)
 
     def same(self, other: "Sheet") -> bool:
         """Whether both are equal to the bit."""
@@ -69,19 +64,12 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Delta:
-    """The difference between two sheets.
+    """The difference between two sheets."""
 
-    Attributes:
-        arcs: Of the new sheet.
-        erased: Numbers of the old rows to erase, ascending.
-        places: Numbers of the new rows to insert, ascending.
-        rows: These rows, shape (places, columns).
-    """
-
-    arcs: Indices
-    erased: Indices
-    places: Indices
-    rows: Floats
+    arcs: Indices  # of the new sheet
+    erased: Indices  # numbers of the old rows to erase, ascending
+    places: Indices  # numbers of the new rows to insert, ascending
+    rows: Floats  # these rows, shape (places, columns)
 
     @classmethod
     def between(cls, old: Sheet | None, new: Sheet) -> "Delta":

@@ -50,19 +50,12 @@ class NodeTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeptTables:
-    """The tables and traffic of nodes that had settled.
+    """The tables and traffic of nodes that had settled."""
 
-    Attributes:
-        epsilon: Grid step of the tables.
-        tables: Of each node, with the flows of its own drop arcs.
-        conditions: Of each node, shape (conditions, dimensions of its table).
-        traffic: Messages sent.
-    """
-
-    epsilon: float
-    tables: Mapping[int, FitRows]
-    conditions: Mapping[int, Floats]
-    traffic: Mapping[Channel, Traffic]
+    epsilon: float  # grid step of the tables
+    tables: Mapping[int, FitRows]  # of each node, with the flows of its own drop arcs
+    conditions: Mapping[int, Floats]  # of each node, shape (conditions, dimensions of its table)
+    traffic: Mapping[Channel, Traffic]  # messages sent
 
 
 def shed(

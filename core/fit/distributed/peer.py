@@ -22,29 +22,17 @@ _UPSTREAM = (Topic.TABLE, Topic.CONDITIONS)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Deployment:
-    """All that a node knows except by messages.
+    """All that a node knows except by messages."""
 
-    Attributes:
-        part: Its own arcs and operators.
-        inputs: Bounds of those entering arcs that come from inputs.
-        receiver: The node that receives its table; -1: none.
-        dimensions: The arcs of its table, entering ones first.
-        senders: The nodes whose tables it receives, in building order, with their arcs.
-        places: Where it sees rates, and where it needs those that others see.
-        spacing: How its table is built.
-        distance: Relative score error accepted in its table at the receiver.
-        trust_upstream: Whether it accepts whatever others send.
-    """
-
-    part: Part
-    inputs: Bounds
-    receiver: int
-    dimensions: Indices
-    senders: dict[int, Indices]
-    places: Places
-    spacing: Spacing
-    distance: float
-    trust_upstream: bool
+    part: Part  # its own arcs and operators
+    inputs: Bounds  # bounds of those entering arcs that come from inputs
+    receiver: int  # the node that receives its table; -1: none
+    dimensions: Indices  # the arcs of its table, entering ones first
+    senders: dict[int, Indices]  # the nodes whose tables it receives, in building order, with their arcs
+    places: Places  # where it sees rates, and where it needs those that others see
+    spacing: Spacing  # how its table is built
+    distance: float  # relative score error accepted in its table at the receiver
+    trust_upstream: bool  # whether it accepts whatever others send
 
     def channels_to(self) -> list[Channel]:
         """The channels on which it receives messages."""

@@ -22,15 +22,11 @@ class Computed:
     """A function over a column, or the groups where it is highest.
 
     Examples: avg(price), top(3, count).
-
-    Attributes:
-        column: Of numbers; None for count.
-        top: How many groups; None: the values themselves.
     """
 
     function: Function
-    column: str | None = None
-    top: int | None = None
+    column: str | None = None  # of numbers; None for count
+    top: int | None = None  # how many groups; None: the values themselves
 
     def __str__(self) -> str:
         """As in network files."""

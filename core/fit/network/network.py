@@ -47,19 +47,12 @@ Stream = ColumnEquals | KeyRange | KeyBucket
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Windows of an aggregate: each holds `size`, and one starts every `slide`.
+    """Windows of an aggregate: each holds `size`, and one starts every `slide`."""
 
-    Attributes:
-        size: Microseconds if `timed`, else tuples.
-        slide: In the unit of `size`, at most `size`.
-        timed: Whether windows are time windows.
-        group_by: Column whose values have windows of their own; None: one window for all tuples.
-    """
-
-    size: int
-    slide: int
-    timed: bool
-    group_by: str | None = None
+    size: int  # microseconds if `timed`, else tuples
+    slide: int  # in the unit of `size`, at most `size`
+    timed: bool  # whether windows are time windows
+    group_by: str | None = None  # column whose values have windows of their own; None: one window for all tuples
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +168,6 @@ class Link:
 class Network:
     """A query network, valid from construction.
 
-    Attributes:
-        operators: Sources before their consumers; may be given in any order.
-
     Raises:
         BadInput: elements are invalid; one line for each, which names it: unknown or duplicate names, cycles, operators
             that reach no output, inputs that nothing reads, cost and selectivity both 0, joins without two count
@@ -186,7 +176,7 @@ class Network:
 
     nodes: tuple[Node, ...]
     inputs: tuple[Input, ...]
-    operators: tuple[Operator, ...]
+    operators: tuple[Operator, ...]  # sources before their consumers; may be given in any order
     outputs: tuple[Output, ...]
     links: tuple[Link, ...] = ()
 

@@ -19,38 +19,23 @@ _FIELDS = ("at", "operator", "cost", "selectivity", "over")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """New true values of an operator.
+    """New true values of an operator."""
 
-    Attributes:
-        at_us: Start, in microseconds since the start of the replay.
-        operator: Name.
-        cost: CPU seconds per tuple; None: unchanged.
-        selectivity: Tuples out / tuples in; None: unchanged.
-        over_us: Time until the new values are reached, along a straight line; 0: at once.
-    """
-
-    at_us: int
-    operator: str
-    cost: float | None
-    selectivity: float | None
-    over_us: int = 0
+    at_us: int  # start, in microseconds since the start of the replay
+    operator: str  # name
+    cost: float | None  # CPU seconds per tuple; None: unchanged
+    selectivity: float | None  # tuples out / tuples in; None: unchanged
+    over_us: int = 0  # time until the new values are reached, along a straight line; 0: at once
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """True values from a file: those of the network, then changes.
+    """True values from a file: those of the network, then changes."""
 
-    Attributes:
-        changes: Ascending by time.
-        noise: Standard deviation of a value in a tick, as a share of its mean.
-        seed: Random seed of this fluctuation.
-        text: The file, to record in the run.
-    """
-
-    changes: tuple[Change, ...]
-    noise: float
-    seed: int
-    text: str
+    changes: tuple[Change, ...]  # ascending by time
+    noise: float  # standard deviation of a value in a tick, as a share of its mean
+    seed: int  # random seed of this fluctuation
+    text: str  # the file, to record in the run
 
     def over(self, network: Network, at_us: NDArray[np.int64]) -> TrueValues:
         """The values in each tick: those at its start."""

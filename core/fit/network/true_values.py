@@ -97,13 +97,9 @@ class TrueSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The values of the network itself.
+    """The values of the network itself."""
 
-    Attributes:
-        cost_scale: Actual costs of operators / declared costs.
-    """
-
-    cost_scale: float = 1.0
+    cost_scale: float = 1.0  # actual costs of operators / declared costs
 
     def over(self, network: Network, at_us: NDArray[np.int64]) -> TrueValues:
         """The same values in each tick."""
@@ -121,18 +117,13 @@ class Drawn:
 
     A value drawn with ratio R is at most 1 + R times that of the network, at least that / (1 + R), and uniform in
     logarithms in between; the first is that of the network. Unions pass every tuple on.
-
-    Attributes:
-        drift: R of values that move along straight lines, in logarithms, with a drawn one at each tenth of the replay.
-        jump: R of values that are constant in each tenth of the replay.
-        noise: Standard deviation of a value in a tick, as a share of its mean.
-        seed: Random seed.
     """
 
+    # R of values that move along straight lines, in logarithms, with a drawn one at each tenth of the replay
     drift: float = 0.0
-    jump: float = 0.0
-    noise: float = 0.0
-    seed: int = 0
+    jump: float = 0.0  # R of values that are constant in each tenth of the replay
+    noise: float = 0.0  # standard deviation of a value in a tick, as a share of its mean
+    seed: int = 0  # random seed
 
     @classmethod
     def from_text(cls, text: str) -> "Drawn | None":

@@ -15,17 +15,11 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Arc:
-    """A connection from a source to one of its consumers.
+    """A connection from a source to one of its consumers."""
 
-    Attributes:
-        source: An input or operator.
-        target: An operator, or an output if `port` is -1.
-        port: Number of the operator's input.
-    """
-
-    source: str
-    target: str
-    port: int
+    source: str  # an input or operator
+    target: str  # an operator, or an output if `port` is -1
+    port: int  # number of the operator's input
 
     @property
     def name(self) -> str:
@@ -39,28 +33,17 @@ class Wiring:
 
     First the arcs of input 0, then of input 1, and so on; then those of each operator. An arc uses the CPU of its
     target's node, and the links it crosses.
-
-    Attributes:
-        network: The network.
-        arcs: Its arcs, E of them.
-        source: Of each arc, its number among `network.sources`, inputs first; shape (arcs,).
-        target: Of each arc, the operator's number among `network.sources`; -1 at an output. Shape (arcs,).
-        gain: Tuples that the target emits per arriving tuple; 0 at an output. Shape (arcs,).
-        worth: Weight of an arriving tuple, 0 except at outputs; shape (arcs,).
-        resources: Names of nodes, then of links.
-        use: CPU seconds or bytes of each resource per tuple on each arc; shape (resources, arcs).
-        limits: Capacity of each resource per second; shape (resources,).
     """
 
     network: Network
-    arcs: tuple[Arc, ...]
-    source: Indices
-    target: Indices
-    gain: Floats
-    worth: Floats
-    resources: tuple[str, ...]
-    use: Floats
-    limits: Floats
+    arcs: tuple[Arc, ...]  # its arcs, E of them
+    source: Indices  # of each arc, its number among `network.sources`, inputs first; shape (arcs,)
+    target: Indices  # of each arc, the operator's number among `network.sources`; -1 at an output. Shape (arcs,)
+    gain: Floats  # tuples that the target emits per arriving tuple; 0 at an output. Shape (arcs,)
+    worth: Floats  # weight of an arriving tuple, 0 except at outputs; shape (arcs,)
+    resources: tuple[str, ...]  # names of nodes, then of links
+    use: Floats  # CPU seconds or bytes of each resource per tuple on each arc; shape (resources, arcs)
+    limits: Floats  # capacity of each resource per second; shape (resources,)
 
     @classmethod
     def from_network(cls, network: Network) -> "Wiring":

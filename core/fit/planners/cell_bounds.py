@@ -18,15 +18,10 @@ MAX_CELLS = 200_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Box:
-    """A loss proved for all rates up to the highest.
+    """A loss proved for all rates up to the highest."""
 
-    Attributes:
-        most: The highest rates, tuples/s, shape (inputs,).
-        epsilon: Share of the best score.
-    """
-
-    most: Floats
-    epsilon: float
+    most: Floats  # the highest rates, tuples/s, shape (inputs,)
+    epsilon: float  # share of the best score
 
     def at(self, rates: Floats) -> Floats:
         """The bound at rates of shape (points, inputs), inf above the highest."""
@@ -40,18 +35,12 @@ class CellBounds:
     Both the best score and that of the best row at or below a point rise with the rates. So a point loses at most the
     best score at the top corner of its cell less the row's score at the bottom corner. If lines run through the rates
     of all rows, this is also what some point of the cell loses.
-
-    Attributes:
-        lines: Bottom of the cells along each input, from 0, tuples/s.
-        most: Top of the last cells, shape (inputs,).
-        errors: Share of the best score, 0 where everything fits; shape (cells along input 0, along input 1, ..).
-        overloaded: Whether some rates of a cell need drops; same shape.
     """
 
-    lines: tuple[Floats, ...]
-    most: Floats
-    errors: Floats
-    overloaded: NDArray[np.bool_]
+    lines: tuple[Floats, ...]  # bottom of the cells along each input, from 0, tuples/s
+    most: Floats  # top of the last cells, shape (inputs,)
+    errors: Floats  # share of the best score, 0 where everything fits; shape (cells along input 0, along input 1, ..)
+    overloaded: NDArray[np.bool_]  # whether some rates of a cell need drops; same shape
 
     @classmethod
     def from_tables(cls, program: Program, tables: Sequence[PlanTable], most: Floats) -> "CellBounds":

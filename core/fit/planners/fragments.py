@@ -16,20 +16,15 @@ from adapt.core.fit.program.program import Program
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fragment:
-    """A part of a network that shares no tuples, nodes or links.
-
-    Attributes:
-        inputs: Numbers of its inputs in the whole network, shape (inputs of the fragment,).
-        arcs: Numbers of its arcs in the whole network, shape (arcs of the fragment,).
-        merged: Tuples of each of its inputs that one tuple of each input of the whole network is like, where inputs are
-            merged; shape (inputs of the fragment, inputs). None: they are not.
-        follows: Numbers of arcs of inputs merged into others, and of the arc that each does as; shape (2, arcs merged).
-    """
+    """A part of a network that shares no tuples, nodes or links."""
 
     network: Network
-    inputs: Indices
-    arcs: Indices
+    inputs: Indices  # numbers of its inputs in the whole network, shape (inputs of the fragment,)
+    arcs: Indices  # numbers of its arcs in the whole network, shape (arcs of the fragment,)
+    # tuples of each of its inputs that one tuple of each input of the whole network is like, where inputs are merged;
+    # shape (inputs of the fragment, inputs). None: they are not
     merged: Floats | None = None
+    # numbers of arcs of inputs merged into others, and of the arc that each does as; shape (2, arcs merged)
     follows: Indices | None = None
 
     def rates(self, rates: Floats) -> Floats:

@@ -16,17 +16,11 @@ _ROUNDS = 50
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Service:
-    """Steady flows through nodes that may be overloaded.
+    """Steady flows through nodes that may be overloaded."""
 
-    Attributes:
-        arriving: Tuples/s that reach the end of each arc, after drops; shape (points, arcs).
-        served: Tuples/s processed of them; shape (points, arcs).
-        levels: Maximum rate served per operator input, by resource; inf where everything is served. Shape (points,
-            resources).
-    """
-
-    arriving: Floats
-    served: Floats
+    arriving: Floats  # Tuples/s that reach the end of each arc, after drops; shape (points, arcs)
+    served: Floats  # Tuples/s processed of them; shape (points, arcs)
+    # maximum rate served per operator input, by resource; inf where everything is served. Shape (points, resources)
     levels: Floats
 
 

@@ -19,20 +19,13 @@ class PlanTable:
 
     A plan covers overloaded points whose rates are at least `low` and, if it belongs to a region, below `high`. Its
     flows are those at rates `low`: the inputs of other points are scaled down to it.
-
-    Attributes:
-        low: Rates, tuples/s, shape (plans, inputs).
-        high: Rates, inf where a plan has no upper limit; shape (plans, inputs).
-        scores: Weighted tuples/s, shape (plans,).
-        errors: Maximum share of the best score that a point of the region loses; nan if unknown. Shape (plans,).
-        flows: Kept on each drop arc, tuples/s, shape (plans, variables).
     """
 
-    low: Floats
-    high: Floats
-    scores: Floats
-    errors: Floats
-    flows: Floats
+    low: Floats  # rates, tuples/s, shape (plans, inputs)
+    high: Floats  # rates, inf where a plan has no upper limit; shape (plans, inputs)
+    scores: Floats  # weighted tuples/s, shape (plans,)
+    errors: Floats  # maximum share of the best score that a point of the region loses; nan if unknown. Shape (plans,)
+    flows: Floats  # kept on each drop arc, tuples/s, shape (plans, variables)
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -74,20 +67,16 @@ class Finder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The proved loss of all plans of a planner.
+    """The proved loss of all plans of a planner."""
 
-    Attributes:
-        epsilon: Share of the best score that a plan loses at most; with solver-w, on average. None if nothing is known.
-        unproved: Share of the overloaded rates where the table could lose more than was asked for.
-        bounds: The loss by rates, if the best plan takes the place of the table's at these rates; else None.
-        combinations: Combinations of rows that merging tables would try without pruning; None without merging.
-        reached: With a budget of work, each epsilon proved so far with the work it took, in order.
-    """
-
+    # share of the best score that a plan loses at most; with solver-w, on average. None if nothing is known
     epsilon: float | None
-    unproved: float = 0.0
+    unproved: float = 0.0  # share of the overloaded rates where the table could lose more than was asked for
+    # the loss by rates, if the best plan takes the place of the table's at these rates; else None
     bounds: "Bounds | None" = None
+    # combinations of rows that merging tables would try without pruning; None without merging
     combinations: float | None = None
+    # with a budget of work, each epsilon proved so far with the work it took, in order
     reached: tuple[tuple[int, float], ...] = ()
 
 

@@ -24,17 +24,11 @@ MADE = 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plans:
-    """Drop plans for several points of rates.
+    """Drop plans for several points of rates."""
 
-    Attributes:
-        keeps: Share kept on each arc, in [0, 1]; shape (points, arcs).
-        scores: Expected weighted tuples/s; shape (points,).
-        ids: Plan id in the table, or one of the constants above, per independent part of the network; shape (points,
-            parts).
-    """
-
-    keeps: Floats
-    scores: Floats
+    keeps: Floats  # share kept on each arc, in [0, 1]; shape (points, arcs)
+    scores: Floats  # expected weighted tuples/s; shape (points,)
+    # plan id in the table, or one of the constants above, per independent part of the network; shape (points, parts)
     ids: Indices
 
 

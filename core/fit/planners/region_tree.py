@@ -13,20 +13,15 @@ from adapt.core.fit.network.wiring import Indices
 class RegionTree:
     """Regions by number, the whole box first.
 
-    Attributes:
-        most: The top corner of the box, tuples/s, shape (inputs,).
-        axes: The inputs that are divided: those whose rate can be above 0.
-        child: The first of the 2^axes consecutive parts of a region; bit k of their offset is 1 in the upper half of
-            axis k. -1: not divided. Shape (regions,).
-        plan: The plan of an undivided region; -1: it needs none. Shape (regions,).
-
     Source: FIT, section 5.1; Samet, The Quadtree and Related Hierarchical Data Structures (1984).
     """
 
-    most: Floats
-    axes: Indices
+    most: Floats  # the top corner of the box, tuples/s, shape (inputs,)
+    axes: Indices  # the inputs that are divided: those whose rate can be above 0
+    # the first of the 2^axes consecutive parts of a region; bit k of their offset is 1 in the upper half of axis k.
+    # -1: not divided. Shape (regions,)
     child: Indices
-    plan: Indices
+    plan: Indices  # the plan of an undivided region; -1: it needs none. Shape (regions,)
 
     def find(self, rates: Floats) -> Indices:
         """The plans of points; points outside the box are clamped to it."""

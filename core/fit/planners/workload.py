@@ -32,13 +32,10 @@ class Workload(Protocol):
 class Exponential:
     """Independent exponential rates.
 
-    Attributes:
-        means: Tuples/s, above 0; shape (inputs,).
-
     Source: FIT, section 8.1; the paper's lambda behaves like a mean, not its inverse.
     """
 
-    means: Floats
+    means: Floats  # Tuples/s, above 0; shape (inputs,)
 
     def __post_init__(self) -> None:
         if not ((self.means > 0) & (self.means < np.inf)).all():
@@ -55,13 +52,9 @@ class Exponential:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observed:
-    """The empirical distribution of observed rates.
+    """The empirical distribution of observed rates."""
 
-    Attributes:
-        rates: Shape (times, inputs), at least one time.
-    """
-
-    rates: Floats
+    rates: Floats  # shape (times, inputs), at least one time
 
     def __post_init__(self) -> None:
         if not len(self.rates):
@@ -90,14 +83,10 @@ class Learnt:
     """The rates observed while a network runs.
 
     Before any, all rates up to the highest are equally likely; that counts as one more tick, so none is ruled out.
-
-    Attributes:
-        rates: Shape (times, inputs), perhaps none.
-        most: The highest rates, above 0, shape (inputs,).
     """
 
-    rates: Floats
-    most: Floats
+    rates: Floats  # shape (times, inputs), perhaps none
+    most: Floats  # the highest rates, above 0, shape (inputs,)
 
     def probability(self, low: Floats, high: Floats) -> Floats:
         """The share of times within each box."""

@@ -19,20 +19,13 @@ class AlikeInputs:
     Tuples of alike inputs load every node and link and score the same, up to a factor, on each of their arcs. So the
     best score depends only on the sum of their rates times factors: what any plan keeps of them is as well kept as the
     same share of each.
-
-    Attributes:
-        inputs: Numbers of the inputs with variables, shape (inputs,).
-        first: Number of the first input of each set, ascending, shape (sets,).
-        set_of: The set of each input, shape (inputs,).
-        factor: Tuples of the first input of the set that one tuple is like, shape (inputs,).
-        arcs: The arcs of each input, those that are alike at the same place; by input.
     """
 
-    inputs: Indices
-    first: Indices
-    set_of: Indices
-    factor: Floats
-    arcs: tuple[Indices, ...]
+    inputs: Indices  # numbers of the inputs with variables, shape (inputs,)
+    first: Indices  # number of the first input of each set, ascending, shape (sets,)
+    set_of: Indices  # the set of each input, shape (inputs,)
+    factor: Floats  # tuples of the first input of the set that one tuple is like, shape (inputs,)
+    arcs: tuple[Indices, ...]  # the arcs of each input, those that are alike at the same place; by input
 
     @classmethod
     def from_program(cls, program: Program) -> "AlikeInputs":

@@ -13,21 +13,13 @@ from adapt.core.fit.program.lp_presolve import Merged
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Basis:
-    """The solution of a presolved program where one basis is optimal.
+    """The solution of a presolved program where one basis is optimal."""
 
-    Attributes:
-        inside: Its basic variables; from the number of columns on, slacks of rows. Shape (rows,).
-        upper: Whether each other variable is at its upper bound, shape (columns,).
-        lines: The basic variables: constants, then slopes in the dimensions; shape (rows, 1 + dimensions).
-        prices: Shadow prices of the rows, shape (rows,).
-        dual: The best score: constant, then slopes in the dimensions; shape (1 + dimensions,).
-    """
-
-    inside: Indices
-    upper: NDArray[np.bool_]
-    lines: Floats
-    prices: Floats
-    dual: Floats
+    inside: Indices  # its basic variables; from the number of columns on, slacks of rows. Shape (rows,)
+    upper: NDArray[np.bool_]  # whether each other variable is at its upper bound, shape (columns,)
+    lines: Floats  # the basic variables: constants, then slopes in the dimensions; shape (rows, 1 + dimensions)
+    prices: Floats  # shadow prices of the rows, shape (rows,)
+    dual: Floats  # the best score: constant, then slopes in the dimensions; shape (1 + dimensions,)
 
     @classmethod
     def from_solver(cls, merged: Merged, basic: NDArray[np.bool_], at_upper: NDArray[np.bool_]) -> "Basis | None":

@@ -18,24 +18,15 @@ class Merged:
 
     Inputs share a variable if they load and score the same, up to a factor; each of them keeps the same share. Upper
     bounds are multiples of a few linear functions of the rates, the dimensions of the problem: one per input, or fewer.
-
-    Attributes:
-        scaled: Over merged variables, C of them; their units are unused.
-        column_of: The merged variable of each variable, shape (variables,).
-        input_of: As in the program, shape (variables,).
-        unit: Tuples/s per unit of each variable, shape (variables,).
-        rays: Value of each dimension per tuple/s of each input; shape (dimensions, inputs).
-        dimension_of: The dimension that bounds a merged variable, -1 if none does. Shape (C,).
-        height: That bound / the value of the dimension; 0 without one. Shape (C,).
     """
 
-    scaled: Scaled
-    column_of: Indices
-    input_of: Indices
-    unit: Floats
-    rays: Floats
-    dimension_of: Indices
-    height: Floats
+    scaled: Scaled  # over merged variables, C of them; their units are unused
+    column_of: Indices  # the merged variable of each variable, shape (variables,)
+    input_of: Indices  # as in the program, shape (variables,)
+    unit: Floats  # Tuples/s per unit of each variable, shape (variables,)
+    rays: Floats  # value of each dimension per tuple/s of each input; shape (dimensions, inputs)
+    dimension_of: Indices  # the dimension that bounds a merged variable, -1 if none does. Shape (C,)
+    height: Floats  # that bound / the value of the dimension; 0 without one. Shape (C,)
 
     @classmethod
     def from_program(cls, program: Program) -> "Merged":

@@ -23,24 +23,16 @@ class Program:
     For a split this is the paper's program with its prefix variables multiplied by rates; it also covers branches that
     meet again, which the paper does not.
 
-    Attributes:
-        drop_arcs: The arc of each variable; shape (variables,).
-        input_of: The input that bounds a variable, -1 if none does; shape (variables,).
-        flow: Flow on each arc per unit of each variable; shape (arcs, variables).
-        rows: One per resource, then one per variable that no input bounds; shape (rows, variables).
-        limits: Right-hand sides: of resources, then 0; shape (rows,).
-        weights: Score per unit of each variable; shape (variables,).
-
     Source: FIT, section 3, Eqs. 1 to 11.
     """
 
     wiring: Wiring
-    drop_arcs: Indices
-    input_of: Indices
-    flow: Floats
-    rows: Floats
-    limits: Floats
-    weights: Floats
+    drop_arcs: Indices  # the arc of each variable; shape (variables,)
+    input_of: Indices  # the input that bounds a variable, -1 if none does; shape (variables,)
+    flow: Floats  # flow on each arc per unit of each variable; shape (arcs, variables)
+    rows: Floats  # one per resource, then one per variable that no input bounds; shape (rows, variables)
+    limits: Floats  # right-hand sides: of resources, then 0; shape (rows,)
+    weights: Floats  # score per unit of each variable; shape (variables,)
 
     @classmethod
     def from_network(cls, network: Network, headroom: float = 0.0) -> "Program":
@@ -126,20 +118,13 @@ class Scaled:
     """A program in units that bring limits, loads and weights near 1.
 
     All units are powers of two, so nothing is rounded.
-
-    Attributes:
-        unit: Tuples/s per unit of each variable, shape (variables,).
-        score: Unit of the objective.
-        rows: Shape (rows, variables).
-        limits: Shape (rows,).
-        weights: Shape (variables,).
     """
 
-    unit: Floats
-    score: float
-    rows: Floats
-    limits: Floats
-    weights: Floats
+    unit: Floats  # Tuples/s per unit of each variable, shape (variables,)
+    score: float  # unit of the objective
+    rows: Floats  # shape (rows, variables)
+    limits: Floats  # shape (rows,)
+    weights: Floats  # shape (variables,)
 
     @classmethod
     def from_program(cls, program: Program) -> "Scaled":

@@ -23,36 +23,22 @@ MAX_TICKS = 5_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bound:
-    """Rows in time order, once for each input that reads them.
+    """Rows in time order, once for each input that reads them."""
 
-    Attributes:
-        at_us: Arrival, in microseconds since the first row of the trace; shape (rows,).
-        inputs: Number of the input, shape (rows,).
-        matched: Number of distinct rows of the trace: several inputs may read the same row.
-        shared: Rows of each input that another one reads too, shape (inputs,).
-        values: See `Offered`.
-    """
-
-    at_us: NDArray[np.int64]
-    inputs: NDArray[np.int64]
-    matched: int
-    shared: NDArray[np.int64]
-    values: Floats
+    at_us: NDArray[np.int64]  # arrival, in microseconds since the first row of the trace; shape (rows,)
+    inputs: NDArray[np.int64]  # number of the input, shape (rows,)
+    matched: int  # number of distinct rows of the trace: several inputs may read the same row
+    shared: NDArray[np.int64]  # rows of each input that another one reads too, shape (inputs,)
+    values: Floats  # see `Offered`
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """How rows of a trace become tuples.
+    """How rows of a trace become tuples."""
 
-    Attributes:
-        network: Its inputs select the rows.
-        tick_us: Length of a tick, after the speed-up.
-        speedup: Trace seconds per second in the network.
-    """
-
-    network: Network
-    tick_us: int
-    speedup: float = 1.0
+    network: Network  # its inputs select the rows
+    tick_us: int  # length of a tick, after the speed-up
+    speedup: float = 1.0  # trace seconds per second in the network
 
     def __post_init__(self) -> None:
         if not 0 < self.speedup < np.inf:
@@ -178,19 +164,12 @@ class Binding:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """Rows per tick and input.
+    """Rows per tick and input."""
 
-    Attributes:
-        by_tick: Rows of each input, shape (ticks, inputs).
-        rows: Of the trace.
-        unbound: Rows that no input reads.
-        shared: Rows of each input that another one reads too, shape (inputs,).
-    """
-
-    by_tick: NDArray[np.int64]
-    rows: int
-    unbound: int
-    shared: NDArray[np.int64]
+    by_tick: NDArray[np.int64]  # rows of each input, shape (ticks, inputs)
+    rows: int  # of the trace
+    unbound: int  # rows that no input reads
+    shared: NDArray[np.int64]  # rows of each input that another one reads too, shape (inputs,)
 
     @classmethod
     def from_batches(

@@ -77,16 +77,11 @@ CHANGE_COLUMNS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
-    """Plans judged by the true values.
+    """Plans judged by the true values."""
 
-    Attributes:
-        optimum: The best score of each tick, shape (ticks,).
-        full: Whether more arrives than fits, shape (ticks,).
-        uses: Of each planner, the utilization of each node and link by the tuples kept; shape (ticks, resources).
-    """
-
-    optimum: Floats
-    full: Mask
+    optimum: Floats  # the best score of each tick, shape (ticks,)
+    full: Mask  # whether more arrives than fits, shape (ticks,)
+    # of each planner, the utilization of each node and link by the tuples kept; shape (ticks, resources)
     uses: tuple[Floats, ...]
 
     @classmethod
@@ -111,22 +106,14 @@ class Judged:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Errors:
-    """How wrong one planner was; kinds are those of `KINDS`.
+    """How wrong one planner was; kinds are those of `KINDS`."""
 
-    Attributes:
-        used: Relative errors of the values that plans used, shape (ticks, kinds, operators).
-        estimated: Relative errors of the nodes' estimates at the end of each tick, nan if unknown; likewise.
-        held: 1 if the interval of an estimate holds the true value, 0 if not, nan if unknown; likewise.
-        rates: Relative errors of the rates estimated for the next tick, nan if none was offered; shape (ticks - 1,
-            arcs).
-        changes: Important changes, shape (ticks, kinds, operators).
-    """
-
-    used: Floats
-    estimated: Floats
-    held: Floats
+    used: Floats  # relative errors of the values that plans used, shape (ticks, kinds, operators)
+    estimated: Floats  # relative errors of the nodes' estimates at the end of each tick, nan if unknown; likewise
+    held: Floats  # 1 if the interval of an estimate holds the true value, 0 if not, nan if unknown; likewise
+    # relative errors of the rates estimated for the next tick, nan if none was offered; shape (ticks - 1, arcs)
     rates: Floats
-    changes: NDArray[np.int64]
+    changes: NDArray[np.int64]  # important changes, shape (ticks, kinds, operators)
 
     @classmethod
     def of_planner(cls, outcome: FitOutcome, network: Network, true: TrueValues, tick_s: float) -> "Errors":

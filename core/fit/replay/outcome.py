@@ -23,48 +23,29 @@ FULL = 1 + 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Followed:
-    """What nodes observed, and what they sent each other because of it.
+    """What nodes observed, and what they sent each other because of it."""
 
-    Attributes:
-        observations: One per tick.
-        first_bytes: Bytes of the first tables, conditions, bounds and cuts; 0 where messages take time.
-        bytes: Bytes of all of them, later changes included.
-    """
-
-    observations: tuple[Observation, ...]
-    first_bytes: int
-    bytes: int
+    observations: tuple[Observation, ...]  # one per tick
+    first_bytes: int  # bytes of the first tables, conditions, bounds and cuts; 0 where messages take time
+    bytes: int  # bytes of all of them, later changes included
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitOutcome:
-    """One planner over a trace.
-
-    Attributes:
-        decisions: One per tick.
-        latencies: Results by latency bin; empty for a fluid flow.
-        prepared_s: Time to build the planner.
-        sent: Messages exchanged to plan.
-        table: Number of precomputed plans or table rows; None without tables.
-        proof: The proved loss of precomputed plans.
-        kept_use: Utilization of each node and link by the tuples kept; shape (ticks, resources).
-        answers: Of aggregates that compute.
-        traffic: The same messages by topic.
-        followed: What nodes observed; None if they did not.
-    """
+    """One planner over a trace."""
 
     planner: str
     ticks: tuple[Tick, ...]
-    decisions: tuple[Decision, ...]
-    latencies: NDArray[np.int64]
-    prepared_s: float
-    sent: Sent
-    table: int | None
-    proof: Proof
-    kept_use: Floats
-    answers: tuple[Answer, ...] = ()
-    traffic: Mapping[Topic, Traffic] = field(default_factory=dict)
-    followed: Followed | None = None
+    decisions: tuple[Decision, ...]  # one per tick
+    latencies: NDArray[np.int64]  # results by latency bin; empty for a fluid flow
+    prepared_s: float  # time to build the planner
+    sent: Sent  # messages exchanged to plan
+    table: int | None  # number of precomputed plans or table rows; None without tables
+    proof: Proof  # the proved loss of precomputed plans
+    kept_use: Floats  # utilization of each node and link by the tuples kept; shape (ticks, resources)
+    answers: tuple[Answer, ...] = ()  # of aggregates that compute
+    traffic: Mapping[Topic, Traffic] = field(default_factory=dict)  # the same messages by topic
+    followed: Followed | None = None  # what nodes observed; None if they did not
 
     @property
     def scores(self) -> Floats:

@@ -30,22 +30,14 @@ class Regime:
     """Rates where one basis is optimal, and its plan.
 
     Linear functions of the rates are a constant, then a factor for each input: shape (1 + inputs,).
-
-    Attributes:
-        when: Functions that are at least 0 at these rates; shape (conditions, 1 + inputs).
-        events: What changes where each of them is 0.
-        keeps: ALL, PART or NOTHING of each drop arc; shape (variables,).
-        kept: Tuples/s kept of arcs of which a part is; shape (variables, 1 + inputs).
-        offered: Tuples/s offered to these arcs, together with those that keep the same share; like `kept`.
-        prices: Score per unit of each resource, 0 where it is not a bottleneck; shape (resources,).
     """
 
-    when: Floats
-    events: tuple[str, ...]
-    keeps: Indices
-    kept: Floats
-    offered: Floats
-    prices: Floats
+    when: Floats  # functions that are at least 0 at these rates; shape (conditions, 1 + inputs)
+    events: tuple[str, ...]  # what changes where each of them is 0
+    keeps: Indices  # ALL, PART or NOTHING of each drop arc; shape (variables,)
+    kept: Floats  # Tuples/s kept of arcs of which a part is; shape (variables, 1 + inputs)
+    offered: Floats  # Tuples/s offered to these arcs, together with those that keep the same share; like `kept`
+    prices: Floats  # score per unit of each resource, 0 where it is not a bottleneck; shape (resources,)
 
     @classmethod
     def from_basis(cls, program: Program, merged: Merged, basis: Basis) -> "Regime":

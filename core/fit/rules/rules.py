@@ -22,21 +22,13 @@ MORE = 0.1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FragmentRules:
-    """The rules of one independent part of a network.
+    """The rules of one independent part of a network."""
 
-    Attributes:
-        program: Of the part.
-        fragment: Its place in the network.
-        regimes: Those of most rates first.
-        names: Of its drop arcs.
-        of_tick: The regime of each tick, or one of the constants above; shape (ticks,).
-    """
-
-    program: Program
-    fragment: Fragment
-    regimes: tuple[Regime, ...]
-    names: tuple[str, ...]
-    of_tick: Indices
+    program: Program  # of the part
+    fragment: Fragment  # its place in the network
+    regimes: tuple[Regime, ...]  # those of most rates first
+    names: tuple[str, ...]  # of its drop arcs
+    of_tick: Indices  # the regime of each tick, or one of the constants above; shape (ticks,)
 
     def loads(self) -> Floats:
         """Load of resources per tuple/s of inputs, shape (resources, inputs)."""
@@ -50,20 +42,13 @@ class Rules:
     """The best drop plan of a network over all rates.
 
     Where rates are in no known regime, rules keep the same share of every input, as much as fits.
-
-    Attributes:
-        network: Of all parts.
-        rates: Tuples/s of each input in each tick, shape (ticks, inputs).
-        headroom: Share of every capacity left free.
-        parts: One per fragment.
-        gains: Score gained in overloaded ticks by a tenth more of each resource, as a share; shape (resources,).
     """
 
-    network: Network
-    rates: Floats
-    headroom: float
+    network: Network  # of all parts
+    rates: Floats  # Tuples/s of each input in each tick, shape (ticks, inputs)
+    headroom: float  # share of every capacity left free
     parts: tuple[FragmentRules, ...]
-    gains: Floats
+    gains: Floats  # score gained in overloaded ticks by a tenth more of each resource, as a share; shape (resources,)
 
     @classmethod
     def from_network(cls, network: Network, rates: Floats, headroom: float, seed: int) -> "Rules":

@@ -13,59 +13,34 @@ from adapt.core.random_bits import output, uniform
 
 
 class Books(NamedTuple):
-    """The state of a running network, as arrays for the kernels.
+    """The state of a running network, as arrays for the kernels."""
 
-    Attributes:
-        first_arc: The first arc of each source, and the end; shape (sources + 1,).
-        arcs: Records of type `ARC`, shape (arcs,).
-        servers: Nodes, then links, of type `SERVER`; shape (servers,).
-        pool: Slots for waiting tuples, of type `WAITING`.
-        free: The first free slot of the pool, and the number of free slots.
-        drop_curve: Drop probability by queue length; empty: queues are unbounded.
-        shed_seeds: Random seed of each server's drops, shape (servers,).
-        lived: Number of kept windows before each window number; see `LivingWindows`.
-        bins: Results by latency; see `core.histogram`.
-        read: Of type `READ`, the latencies of the tick's results; shape (1,).
-    """
-
-    first_arc: Indices
-    arcs: NDArray[Any]
-    servers: NDArray[Any]
-    pool: NDArray[Any]
-    free: Indices
-    drop_curve: Floats
-    shed_seeds: NDArray[np.uint64]
-    lived: NDArray[np.int32]
-    bins: NDArray[np.int64]
-    read: NDArray[Any]
+    first_arc: Indices  # the first arc of each source, and the end; shape (sources + 1,)
+    arcs: NDArray[Any]  # records of type `ARC`, shape (arcs,)
+    servers: NDArray[Any]  # nodes, then links, of type `SERVER`; shape (servers,)
+    pool: NDArray[Any]  # slots for waiting tuples, of type `WAITING`
+    free: Indices  # the first free slot of the pool, and the number of free slots
+    drop_curve: Floats  # drop probability by queue length; empty: queues are unbounded
+    shed_seeds: NDArray[np.uint64]  # random seed of each server's drops, shape (servers,)
+    lived: NDArray[np.int32]  # number of kept windows before each window number; see `LivingWindows`
+    bins: NDArray[np.int64]  # results by latency; see `core.histogram`
+    read: NDArray[Any]  # of type `READ`, the latencies of the tick's results; shape (1,)
 
 
 class Reached(NamedTuple):
-    """Tuples that reach aggregates that compute, in a tick.
+    """Tuples that reach aggregates that compute, in a tick."""
 
-    Attributes:
-        tuples: Of type `REACHED`; grows on demand.
-        size: How many there are, shape (1,).
-    """
-
-    tuples: NDArray[Any]
-    size: Indices
+    tuples: NDArray[Any]  # of type `REACHED`; grows on demand
+    size: Indices  # how many there are, shape (1,)
 
 
 class Withdrawal(NamedTuple):
-    """Windows that lose a tuple to a full queue.
+    """Windows that lose a tuple to a full queue."""
 
-    Attributes:
-        begun: Number of windows decided; see `LivingWindows`.
-        tally: Results emitted for each window; likewise.
-        first_spoiled: The first record of each arc in `spoiled`, and the end; shape (arcs + 1,).
-        spoiled: Windows withdrawn with a tuple that a full queue drops, of type `SPOILED`.
-    """
-
-    begun: Indices
-    tally: Floats
-    first_spoiled: Indices
-    spoiled: NDArray[Any]
+    begun: Indices  # number of windows decided; see `LivingWindows`
+    tally: Floats  # results emitted for each window; likewise
+    first_spoiled: Indices  # the first record of each arc in `spoiled`, and the end; shape (arcs + 1,)
+    spoiled: NDArray[Any]  # windows withdrawn with a tuple that a full queue drops, of type `SPOILED`
 
 
 @flattened

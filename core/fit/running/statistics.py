@@ -17,17 +17,11 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates:
-    """Ratios of sums over the window, with confidence intervals.
+    """Ratios of sums over the window, with confidence intervals."""
 
-    Attributes:
-        values: nan without an observation, shape (n,).
-        low: Lower end of the interval; -inf where fewer than two ticks say something. Shape (n,).
-        high: Upper end; inf likewise. Shape (n,).
-    """
-
-    values: Floats
-    low: Floats
-    high: Floats
+    values: Floats  # nan without an observation, shape (n,)
+    low: Floats  # lower end of the interval; -inf where fewer than two ticks say something. Shape (n,)
+    high: Floats  # upper end; inf likewise. Shape (n,)
 
     @classmethod
     def of_ratios(cls, amounts: Floats, per: Floats) -> "Estimates":

@@ -12,22 +12,14 @@ from adapt.core.fit.network.wiring import Indices, Wiring
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Offered:
-    """The rows that arrive during a tick.
+    """The rows that arrive during a tick."""
 
-    Attributes:
-        begin_us: Start, in microseconds since the start of the run.
-        end_us: End, exclusive.
-        at_us: Arrival of each row, ascending; shape (rows,).
-        inputs: The input that reads each row; shape (rows,).
-        first: Number of the first row among all that inputs read, from 0.
-        values: What aggregates compute from: `Binding.numbers`, then `Binding.groups`; shape (rows, columns).
-    """
-
-    begin_us: int
-    end_us: int
-    at_us: NDArray[np.int64]
-    inputs: Indices
-    first: int = 0
+    begin_us: int  # start, in microseconds since the start of the run
+    end_us: int  # end, exclusive
+    at_us: NDArray[np.int64]  # arrival of each row, ascending; shape (rows,)
+    inputs: Indices  # the input that reads each row; shape (rows,)
+    first: int = 0  # number of the first row among all that inputs read, from 0
+    # what aggregates compute from: `Binding.numbers`, then `Binding.groups`; shape (rows, columns)
     values: Floats | None = None
 
     @property
@@ -47,35 +39,22 @@ class Tick:
     """What happened in a tick; amounts are tuples, by arc.
 
     On every arc, summed from the start: offered = dropped + queue_drops + served + queued.
-
-    Attributes:
-        offered: Emitted by the source of each arc, shape (arcs,).
-        dropped: Dropped by plan.
-        queue_drops: Dropped by a node with a full queue.
-        served: Processed by the operator, or read at an output.
-        withdrawn: Results of the operator at the end of each arc, of windows that lost a tuple to a full queue after
-            these were emitted; they do not count in the score.
-        queued: Waiting or being processed at a link or node, at the end.
-        busy_s: CPU or transfer time of each node, then link; shape (resources,).
-        work_s: CPU time at its node for the tuples of each arc.
-        score: Weighted tuples/s at the outputs.
-        latency_s: Mean time from arrival of a row to its results; None without results, or for a fluid flow.
-        latency_max_s: The longest such time.
-        wait_s: Time to drain the queue of each node, then link, at the end; shape (resources,).
     """
 
-    offered: Floats
-    dropped: Floats
-    queue_drops: Floats
-    served: Floats
+    offered: Floats  # emitted by the source of each arc, shape (arcs,)
+    dropped: Floats  # dropped by plan
+    queue_drops: Floats  # dropped by a node with a full queue
+    served: Floats  # processed by the operator, or read at an output
+    # results of the operator at the end of each arc, of windows that lost a tuple to a full queue after these were
+    # emitted; they do not count in the score
     withdrawn: Floats
-    queued: Floats
-    busy_s: Floats
-    work_s: Floats
-    score: float
-    latency_s: float | None
-    latency_max_s: float | None
-    wait_s: Floats
+    queued: Floats  # waiting or being processed at a link or node, at the end
+    busy_s: Floats  # CPU or transfer time of each node, then link; shape (resources,)
+    work_s: Floats  # CPU time at its node for the tuples of each arc
+    score: float  # weighted tuples/s at the outputs
+    latency_s: float | None  # mean time from arrival of a row to its results; None without results, or for a fluid flow
+    latency_max_s: float | None  # the longest such time
+    wait_s: Floats  # time to drain the queue of each node, then link, at the end; shape (resources,)
 
 
 class Running(Protocol):

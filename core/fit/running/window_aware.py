@@ -31,21 +31,16 @@ class WindowAware:
     A window of streams that merge needs the tuples of all of them. Where one node or a coordinator plans for them, they
     keep the same share, the highest that overloads nothing with the other drops of the plan. Nodes that plan for
     themselves keep what they like, and a window survives if all keep it.
-
-    Attributes:
-        planner: Decides on shares of tuples.
-        behind: Windows of the aggregates downstream of each arc, nearest first; empty where random tuples are dropped.
-        merged: Arcs before aggregates that keep the same share, for each place where streams merge.
-        headroom: Share of every capacity that plans leave free.
-        batch: Consecutive windows kept or dropped together.
     """
 
-    planner: Planner
+    planner: Planner  # decides on shares of tuples
     wiring: Wiring
+    # windows of the aggregates downstream of each arc, nearest first; empty where random tuples are dropped
     behind: tuple[tuple[Window, ...], ...]
+    # arcs before aggregates that keep the same share, for each place where streams merge
     merged: tuple[tuple[int, ...], ...] = ()
-    headroom: float = 0.0
-    batch: int = BATCH
+    headroom: float = 0.0  # share of every capacity that plans leave free
+    batch: int = BATCH  # consecutive windows kept or dropped together
 
     @classmethod
     def for_network(

@@ -12,17 +12,12 @@ from adapt.core.fit.program.program import Program
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bounds:
-    """Upper bounds of arriving rates, as known upstream.
+    """Upper bounds of arriving rates, as known upstream."""
 
-    Attributes:
-        arcs: Shape (arcs,).
-        most: The highest rate if all else is dropped, tuples/s, shape (arcs,).
-        corners: The highest rate at which the arc's feeder alone fits without drops; inf without a limit, or with
-            several feeders. Shape (arcs,).
-    """
-
-    arcs: Indices
-    most: Floats
+    arcs: Indices  # shape (arcs,)
+    most: Floats  # the highest rate if all else is dropped, tuples/s, shape (arcs,)
+    # the highest rate at which the arc's feeder alone fits without drops; inf without a limit, or with several
+    # feeders. Shape (arcs,)
     corners: Floats
 
     @classmethod

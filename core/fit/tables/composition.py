@@ -19,14 +19,10 @@ TRIED = 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Need:
-    """Rows of some children, with what they need of their parent.
-
-    Attributes:
-        needs: Rates on the arcs to the parent's operators, tuples/s, shape (rows, carrying arcs).
-    """
+    """Rows of some children, with what they need of their parent."""
 
     rows: FitRows
-    needs: Floats
+    needs: Floats  # rates on the arcs to the parent's operators, tuples/s, shape (rows, carrying arcs)
 
 
 def composed(part: Part, tables: Sequence[FitRows], similar: float, most: int, apart: bool) -> FitRows:

@@ -22,19 +22,15 @@ class DropOrder:
     flow, so it is kept until the price reaches its value per load, with arcs downstream closed in the same way. Closing
     arcs in that order, the last one partly, is the best plan, even where branches meet again.
 
-    Attributes:
-        arcs: Variables by ascending value per load, without those that cause no load; shape (steps,).
-        flows: Each variable per tuple/s of each input, after 0, 1, 2, ... steps; shape (steps + 1, variables, inputs).
-        loads: Load of the resource per tuple/s of each input after each step, descending; shape (steps + 1, inputs).
-        limit: Capacity of the resource.
-
     Source: FIT, section 6.2.2.
     """
 
-    arcs: Indices
+    arcs: Indices  # variables by ascending value per load, without those that cause no load; shape (steps,)
+    # each variable per tuple/s of each input, after 0, 1, 2, ... steps; shape (steps + 1, variables, inputs)
     flows: Floats
+    # load of the resource per tuple/s of each input after each step, descending; shape (steps + 1, inputs)
     loads: Floats
-    limit: float
+    limit: float  # capacity of the resource
 
     @classmethod
     def from_program(cls, program: Program, resource: int = 0, roots: bool = True) -> "DropOrder":

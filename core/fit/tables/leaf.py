@@ -15,15 +15,10 @@ from adapt.core.fit.tables.spacing import GridLines
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Triangle:
-    """The feasibility triangle: rates that need no plan anywhere (FIT, section 6.2).
+    """The feasibility triangle: rates that need no plan anywhere (FIT, section 6.2)."""
 
-    Attributes:
-        corners: The highest rate of each arc alone that needs no drops, shape (dimensions,).
-        margin: Whether rates within a cell of the edge are kept; without it some points have no plan.
-    """
-
-    corners: Floats
-    margin: bool
+    corners: Floats  # the highest rate of each arc alone that needs no drops, shape (dimensions,)
+    margin: bool  # whether rates within a cell of the edge are kept; without it some points have no plan
 
 
 def highest_rates(order: DropOrder, reach: Floats) -> Floats:

@@ -20,27 +20,17 @@ class Part:
     """The network of one node.
 
     It holds all that the node knows of others before they send messages. Arcs have the same numbers at all nodes.
-
-    Attributes:
-        program: Has an input per arc that enters the node and an output per arc that leaves it.
-        entering: The arc of each of its inputs, ascending, shape (inputs,).
-        arcs: The number of each of its arcs, shape (arcs of the part,).
-        feeders: The node that sends on each entering arc; -1: an input. Shape (entering,).
-        leaving: The arcs that leave it, ascending; shape (leaving,).
-        readers: The node that receives on each leaving arc; -1: an output. Shape (leaving,).
-        links: Utilization of incoming links per tuple/s that enters; shape (links, entering).
-        straight: Whether every input of the network reaches it by one arc, without splits or merges before it.
     """
 
     node: int
-    program: Program
-    entering: Indices
-    arcs: Indices
-    feeders: Indices
-    leaving: Indices
-    readers: Indices
-    links: Floats
-    straight: bool
+    program: Program  # has an input per arc that enters the node and an output per arc that leaves it
+    entering: Indices  # the arc of each of its inputs, ascending, shape (inputs,)
+    arcs: Indices  # the number of each of its arcs, shape (arcs of the part,)
+    feeders: Indices  # the node that sends on each entering arc; -1: an input. Shape (entering,)
+    leaving: Indices  # the arcs that leave it, ascending; shape (leaving,)
+    readers: Indices  # the node that receives on each leaving arc; -1: an output. Shape (leaving,)
+    links: Floats  # utilization of incoming links per tuple/s that enters; shape (links, entering)
+    straight: bool  # whether every input of the network reaches it by one arc, without splits or merges before it
 
     @classmethod
     def from_program(cls, whole: Program, node: int, values: Floats | None = None) -> "Part":

@@ -17,21 +17,14 @@ class PointTree:
     inserted by descending score, a row is better than all below it in the tree, so a search leaves a branch as soon as
     it has found something better. A point maps to the same row as with the paper's disjoint boxes.
 
-    Attributes:
-        order: The row at each node, shape (nodes,); dominated rows have no node.
-        points: Rates of each node's row, shape (nodes, inputs).
-        first: The first child of each node, else -1; shape (nodes,).
-        following: The next child of its parent, else -1; shape (nodes,).
-        orthant: The orthant of its parent that holds a node, shape (nodes,).
-
     Source: FIT, section 6.4; Samet, The Quadtree and Related Hierarchical Data Structures (1984).
     """
 
-    order: Indices
-    points: Floats
-    first: Indices
-    following: Indices
-    orthant: Indices
+    order: Indices  # the row at each node, shape (nodes,); dominated rows have no node
+    points: Floats  # rates of each node's row, shape (nodes, inputs)
+    first: Indices  # the first child of each node, else -1; shape (nodes,)
+    following: Indices  # the next child of its parent, else -1; shape (nodes,)
+    orthant: Indices  # the orthant of its parent that holds a node, shape (nodes,)
 
     @classmethod
     def from_table(cls, rates: Floats, scores: Floats, prune: bool) -> "PointTree":

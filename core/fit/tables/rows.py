@@ -17,23 +17,14 @@ class TooManyRows(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitRows:
-    """Rates that fit some nodes together, each with its plan.
+    """Rates that fit some nodes together, each with its plan."""
 
-    Attributes:
-        dimensions: The arcs whose rates the table holds, shape (dimensions,).
-        rates: Tuples/s, shape (rows, dimensions).
-        scores: Of everything downstream of these arcs, shape (rows,).
-        drops: The drop arcs downstream whose shares are known, without the entering ones; shape (drops,).
-        flows: Kept on these, tuples/s, shape (rows, drops).
-        loads: Utilization of nodes, and of links as numbers below 0, that rows of other tables use too; shape (rows,)
-            each.
-    """
-
-    dimensions: Indices
-    rates: Floats
-    scores: Floats
-    drops: Indices
-    flows: Floats
+    dimensions: Indices  # the arcs whose rates the table holds, shape (dimensions,)
+    rates: Floats  # Tuples/s, shape (rows, dimensions)
+    scores: Floats  # of everything downstream of these arcs, shape (rows,)
+    drops: Indices  # the drop arcs downstream whose shares are known, without the entering ones; shape (drops,)
+    flows: Floats  # kept on these, tuples/s, shape (rows, drops)
+    # utilization of nodes, and of links as numbers below 0, that rows of other tables use too; shape (rows,) each
     loads: dict[int, Floats] = field(default_factory=dict)
 
     @classmethod

@@ -14,15 +14,10 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GridLines:
-    """The rates of each arc that a table is made of.
+    """The rates of each arc that a table is made of."""
 
-    Attributes:
-        rates: By arc, ascending from 0, tuples/s; shape (lines,) each.
-        widths: The largest distance between lines of each arc, shape (arcs,).
-    """
-
-    rates: tuple[Floats, ...]
-    widths: Floats
+    rates: tuple[Floats, ...]  # by arc, ascending from 0, tuples/s; shape (lines,) each
+    widths: Floats  # the largest distance between lines of each arc, shape (arcs,)
 
     @classmethod
     def fixed(cls, most: Floats, steps: Floats, max_rows: int = 1_000_000) -> "GridLines":
@@ -70,25 +65,17 @@ class GridLines:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spacing:
-    """How tables are spaced, and how large they may be.
+    """How tables are spaced, and how large they may be."""
 
-    Attributes:
-        epsilon: Distance between grid lines, as a share of an arc's highest rate, or of the upper line.
-        grid: Whether rates in the feasibility triangle are omitted, and with which margin.
-        quantum: Of the guaranteed grid: score between grid lines, or below the lowest one; None: `epsilon` applies.
-        max_rows: Maximum rows of a table.
-        steps: Whether lines are at equal distances or at equal ratios.
-        similar: Share of its score that a row may lose to be represented by another, at each node that merges tables.
-        sent_bytes: Largest table that a node of d-fit sends another; None: unlimited.
-    """
-
-    epsilon: float
-    grid: Grid = Grid.SAFE
+    epsilon: float  # distance between grid lines, as a share of an arc's highest rate, or of the upper line
+    grid: Grid = Grid.SAFE  # whether rates in the feasibility triangle are omitted, and with which margin
+    # of the guaranteed grid: score between grid lines, or below the lowest one; None: `epsilon` applies
     quantum: float | None = None
-    max_rows: int = 1_000_000
-    steps: RateSteps = RateSteps.FIXED
+    max_rows: int = 1_000_000  # maximum rows of a table
+    steps: RateSteps = RateSteps.FIXED  # whether lines are at equal distances or at equal ratios
+    # share of its score that a row may lose to be represented by another, at each node that merges tables
     similar: float = 0.0
-    sent_bytes: int | None = None
+    sent_bytes: int | None = None  # largest table that a node of d-fit sends another; None: unlimited
 
     def lines(self, most: Floats, worth: Floats) -> GridLines:
         """The rates on each arc; only 0 without value.

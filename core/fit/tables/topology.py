@@ -10,18 +10,13 @@ from adapt.core.fit.tables.local_plans import Part, busy_nodes
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Topology:
-    """The tree along which nodes send their tables.
+    """The tree along which nodes send their tables."""
 
-    Attributes:
-        nodes: Nodes with operators, upstream first.
-        receiver: The node that receives each node's table: the last of those that feed it or what is downstream of it.
-            Absent without one.
-        dimensions: The arcs of each node's table, entering ones first.
-    """
-
-    nodes: tuple[int, ...]
+    nodes: tuple[int, ...]  # nodes with operators, upstream first
+    # the node that receives each node's table: the last of those that feed it or what is downstream of it. Absent
+    # without one
     receiver: dict[int, int]
-    dimensions: dict[int, Indices]
+    dimensions: dict[int, Indices]  # the arcs of each node's table, entering ones first
 
     @classmethod
     def from_parts(cls, parts: dict[int, Part], wiring: Wiring) -> "Topology":

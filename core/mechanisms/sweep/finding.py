@@ -13,15 +13,10 @@ from adapt.core.statistics.intervals import least_share, mean_bounds
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """The ratio of two scenarios in one metric, with equal seeds.
+    """The ratio of two scenarios in one metric, with equal seeds."""
 
-    Attributes:
-        ratio: Geometric mean of the ratios.
-        low, high: Its confidence interval; None with one seed.
-    """
-
-    ratio: float
-    low: float | None
+    ratio: float  # geometric mean of the ratios
+    low: float | None  # low, high: its confidence interval; None with one seed
     high: float | None
 
     @classmethod
@@ -42,19 +37,12 @@ class Margin:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of the race at one point.
-
-    Attributes:
-        point: The point.
-        frame: Stream and stage there.
-        race: The finished race.
-        advice: The recommendation by the mean outcomes.
-    """
+    """The result of the race at one point."""
 
     point: Point
-    frame: Frame
-    race: Race
-    advice: Advice
+    frame: Frame  # stream and stage there
+    race: Race  # the finished race
+    advice: Advice  # the recommendation by the mean outcomes
 
     @classmethod
     def from_race(cls, point: Point, frame: Frame, race: Race, scenarios: Mapping[str, Scenario]) -> "Finding":

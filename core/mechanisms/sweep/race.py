@@ -39,26 +39,17 @@ class Race:
     t, with the larger of their own variance and that of all scenarios and points together. Its error is `ERROR` over
     the number of intervals of the race (union bound).
 
-    Attributes:
-        entrants: Names of the scenarios, `BASELINE` first.
-        rule: The rule that recommends.
-        last_s: When the last row arrives.
-        seeds: Number of seeds.
-        screened: Seeds before the first are dropped.
-        runs: Outcomes by scenario, in the order of seeds.
-        dropped: Seeds after which a scenario was dropped.
-
     Source: Maron and Moore, "Hoeffding races", NIPS 1994; Birattari et al., "A racing algorithm for configuring
     metaheuristics", GECCO 2002; the pooled variance and the tolerances are ours.
     """
 
-    entrants: tuple[str, ...]
-    rule: Rule
-    last_s: float
+    entrants: tuple[str, ...]  # names of the scenarios, `BASELINE` first
+    rule: Rule  # the rule that recommends
+    last_s: float  # when the last row arrives
     seeds: int
-    screened: int = SCREENED
-    runs: dict[str, list[Record]] = field(default_factory=dict)
-    dropped: dict[str, int] = field(default_factory=dict)
+    screened: int = SCREENED  # seeds before the first are dropped
+    runs: dict[str, list[Record]] = field(default_factory=dict)  # outcomes by scenario, in the order of seeds
+    dropped: dict[str, int] = field(default_factory=dict)  # seeds after which a scenario was dropped
 
     @property
     def alive(self) -> list[str]:

@@ -51,19 +51,13 @@ END = (1 << 62) - 1
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """How an operator takes the tuples of a stream in a graph.
+    """How an operator takes the tuples of a stream in a graph."""
 
-    Attributes:
-        places: For each field that it is given, its place in the tuple, or -1 and a word; None for the tuple itself.
-        key_at: Place of its key in the tuple; -1 without one.
-        cost_at: Place of its cost in the tuple; -1 without one.
-        goes_on: Whether the tuple goes on too, behind the outputs: a later operator reads it, or it leaves.
-    """
-
+    # for each field that it is given, its place in the tuple, or -1 and a word; None for the tuple itself
     places: tuple[tuple[int, int], ...] | None
-    key_at: int
-    cost_at: int
-    goes_on: bool
+    key_at: int  # place of its key in the tuple; -1 without one
+    cost_at: int  # place of its cost in the tuple; -1 without one
+    goes_on: bool  # whether the tuple goes on too, behind the outputs: a later operator reads it, or it leaves
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,46 +67,30 @@ class Route:
     It passes on the tuples of streams that it does not read.
 
     The last word of a tuple is the number of its stream.
-
-    Attributes:
-        inner: The operator with its own fields.
-        edges: The streams that it reads.
-        stream: The stream that it makes.
-        streams: Number of streams of the graph.
-        passes: Streams behind it that are made before it.
     """
 
-    inner: "BoundOperator"
-    edges: Mapping[int, Edge]
-    stream: int
-    streams: int
-    passes: tuple[int, ...]
+    inner: "BoundOperator"  # the operator with its own fields
+    edges: Mapping[int, Edge]  # the streams that it reads
+    stream: int  # the stream that it makes
+    streams: int  # number of streams of the graph
+    passes: tuple[int, ...]  # streams behind it that are made before it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundOperator:
-    """An operator with the layout of its tuples.
-
-    Attributes:
-        number: Place in the chain, from 0.
-        fields: Names of the words of its inputs.
-        gives: Names of the words of its outputs.
-        partition_of: The partition of each key; None if it has no key, or a key made in the chain.
-        partitions: Number of partitions; 1 if it has no key.
-        types: Types of the fields that own functions read; others are integers.
-        route: How it works in a graph, where fields are places for those of any stream; None in a chain.
-        texts: Texts by field, in the order of their numbers.
-    """
+    """An operator with the layout of its tuples."""
 
     operator: Operator
-    number: int
-    fields: tuple[str, ...]
-    gives: tuple[str, ...]
-    partition_of: PartitionOf | None
-    partitions: int
+    number: int  # place in the chain, from 0
+    fields: tuple[str, ...]  # names of the words of its inputs
+    gives: tuple[str, ...]  # names of the words of its outputs
+    partition_of: PartitionOf | None  # the partition of each key; None if it has no key, or a key made in the chain
+    partitions: int  # number of partitions; 1 if it has no key
+    # types of the fields that own functions read; others are integers
     types: Mapping[str, WordType] = field(default_factory=dict)
+    # how it works in a graph, where fields are places for those of any stream; None in a chain
     route: Route | None = None
-    texts: Mapping[str, pa.Array] = field(default_factory=dict)
+    texts: Mapping[str, pa.Array] = field(default_factory=dict)  # texts by field, in the order of their numbers
 
     @property
     def value_at(self) -> int:
@@ -159,36 +137,21 @@ def in_memory(blocks: Iterator[Words]) -> Words:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundChain:
-    """A chain with its input tuples.
+    """A chain with its input tuples."""
 
-    Attributes:
-        operators: Operators in the order of processing.
-        tuples: Input tuples in serial order, shape (tuples, fields).
-        punctuations: Indexes of the tuples that are punctuations, ascending; only their first word, the time, has a
-            meaning.
-        types: Types of the output's fields; others are integers.
-        texts: Texts by column, in the order of their numbers.
-        times: Types of the columns that hold times.
-        graph: Which streams each operator reads; None if they follow each other.
-        streams: In a graph, the fields of each stream.
-        stream_types: In a graph, the types of these fields.
-        store: Keeps what is as long as the tuples.
-        runs: Whether a model runs built-in functions on the stream, instead of drawing outputs.
-        skipped: Rows of the trace that name no input; None unless a column names the inputs.
-    """
-
-    operators: tuple[BoundOperator, ...]
-    tuples: Words
+    operators: tuple[BoundOperator, ...]  # operators in the order of processing
+    tuples: Words  # input tuples in serial order, shape (tuples, fields)
+    # indexes of the tuples that are punctuations, ascending; only their first word, the time, has a meaning
     punctuations: Words = field(default_factory=lambda: np.zeros(0, np.int64))
-    types: Mapping[str, WordType] = field(default_factory=dict)
-    texts: Mapping[str, pa.Array] = field(default_factory=dict)
-    times: Mapping[str, pa.DataType] = field(default_factory=dict)
-    graph: Graph | None = None
-    streams: tuple[tuple[str, ...], ...] = ()
-    stream_types: tuple[Mapping[str, WordType], ...] = ()
-    store: Store = in_memory
-    runs: bool = False
-    skipped: Skipped | None = None
+    types: Mapping[str, WordType] = field(default_factory=dict)  # types of the output's fields; others are integers
+    texts: Mapping[str, pa.Array] = field(default_factory=dict)  # texts by column, in the order of their numbers
+    times: Mapping[str, pa.DataType] = field(default_factory=dict)  # types of the columns that hold times
+    graph: Graph | None = None  # which streams each operator reads; None if they follow each other
+    streams: tuple[tuple[str, ...], ...] = ()  # in a graph, the fields of each stream
+    stream_types: tuple[Mapping[str, WordType], ...] = ()  # in a graph, the types of these fields
+    store: Store = in_memory  # keeps what is as long as the tuples
+    runs: bool = False  # whether a model runs built-in functions on the stream, instead of drawing outputs
+    skipped: Skipped | None = None  # rows of the trace that name no input; None unless a column names the inputs
 
     def part(self, first: int, end: int) -> "BoundChain":
         """The chain over some consecutive tuples."""
@@ -330,21 +293,14 @@ def bind(
 
 @dataclass(frozen=True, slots=True)
 class _Encoded:
-    """Columns as words, by field.
+    """Columns as words, by field."""
 
-    Attributes:
-        words: Words of each row, in the order of time.
-        column: The column that each field is made from; without those made at the ingress.
-        partition_of: Partition of each key, by operator.
-        texts: Texts by field, in the order of their numbers.
-        types: Types of the fields; others are integers.
-    """
-
-    words: dict[str, Words] = field(default_factory=dict)
+    words: dict[str, Words] = field(default_factory=dict)  # words of each row, in the order of time
+    # the column that each field is made from; without those made at the ingress
     column: dict[str, str] = field(default_factory=dict)
-    partition_of: dict[str, PartitionOf] = field(default_factory=dict)
-    texts: dict[str, pa.Array] = field(default_factory=dict)
-    types: dict[str, WordType] = field(default_factory=dict)
+    partition_of: dict[str, PartitionOf] = field(default_factory=dict)  # partition of each key, by operator
+    texts: dict[str, pa.Array] = field(default_factory=dict)  # texts by field, in the order of their numbers
+    types: dict[str, WordType] = field(default_factory=dict)  # types of the fields; others are integers
 
     def fields_of(self, number: int, rows: Merged) -> tuple[str, ...]:
         """Fields of an input."""
@@ -411,11 +367,7 @@ def _encoded_columns(chain: Chain, rows: Merged, plan: Partitioner | None) -> _E
 def _types_by_stream(
     chain: Chain, encoded: _Encoded, layouts: Layouts
 ) -> tuple[list[dict[str, WordType]], list[dict[str, WordType]]]:
-    """Types of the fields that each operator is given, and of those of each stream.
-
-    Raises:
-        BadInput: a field has several types, or an own function declares another one.
-    """
+    """Types of the fields that each operator is given, and of those of each stream."""
     graph = chain.graph
     types_at, types = list[dict[str, WordType]](), [dict(encoded.types) for _ in graph.inputs]
     for operator, sources, fields in zip(chain.operators, graph.sources, layouts.given, strict=True):
@@ -488,11 +440,7 @@ def _is_own(operator: Operator) -> bool:
 def _check_types(
     operator: Operator, own: OwnFunction, types: Mapping[str, WordType], texts: Mapping[str, pa.Array]
 ) -> None:
-    """Check the declared types of an own function against the columns.
-
-    Raises:
-        BadInput: a column has another type, or a text output is named after no text column.
-    """
+    """Check the declared types of an own function against the columns."""
     where = f"operator {operator.name!r}: {own.name}"
     for name, declared in own.parameters:
         there = types.get(name, WordType.INTEGER)

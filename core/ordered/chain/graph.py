@@ -19,17 +19,12 @@ MOST_INPUTS = 8
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Streams of a chain.
+    """Streams of a chain."""
 
-    Attributes:
-        inputs: Names of the inputs.
-        sources: Streams that each operator reads, in the order of its `from`; all are made before it.
-        outputs: Streams that leave the chain.
-    """
-
-    inputs: tuple[str, ...]
+    inputs: tuple[str, ...]  # names of the inputs
+    # streams that each operator reads, in the order of its `from`; all are made before it
     sources: tuple[tuple[int, ...], ...]
-    outputs: tuple[int, ...]
+    outputs: tuple[int, ...]  # streams that leave the chain
 
     @property
     def is_linear(self) -> bool:

@@ -12,14 +12,10 @@ from adapt.core.ordered.chain.roles import Passes, role_of
 
 @dataclass(frozen=True, slots=True)
 class Layouts:
-    """Fields by name, in the order of their words.
+    """Fields by name, in the order of their words."""
 
-    Attributes:
-        streams: Fields of each stream.
-        given: Fields that each operator is given: those of its stream or, with several, of any of them.
-    """
-
-    streams: tuple[tuple[str, ...], ...]
+    streams: tuple[tuple[str, ...], ...]  # fields of each stream
+    # fields that each operator is given: those of its stream or, with several, of any of them
     given: tuple[tuple[str, ...], ...]
 
 

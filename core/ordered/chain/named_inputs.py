@@ -16,17 +16,11 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Rows whose value in the input column is not an input.
+    """Rows whose value in the input column is not an input."""
 
-    Attributes:
-        column: The input column.
-        total: Rows that were read.
-        values: Skipped rows by value, most first; None for null.
-    """
-
-    column: str
-    total: int
-    values: Mapping[str | None, int] = field(default_factory=dict)
+    column: str  # the input column
+    total: int  # rows that were read
+    values: Mapping[str | None, int] = field(default_factory=dict)  # skipped rows by value, most first; None for null
 
     @property
     def rows(self) -> int:

@@ -42,51 +42,30 @@ class Gives(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StateField:
-    """A field of a state.
-
-    Attributes:
-        type: Type of its values; None for a type that cannot be compiled.
-        length: Number of values; 0 for a single one.
-        start: Makes its first value.
-    """
+    """A field of a state."""
 
     name: str
-    type: WordType | None
-    length: int
-    start: Callable[[], Any]
+    type: WordType | None  # type of its values; None for a type that cannot be compiled
+    length: int  # number of values; 0 for a single one
+    start: Callable[[], Any]  # makes its first value
 
 
 @dataclass(frozen=True, slots=True)
 class OwnFunction:
-    """A function or class that a user wrote.
+    """A function or class that a user wrote."""
 
-    Attributes:
-        name: `module:name`, as in the chain.
-        call: The function, or the class of the states.
-        step: What runs per row; of a class, its method `step`.
-        close: What runs per key at a punctuation, the method `close`; None without one.
-        takes_time: Whether `close` takes the time of the punctuation.
-        parameters: Columns it reads, with the declared type or None.
-        gives: What a call of `step` gives.
-        at_close: What a call of `close` gives.
-        output: The class of its outputs; None for a filter.
-        outputs: Fields of the outputs with their types.
-        fields: Fields of the state.
-        obstacle: Why it cannot be compiled, if its declaration already shows that.
-    """
-
-    name: str
-    call: Callable[..., Any]
-    step: Callable[..., Any]
-    close: Callable[..., Any] | None
-    takes_time: bool
-    parameters: tuple[tuple[str, WordType | None], ...]
-    gives: Gives
-    at_close: Gives
-    output: type | None
-    outputs: tuple[tuple[str, WordType], ...]
+    name: str  # `module:name`, as in the chain
+    call: Callable[..., Any]  # the function, or the class of the states
+    step: Callable[..., Any]  # what runs per row; of a class, its method `step`
+    close: Callable[..., Any] | None  # what runs per key at a punctuation, the method `close`; None without one
+    takes_time: bool  # whether `close` takes the time of the punctuation
+    parameters: tuple[tuple[str, WordType | None], ...]  # columns it reads, with the declared type or None
+    gives: Gives  # what a call of `step` gives
+    at_close: Gives  # what a call of `close` gives
+    output: type | None  # the class of its outputs; None for a filter
+    outputs: tuple[tuple[str, WordType], ...]  # fields of the outputs with their types
     fields: tuple[StateField, ...]
-    obstacle: str | None = None
+    obstacle: str | None = None  # why it cannot be compiled, if its declaration already shows that
 
     @property
     def keeps_state(self) -> bool:
@@ -242,11 +221,7 @@ def _outputs(where: str, output: type | None) -> tuple[tuple[str, WordType], ...
 
 
 def _check_source(where: str, call: Any, fields: list[str]) -> None:
-    """Find fields that are not declared, and texts that no column has.
-
-    Raises:
-        BadInput: names the line.
-    """
+    """Find fields that are not declared, and texts that no column has."""
     try:
         lines, first = inspect.getsourcelines(call)
         tree = ast.parse(textwrap.dedent("".join(lines)))

@@ -29,23 +29,15 @@ class Passes(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Interface of a function to the rest of a chain.
+    """Interface of a function to the rest of a chain."""
 
-    Attributes:
-        kinds: Kinds of operators that can run it.
-        reads: Fields read, in addition to the key; those that no earlier operator makes are columns of the trace.
-        makes: Fields made.
-        passes: Treatment of the other fields.
-        at_punctuations: Whether some outputs come at punctuations only.
-        made_key: Whether its key is `COUNTED`, made in the chain.
-    """
-
-    kinds: frozenset[OperatorKind]
+    kinds: frozenset[OperatorKind]  # kinds of operators that can run it
+    # fields read, in addition to the key; those that no earlier operator makes are columns of the trace
     reads: tuple[str, ...] = ()
-    makes: tuple[str, ...] = ()
-    passes: Passes = Passes.NONE
-    at_punctuations: bool = False
-    made_key: bool = False
+    makes: tuple[str, ...] = ()  # fields made
+    passes: Passes = Passes.NONE  # treatment of the other fields
+    at_punctuations: bool = False  # whether some outputs come at punctuations only
+    made_key: bool = False  # whether its key is `COUNTED`, made in the chain
 
 
 _STATELESS = frozenset({OperatorKind.STATELESS})

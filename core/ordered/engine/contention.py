@@ -12,29 +12,21 @@ from adapt.core.ordered.chain.names import Heuristic
 class Contention:
     """Time of contention and scheduling in the model; 0 for none.
 
-    Attributes:
-        jitter: Share of a tuple's cost, 0 to 1, that is drawn from an exponential distribution with the same mean.
-        contention_us: Added to a tuple's cost by each other worker on its operator, since cache lines move between
-            cores (kappa).
-        send_us: To send a batch, in the section that one worker at a time may enter (d).
-        output_us: To send one output in that section (e).
-        lock_handover_us: From a lock's release until the next waiting worker holds it (h); with `lock` only.
-        query_us: For a worker to ask the scheduler for an operator, enter it, and leave it after its slice (section 6).
-        query_operator_us: Added to that by each operator of the chain.
-        query_contention_us: Added to that by each other worker that has work.
-
     Raises:
         UsageError: a value is out of range.
     """
 
+    # share of a tuple's cost, 0 to 1, that is drawn from an exponential distribution with the same mean
     jitter: float = 0.0
+    # added to a tuple's cost by each other worker on its operator, since cache lines move between cores (kappa)
     contention_us: float = 0.0
-    send_us: float = 0.0
-    output_us: float = 0.0
-    lock_handover_us: float = 0.0
+    send_us: float = 0.0  # to send a batch, in the section that one worker at a time may enter (d)
+    output_us: float = 0.0  # to send one output in that section (e)
+    lock_handover_us: float = 0.0  # from a lock's release until the next waiting worker holds it (h); with `lock` only
+    # for a worker to ask the scheduler for an operator, enter it, and leave it after its slice (section 6)
     query_us: float = 0.0
-    query_operator_us: float = 0.0
-    query_contention_us: float = 0.0
+    query_operator_us: float = 0.0  # added to that by each operator of the chain
+    query_contention_us: float = 0.0  # added to that by each other worker that has work
 
     def __post_init__(self) -> None:
         if not 0 <= self.jitter <= 1:

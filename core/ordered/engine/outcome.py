@@ -11,41 +11,25 @@ from adapt.core.ordered.engine.serial import Egress
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OperatorTally:
-    """Counters of one operator, over all workers.
-
-    Attributes:
-        inputs: Tuples read, without punctuations.
-        outputs: Tuples sent on, without punctuations.
-        busy_ns: Time that workers spent on it, summed, in nanoseconds.
-        delegated: Tuples delegated to the worker inside their partition.
-        retries: Attempts to put outputs into a full ring buffer.
-        blocked: Times that sending stopped because the next work queue was full.
-        overlaps: Times that a worker entered a partition with another inside; counted by checked runs, always 0.
-        disorders: Tuples that reached a partition after a later one; counted by checked runs, always 0.
-        fullest: Most tuples of the ring buffer in use, from the next to be sent to the last claimed.
-        in_use: Chunks by the bit length of that number when they were claimed; shape (32,).
-        partition_loads: Tuples by partition; shape (partitions,).
-        waited_ns: Time that workers spent blocked, in nanoseconds: with `retry` until their outputs had room in the
-            ring buffer, with `lock` until they had the lock. It is part of `busy_ns`.
-        ring_buffer: Size of the ring buffer, which `retry` may make larger than the settings.
-        slices: Slices that workers began, each after they asked the scheduler.
-    """
+    """Counters of one operator, over all workers."""
 
     name: str
-    inputs: int
-    outputs: int
-    busy_ns: int
-    delegated: int
-    retries: int
-    blocked: int
-    overlaps: int
-    disorders: int
-    fullest: int
-    in_use: NDArray[np.int64]
-    partition_loads: NDArray[np.int64]
+    inputs: int  # tuples read, without punctuations
+    outputs: int  # tuples sent on, without punctuations
+    busy_ns: int  # time that workers spent on it, summed, in nanoseconds
+    delegated: int  # tuples delegated to the worker inside their partition
+    retries: int  # attempts to put outputs into a full ring buffer
+    blocked: int  # times that sending stopped because the next work queue was full
+    overlaps: int  # times that a worker entered a partition with another inside; counted by checked runs, always 0
+    disorders: int  # tuples that reached a partition after a later one; counted by checked runs, always 0
+    fullest: int  # most tuples of the ring buffer in use, from the next to be sent to the last claimed
+    in_use: NDArray[np.int64]  # chunks by the bit length of that number when they were claimed; shape (32,)
+    partition_loads: NDArray[np.int64]  # tuples by partition; shape (partitions,)
+    # time that workers spent blocked, in nanoseconds: with `retry` until their outputs had room in the ring buffer,
+    # with `lock` until they had the lock. It is part of `busy_ns`
     waited_ns: int = 0
-    ring_buffer: int = 0
-    slices: int = 0
+    ring_buffer: int = 0  # size of the ring buffer, which `retry` may make larger than the settings
+    slices: int = 0  # slices that workers began, each after they asked the scheduler
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,21 +37,16 @@ class Marks:
     """Time stamps of the timed tuples, in serial order.
 
     In nanoseconds, each of shape (timed,).
-
-    Attributes:
-        fed: When the tuple was to arrive; without arrival times, when it entered the first work queue.
-        entered: When the first operator started on it.
-        left: When the last of its outputs left the chain, or its place holder if it was dropped.
-        lag: How late an idle worker of threads took it in, 0 while workers were busy; empty without arrival times.
-        served: When the first operator was done with it, in a model; empty on threads.
-        worker: The worker that ran that, likewise.
     """
 
-    fed: NDArray[np.int64]
-    entered: NDArray[np.int64]
-    left: NDArray[np.int64]
+    fed: NDArray[np.int64]  # when the tuple was to arrive; without arrival times, when it entered the first work queue
+    entered: NDArray[np.int64]  # when the first operator started on it
+    left: NDArray[np.int64]  # when the last of its outputs left the chain, or its place holder if it was dropped
+    # how late an idle worker of threads took it in, 0 while workers were busy; empty without arrival times
     lag: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    # when the first operator was done with it, in a model; empty on threads
     served: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    # the worker that ran that, likewise
     worker: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def processing_s(self) -> NDArray[np.float64]:
@@ -96,37 +75,22 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Scheduling:
-    """Last values of tuned settings; None for those that were given.
+    """Last values of tuned settings; None for those that were given."""
 
-    Attributes:
-        slice_us: Time slice.
-        ct_window_ms: Window of `ct`.
-        qst_limit: C of `qst`.
-    """
-
-    slice_us: float | None = None
-    ct_window_ms: float | None = None
-    qst_limit: int | None = None
+    slice_us: float | None = None  # time slice
+    ct_window_ms: float | None = None  # window of `ct`
+    qst_limit: int | None = None  # C of `qst`
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkersRun:
-    """Result of a run by workers.
+    """Result of a run by workers."""
 
-    Attributes:
-        egress: Count and hash of the output; equal to that of the serial run if the run was ordered.
-        elapsed_s: From the start of the workers until the last one ends.
-        operators: Counters by place in the chain.
-        marks: The timed tuples.
-        kept: The first output tuples, shape (kept, fields).
-        tuned: What was tuned.
-        served: Tuples by worker and operator, without punctuations; shape (workers used, operators).
-    """
-
-    egress: Egress
-    elapsed_s: float
-    operators: tuple[OperatorTally, ...]
-    marks: Marks
-    kept: Words
-    tuned: Scheduling = Scheduling()
+    egress: Egress  # count and hash of the output; equal to that of the serial run if the run was ordered
+    elapsed_s: float  # from the start of the workers until the last one ends
+    operators: tuple[OperatorTally, ...]  # counters by place in the chain
+    marks: Marks  # the timed tuples
+    kept: Words  # the first output tuples, shape (kept, fields)
+    tuned: Scheduling = Scheduling()  # what was tuned
+    # tuples by worker and operator, without punctuations; shape (workers used, operators)
     served: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))

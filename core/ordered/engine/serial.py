@@ -17,32 +17,20 @@ _AT_ONCE = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Egress:
-    """Output of a chain, as a count and a hash.
+    """Output of a chain, as a count and a hash."""
 
-    Attributes:
-        tuples: Tuples that left the chain.
-        hash: 64 bits over every word of every tuple, in order.
-    """
-
-    tuples: int
-    hash: int
+    tuples: int  # tuples that left the chain
+    hash: int  # 64 bits over every word of every tuple, in order
 
 
 @dataclass(frozen=True, slots=True)
 class SerialRun:
-    """Result of a serial run.
+    """Result of a serial run."""
 
-    Attributes:
-        egress: What left the chain.
-        kept: The first output tuples.
-        inputs: Tuples that each operator read, without punctuations.
-        outputs: Tuples that each operator gave.
-    """
-
-    egress: Egress
-    kept: tuple[Row, ...]
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
+    egress: Egress  # what left the chain
+    kept: tuple[Row, ...]  # the first output tuples
+    inputs: tuple[int, ...]  # tuples that each operator read, without punctuations
+    outputs: tuple[int, ...]  # tuples that each operator gave
 
 
 def run_serially(

@@ -17,51 +17,38 @@ SLICE_US, WINDOW_MS, QST_LIMIT = 100.0, 20.0, 500.0
 class RunSettings:
     """Settings of a run by workers.
 
-    Attributes:
-        workers: Number of workers, 1 to 256.
-        reorder: How outputs are put back in order.
-        work_queue: How workers share the tuples of a partitioned operator.
-        heuristic: Which operator a worker takes next.
-        ring_buffer: Size of each operator's reorder buffer in tuples; a power of two.
-        queue_capacity: Size of each operator's work queue in tuples; a power of two.
-        chunk: Most tuples that a worker claims at once, 1 to 1024; 0 to adapt it to their cost, so that a chunk takes
-            no longer than a slice. A worker claims what has arrived, and never waits for a chunk to fill.
-        slice_us: About how long a worker stays with an operator, at least 5 where chunks adapt; 0 to tune it.
-        ct_window_ms: Window in which `ct` counts worker time; at its end, half of the data behind the estimated costs
-            and selectivities is forgotten. 0 to tune it.
-        qst_limit: Total of all queues that `qst` aims for, C; 0 to tune it.
-        lp_minimum: Tuples in an operator's work queue from which on `lp` considers it, at most `queue_capacity`.
-        mark_every: Every how many tuples one is timed from ingress to egress; 0 for never.
-        adapts: Whether a model without a chunk adapts it to their cost, as threads do, and holds outputs until the end
-            of a chunk; else it claims tuples one by one.
-        checked: Whether operators check that only one worker is inside a partition and that its tuples arrive in order.
-        parallelism: Which workers enter which operator, and when.
-        degrees: With `replicated`, replicas of every operator, or of each; as many as workers if empty.
-        batch: With `micro-batch`, most rows of a batch, at most `queue_capacity`; else 0.
-
     Raises:
         UsageError: a setting is out of range.
 
     Source: ordered streams, sections 3 to 6 and 8.3; the paper gives no sizes.
     """
 
-    workers: int = 1
-    reorder: Reorder = Reorder.CLAIM
-    work_queue: WorkQueue = WorkQueue.HYBRID
-    heuristic: Heuristic = Heuristic.CT
-    ring_buffer: int = 4096
-    queue_capacity: int = 4096
+    workers: int = 1  # number of workers, 1 to 256
+    reorder: Reorder = Reorder.CLAIM  # how outputs are put back in order
+    work_queue: WorkQueue = WorkQueue.HYBRID  # how workers share the tuples of a partitioned operator
+    heuristic: Heuristic = Heuristic.CT  # which operator a worker takes next
+    ring_buffer: int = 4096  # size of each operator's reorder buffer in tuples; a power of two
+    queue_capacity: int = 4096  # size of each operator's work queue in tuples; a power of two
+    # most tuples that a worker claims at once, 1 to 1024; 0 to adapt it to their cost, so that a chunk takes no
+    # longer than a slice. A worker claims what has arrived, and never waits for a chunk to fill
     chunk: int = 0
+    # about how long a worker stays with an operator, at least 5 where chunks adapt; 0 to tune it
     slice_us: float = SLICE_US
+    # window in which `ct` counts worker time; at its end, half of the data behind the estimated costs and
+    # selectivities is forgotten. 0 to tune it
     ct_window_ms: float = WINDOW_MS
-    qst_limit: float = QST_LIMIT
-    lp_minimum: int = 1
-    mark_every: int = 0
+    qst_limit: float = QST_LIMIT  # total of all queues that `qst` aims for, C; 0 to tune it
+    lp_minimum: int = 1  # tuples in an operator's work queue from which on `lp` considers it, at most `queue_capacity`
+    mark_every: int = 0  # every how many tuples one is timed from ingress to egress; 0 for never
+    # whether a model without a chunk adapts it to their cost, as threads do, and holds outputs until the end of a
+    # chunk; else it claims tuples one by one
     adapts: bool = False
+    # whether operators check that only one worker is inside a partition and that its tuples arrive in order
     checked: bool = False
-    parallelism: Parallelism = Parallelism.DYNAMIC
+    parallelism: Parallelism = Parallelism.DYNAMIC  # which workers enter which operator, and when
+    # with `replicated`, replicas of every operator, or of each; as many as workers if empty
     degrees: tuple[int, ...] = ()
-    batch: int = 0
+    batch: int = 0  # with `micro-batch`, most rows of a batch, at most `queue_capacity`; else 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.workers <= MOST_WORKERS:

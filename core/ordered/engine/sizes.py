@@ -9,15 +9,10 @@ from adapt.core.ordered.engine.settings import MOST_SLOTS, RunSettings
 
 
 class Sizes(NamedTuple):
-    """Sizes of an operator in tuples, powers of two.
+    """Sizes of an operator in tuples, powers of two."""
 
-    Attributes:
-        queue: Capacity of its work queue.
-        ring: Size of its ring buffer.
-    """
-
-    queue: int
-    ring: int
+    queue: int  # capacity of its work queue
+    ring: int  # size of its ring buffer
 
 
 def sizes_of(chain: BoundChain, settings: RunSettings, most: Sequence[int | None]) -> list[Sizes]:

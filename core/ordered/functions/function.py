@@ -47,20 +47,13 @@ class Blocks:
     """Words of a state that hold addresses of memory blocks.
 
     Blocks are freed after a run; 0 means no block.
-
-    Attributes:
-        first: The first such word.
-        step: Words from one to the next.
-        count: Number of such words.
-        room: Words from one to that with the capacity of its block.
-        unit: Words of a block for each unit of capacity.
     """
 
-    first: int
-    step: int
-    count: int
-    room: int
-    unit: int
+    first: int  # the first such word
+    step: int  # words from one to the next
+    count: int  # number of such words
+    room: int  # words from one to that with the capacity of its block
+    unit: int  # words of a block for each unit of capacity
 
 
 class Function(ABC):

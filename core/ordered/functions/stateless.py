@@ -56,15 +56,10 @@ def _day_revenue(words: int, partition: int, given: int, outputs: int) -> int:  
 
 @dataclass(frozen=True, slots=True)
 class Pick(Function):
-    """Filter by small values of a field, with a projection.
+    """Filter by small values of a field, with a projection."""
 
-    Attributes:
-        field: The field; None passes every tuple.
-        allowed: Numbers from 0 to 63.
-    """
-
-    field: str | None = None
-    allowed: frozenset[int] = frozenset()
+    field: str | None = None  # the field; None passes every tuple
+    allowed: frozenset[int] = frozenset()  # numbers from 0 to 63
 
     compiled = AtAddress(SIGNATURE, _pick)
 

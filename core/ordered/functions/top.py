@@ -154,14 +154,10 @@ class Top(Function):
 
     A word outside the top k of its partition is outside the overall top k: a partitioned operator followed by a
     stateful one gives the overall top k.
-
-    Attributes:
-        most_frequent: How many to give, k.
-        final: Give them once, at the end of the stream; otherwise at each punctuation, which resets the sums.
     """
 
-    most_frequent: int
-    final: bool
+    most_frequent: int  # how many to give, k
+    final: bool  # give them once, at the end of the stream; otherwise at each punctuation, which resets the sums
 
     compiled = AtAddress(SIGNATURE, _count)
     closing = AtAddress(SIGNATURE, _close)

@@ -20,17 +20,12 @@ from adapt.core.ordered.model.simulate import simulate
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelRun:
-    """Result of a run of the model.
+    """Result of a run of the model."""
 
-    Attributes:
-        run: Measurements by the clock of the model. The egress is that of the functions in a chain with own ones; else
-            it consists of copies of the input tuples, as many as were drawn, and is the same for all settings.
-        contention: The contention that was assumed.
-        events: Number of events.
-    """
-
+    # measurements by the clock of the model. The egress is that of the functions in a chain with own ones; else it
+    # consists of copies of the input tuples, as many as were drawn, and is the same for all settings
     run: WorkersRun
-    contention: Contention
+    contention: Contention  # the contention that was assumed
     events: int
 
 

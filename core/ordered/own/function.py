@@ -301,11 +301,7 @@ def _kept(value: Any, kind: WordType) -> Any:
 
 
 def _check_state(own: OwnFunction, state: Any) -> None:
-    """Keep the fields of a state in their types, as compiled states are.
-
-    Raises:
-        TypeError: a field got a value of another type.
-    """
+    """Keep the fields of a state in their types, as compiled states are."""
     for field in own.fields:
         if field.type is None:
             continue

@@ -121,17 +121,11 @@ def _room(words: int, outputs: int, block: int, room: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where a function finds its columns, in words of the tuple.
+    """Where a function finds its columns, in words of the tuple."""
 
-    Attributes:
-        places: Place and type of each parameter.
-        key_at: Place of the key; -1 without one.
-        fields: Words of a tuple.
-    """
-
-    places: tuple[tuple[int, WordType], ...]
-    key_at: int
-    fields: int
+    places: tuple[tuple[int, WordType], ...]  # place and type of each parameter
+    key_at: int  # place of the key; -1 without one
+    fields: int  # words of a tuple
 
 
 @dataclass(frozen=True, slots=True)

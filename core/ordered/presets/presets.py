@@ -19,20 +19,13 @@ Answer = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A chain available by name.
+    """A chain available by name."""
 
-    Attributes:
-        about: The question it answers.
-        stream: The generator of streams with its columns.
-        text: The chain in TOML.
-        columns: Column names of the answer.
-        answer: Turns the output tuples, words from -2^63 to below 2^64, into the answer.
-    """
-
-    about: str
-    stream: str
-    text: str
-    columns: tuple[str, ...]
+    about: str  # the question it answers
+    stream: str  # the generator of streams with its columns
+    text: str  # the chain in TOML
+    columns: tuple[str, ...]  # column names of the answer
+    # turns the output tuples, words from -2^63 to below 2^64, into the answer
     answer: Callable[[Iterable[Sequence[int]]], Answer]
 
     @property

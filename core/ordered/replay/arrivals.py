@@ -22,22 +22,16 @@ class Arrivals:
 
     Exactly one of the first four is given.
 
-    Attributes:
-        rate: Rows per second, on average.
-        offered: That rate over the throughput of the same workers when all rows are there at the start.
-        sustained: That rate over the highest one that these workers sustain.
-        speedup: Trace seconds per second; rows arrive at the times of the trace.
-        spacing: How rows are spaced at a rate.
-
     Raises:
         UsageError: a value is out of range, or not exactly one is given.
     """
 
-    rate: float | None = None
+    rate: float | None = None  # rows per second, on average
+    # that rate over the throughput of the same workers when all rows are there at the start
     offered: float | None = None
-    sustained: float | None = None
-    speedup: float | None = None
-    spacing: Spacing = Spacing.POISSON
+    sustained: float | None = None  # that rate over the highest one that these workers sustain
+    speedup: float | None = None  # trace seconds per second; rows arrive at the times of the trace
+    spacing: Spacing = Spacing.POISSON  # how rows are spaced at a rate
 
     def __post_init__(self) -> None:
         named = {"rate": self.rate, "offered": self.offered, "sustained": self.sustained, "speedup": self.speedup}
@@ -132,36 +126,22 @@ class Arrivals:
 
 @dataclass(frozen=True, slots=True)
 class Sustained:
-    """Interval of the sustainable rate, in rows per second.
+    """Interval of the sustainable rate, in rows per second."""
 
-    Attributes:
-        low: Highest rate that workers sustained.
-        high: Lowest rate that they did not.
-        target_s: Highest 99th percentile from arrival to output at a sustained rate.
-    """
-
-    low: float
-    high: float
-    target_s: float
+    low: float  # highest rate that workers sustained
+    high: float  # lowest rate that they did not
+    target_s: float  # highest 99th percentile from arrival to output at a sustained rate
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paced:
-    """The arrivals of a run.
+    """The arrivals of a run."""
 
-    Attributes:
-        last_s: When the last row arrives.
-        rows: Number of rows.
-        capacity: Rows per second if all are there at the start; None if it was not needed.
-        make: Makes the arrival times of all tuples, which are not kept.
-        sustained: The sustainable rate, if it was searched.
-    """
-
-    last_s: float
+    last_s: float  # when the last row arrives
     rows: int
-    capacity: float | None
-    make: Callable[[], Words]
-    sustained: Sustained | None = None
+    capacity: float | None  # rows per second if all are there at the start; None if it was not needed
+    make: Callable[[], Words]  # makes the arrival times of all tuples, which are not kept
+    sustained: Sustained | None = None  # the sustainable rate, if it was searched
 
     @property
     def arrivals_ns(self) -> Words:

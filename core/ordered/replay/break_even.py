@@ -25,18 +25,12 @@ SEARCH_CASES = 20
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Throughput of a number of workers, in rows/s.
-
-    Attributes:
-        median: Of its runs.
-        low: The lowest; the median if there is one run.
-        high: The highest.
-    """
+    """Throughput of a number of workers, in rows/s."""
 
     workers: int
-    median: float
-    low: float
-    high: float
+    median: float  # of its runs
+    low: float  # the lowest; the median if there is one run
+    high: float  # the highest
 
     def is_worth_more_than(self, other: "Speed") -> bool:
         """Whether it is faster by more than `GAIN` and noise.

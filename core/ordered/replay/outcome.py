@@ -24,14 +24,10 @@ class Latency:
     """Latency of a run's timed tuples, in seconds.
 
     Only of those between the 20th and the 80th percentile of the run.
-
-    Attributes:
-        mean: Mean.
-        p50, p95, p99: Percentiles.
     """
 
     mean: float
-    p50: float
+    p50: float  # p50, p95, p99: percentiles
     p95: float
     p99: float
 
@@ -46,25 +42,17 @@ class Latency:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkersOutcome:
-    """A run with one number of workers.
-
-    Attributes:
-        rows: Rows that entered the chain.
-        run: Measurements.
-        is_ordered: Whether the egress equals that of the serial run; None if it was not checked.
-        cpu_s: CPU time of the process during the run; None in a model.
-        repeats: All runs, of which this is the one with the median throughput or, at a rate of arrivals, the median
-            99th percentile of the latency from end to end; None for a single one. Latencies are medians over all.
-        paced: When rows arrived; None if all were there at the start.
-    """
+    """A run with one number of workers."""
 
     workers: int
-    rows: int
-    run: WorkersRun
-    is_ordered: bool | None
-    cpu_s: float | None
+    rows: int  # rows that entered the chain
+    run: WorkersRun  # measurements
+    is_ordered: bool | None  # whether the egress equals that of the serial run; None if it was not checked
+    cpu_s: float | None  # CPU time of the process during the run; None in a model
+    # all runs, of which this is the one with the median throughput or, at a rate of arrivals, the median 99th
+    # percentile of the latency from end to end; None for a single one. Latencies are medians over all
     repeats: "Repeats | None" = None
-    paced: Paced | None = None
+    paced: Paced | None = None  # when rows arrived; None if all were there at the start
 
     @property
     def worker_s(self) -> float:
@@ -152,21 +140,14 @@ class WorkersOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """Spread of repeated runs.
-
-    Attributes:
-        runs: Number of runs.
-        lowest: Lowest throughput, in rows/s.
-        highest: Highest throughput, in rows/s.
-        noise: Slowest time of a fixed loop before each run over the fastest.
-        latencies: Of each latency, the median over the runs of its mean and of its percentiles; the higher of the two
-            in the middle.
-    """
+    """Spread of repeated runs."""
 
     runs: int
-    lowest: float
-    highest: float
-    noise: float
+    lowest: float  # lowest throughput, in rows/s
+    highest: float  # highest throughput, in rows/s
+    noise: float  # slowest time of a fixed loop before each run over the fastest
+    # of each latency, the median over the runs of its mean and of its percentiles; the higher of the two in the
+    # middle
     latencies: Mapping[str, Latency | None]
 
 
@@ -222,19 +203,12 @@ def fullest_share(tally: OperatorTally) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Upper bound of the speed-up, and the operator that causes it.
+    """Upper bound of the speed-up, and the operator that causes it."""
 
-    Attributes:
-        speed_up: Highest possible speed-up over one worker.
-        operator: Name of the operator that limits it.
-        kind: Kind of that operator: stateful, or partitioned with a largest partition.
-        share: Share of all work that only one worker at a time can do there.
-    """
-
-    speed_up: float
-    operator: str
-    kind: OperatorKind
-    share: float
+    speed_up: float  # highest possible speed-up over one worker
+    operator: str  # name of the operator that limits it
+    kind: OperatorKind  # kind of that operator: stateful, or partitioned with a largest partition
+    share: float  # share of all work that only one worker at a time can do there
 
 
 def bound_of(operators: Sequence[BoundOperator], outcome: WorkersOutcome) -> Bound | None:

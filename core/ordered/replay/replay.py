@@ -60,38 +60,28 @@ Clock: TypeAlias = Callable[[], float]
 class Ordered:
     """Options of an ordered replay.
 
-    Attributes:
-        workers: Numbers of workers to run with.
-        backend: Threads or the model.
-        settings: Settings of every run, whose number of workers is ignored; without `mark_every`, about `TIMED` tuples
-            are timed.
-        contention: Contention between workers of the model.
-        seed: Random seed of the model.
-        cores: Cores of the machine.
-        repeats: Runs of threads with each number of workers; the median is shown, with the spread.
-        arrivals: How fast rows arrive, by ascending rate; empty if all are there at the start, and workers take them as
-            fast as they can.
-        target: Highest latency at a sustainable rate, if arrivals are a share of it.
-        min_time_s: Least CPU time of each run that measures the costs of operators.
-        check: Rows on which compiled functions are compared with plain Python, and 0 to compare nothing; None for all.
-        finds_workers: Whether the model searches the number of workers beyond which more are not worth having; it then
-            runs with all numbers that the search tries, instead of `workers`.
-
     Raises:
         UsageError: no number of workers, one out of range, or a setting that the model does not support.
     """
 
-    workers: tuple[int, ...]
-    backend: Backend = Backend.THREADS
+    workers: tuple[int, ...]  # numbers of workers to run with
+    backend: Backend = Backend.THREADS  # threads or the model
+    # settings of every run, whose number of workers is ignored; without `mark_every`, about `TIMED` tuples are timed
     settings: RunSettings = field(default_factory=RunSettings)
-    contention: Contention = field(default_factory=assumed_contention)
-    seed: int = 0
-    cores: int = 1
+    contention: Contention = field(default_factory=assumed_contention)  # contention between workers of the model
+    seed: int = 0  # random seed of the model
+    cores: int = 1  # cores of the machine
+    # rows on which compiled functions are compared with plain Python, and 0 to compare nothing; None for all
     check: int | None = None
-    repeats: int = 1
+    repeats: int = 1  # runs of threads with each number of workers; the median is shown, with the spread
+    # how fast rows arrive, by ascending rate; empty if all are there at the start, and workers take them as fast as
+    # they can
     arrivals: tuple[Arrivals, ...] = ()
+    # highest latency at a sustainable rate, if arrivals are a share of it
     target: LatencyTarget = field(default_factory=LatencyTarget)
-    min_time_s: float = 0.1
+    min_time_s: float = 0.1  # least CPU time of each run that measures the costs of operators
+    # whether the model searches the number of workers beyond which more are not worth having; it then runs with all
+    # numbers that the search tries, instead of `workers`
     finds_workers: bool = False
 
     def __post_init__(self) -> None:
@@ -120,31 +110,23 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OrderedRun(Displayed):
-    """Result of an ordered replay.
-
-    Attributes:
-        outcomes: One per number of workers, in their order; of several rates of arrivals, those of the highest.
-        egress: Output of the serial run, or of the first run without one.
-        costs: Costs that the model used; None for real workers.
-        parameters: Everything that determines the result, except the trace; JSON data.
-        obstacles: Why operators could not be compiled, so that the chain ran serially; empty if all could.
-        answer: What a chain available by name answers; None for others.
-        lower: Outcomes at lower rates of arrivals, ascending, each in the order of workers.
-        probes: Runs of the searches for the sustainable rate.
-    """
+    """Result of an ordered replay."""
 
     mechanism: ClassVar[str] = "ordered"
 
     chain: BoundChain
     ordered: Ordered
+    # one per number of workers, in their order; of several rates of arrivals, those of the highest
     outcomes: tuple[WorkersOutcome, ...]
-    egress: Egress
-    costs: Costs | None
-    parameters: Mapping[str, Any]
+    egress: Egress  # output of the serial run, or of the first run without one
+    costs: Costs | None  # costs that the model used; None for real workers
+    parameters: Mapping[str, Any]  # everything that determines the result, except the trace; JSON data
+    # why operators could not be compiled, so that the chain ran serially; empty if all could
     obstacles: tuple[str, ...] = ()
-    answer: Table | None = None
+    answer: Table | None = None  # what a chain available by name answers; None for others
+    # outcomes at lower rates of arrivals, ascending, each in the order of workers
     lower: tuple[WorkersOutcome, ...] = ()
-    probes: tuple[Probe, ...] = ()
+    probes: tuple[Probe, ...] = ()  # runs of the searches for the sustainable rate
 
     def summary(self) -> Table:
         """Summary of the run in one row, with its verdict."""
@@ -441,18 +423,13 @@ def _alone(chain: BoundChain, clock: Clock, tell: Told, taken: Callable[[Words],
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Threads:
-    """Runs of a chain on threads.
-
-    Attributes:
-        pace: Steps of busy work in 1024 ns.
-        serial: Output of the serial run; None if it was not checked.
-    """
+    """Runs of a chain on threads."""
 
     chain: BoundChain
-    pace: int
+    pace: int  # steps of busy work in 1024 ns
     cpu_clock: Clock
     tell: Told
-    serial: Egress | None
+    serial: Egress | None  # output of the serial run; None if it was not checked
 
     def run(
         self, ordered: Ordered, paced: Mapping[int, Paced], taken: Callable[[Words], None] | None = None

@@ -37,16 +37,12 @@ Run = Callable[[float, int], WorkersOutcome]
 class LatencyTarget:
     """Highest 99th percentile from arrival to output at a sustainable rate.
 
-    Attributes:
-        seconds: The latency; None for a multiple.
-        times: The latency over that at `LOW` of the capacity; not used with `seconds`.
-
     Raises:
         UsageError: a value is out of range.
     """
 
-    seconds: float | None = None
-    times: float = 10.0
+    seconds: float | None = None  # the latency; None for a multiple
+    times: float = 10.0  # the latency over that at `LOW` of the capacity; not used with `seconds`
 
     def __post_init__(self) -> None:
         if self.seconds is not None and not 0 < self.seconds < inf:
@@ -57,33 +53,22 @@ class LatencyTarget:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A run of the search.
-
-    Attributes:
-        rate: Rows per second.
-        p99_s: 99th percentile from arrival to output; None without timed rows.
-        is_sustained: Whether the workers kept up, with at most the target latency, also in a longer run.
-    """
+    """A run of the search."""
 
     workers: int
-    rate: float
+    rate: float  # rows per second
     capacity: float
-    p99_s: float | None
+    p99_s: float | None  # 99th percentile from arrival to output; None without timed rows
     keeps_up: bool
-    is_sustained: bool
+    is_sustained: bool  # whether the workers kept up, with at most the target latency, also in a longer run
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Result of a search.
+    """Result of a search."""
 
-    Attributes:
-        found: The interval.
-        probes: All runs, in their order.
-    """
-
-    found: Sustained
-    probes: tuple[Probe, ...]
+    found: Sustained  # the interval
+    probes: tuple[Probe, ...]  # all runs, in their order
 
 
 def searched(capacity: float, target: LatencyTarget, run: Run, *, is_steady: bool = True) -> Search:

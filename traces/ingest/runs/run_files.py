@@ -33,13 +33,9 @@ MIXED = "mixed"
 
 @dataclass(frozen=True)
 class Run:
-    """A run on disk, mapped into memory.
+    """A run on disk, mapped into memory."""
 
-    Attributes:
-        path: Its file.
-    """
-
-    path: Path
+    path: Path  # its file
 
     @cached_property
     def rows(self) -> pa.RecordBatch:

@@ -34,19 +34,12 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Sieve:
-    """How plain rows become rows of the trace; sent to Spark tasks.
+    """How plain rows become rows of the trace; sent to Spark tasks."""
 
-    Attributes:
-        mapping: Source columns of the trace's columns.
-        layout: Steps of the times; see `layout_of`.
-        form: Format of the times.
-        zoned: Only times that name their zone are plain.
-    """
-
-    mapping: Mapping
-    layout: NDArray[np.int64]
+    mapping: Mapping  # source columns of the trace's columns
+    layout: NDArray[np.int64]  # steps of the times; see `layout_of`
     form: TimeFormat
-    zoned: bool
+    zoned: bool  # only times that name their zone are plain
 
     @property
     def columns(self) -> dict[str, str]:

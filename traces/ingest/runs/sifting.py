@@ -32,19 +32,12 @@ TOLD = pa.schema([("what", pa.string()), ("file", pa.string()), ("rows", pa.int6
 
 @dataclass(frozen=True, slots=True)
 class Sifted:
-    """Rows of a source as runs.
+    """Rows of a source as runs."""
 
-    Attributes:
-        stock: Their numbers; parts have no bounds.
-        runs: The good rows.
-        refused: The rejected rows: `_file`, `_line`, `_reason`, `_text`.
-        schema: Schema of the trace.
-    """
-
-    stock: Stock
-    runs: list[Run]
-    refused: DataFrame
-    schema: pa.Schema
+    stock: Stock  # their numbers; parts have no bounds
+    runs: list[Run]  # the good rows
+    refused: DataFrame  # the rejected rows: `_file`, `_line`, `_reason`, `_text`
+    schema: pa.Schema  # schema of the trace
 
 
 def sifting(sieve: Sieve, folder: Path) -> Sift:

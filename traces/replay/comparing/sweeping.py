@@ -28,21 +28,13 @@ from adapt.traces.store.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One scenario at one point with one seed.
-
-    Attributes:
-        trace: Path of the trace.
-        content_hash: Content hash of the trace.
-        scenario: The scenario.
-        terms: Settings of the point and seed.
-        code: Hash of the program.
-    """
+    """One scenario at one point with one seed."""
 
     trace: Path
-    content_hash: str
+    content_hash: str  # content hash of the trace
     scenario: Scenario
-    terms: Terms
-    code: str
+    terms: Terms  # settings of the point and seed
+    code: str  # hash of the program
 
     @property
     def key(self) -> str:
@@ -53,25 +45,15 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Swept:
-    """Start of a sweep.
-
-    Attributes:
-        trace: The trace.
-        scenarios: The scenarios, `BASELINE` first.
-        wanted: Given settings.
-        demand: Offered load of the stream at its own speed, on the stage of static-uniform.
-        terms: Settings at the given point.
-        frame: Stream and stage there.
-        code: Hash of the program.
-    """
+    """Start of a sweep."""
 
     trace: Trace
-    scenarios: tuple[Scenario, ...]
-    wanted: Wanted
-    demand: Demand
-    terms: Terms
-    frame: Frame
-    code: str
+    scenarios: tuple[Scenario, ...]  # the scenarios, `BASELINE` first
+    wanted: Wanted  # given settings
+    demand: Demand  # offered load of the stream at its own speed, on the stage of static-uniform
+    terms: Terms  # settings at the given point
+    frame: Frame  # stream and stage there
+    code: str  # hash of the program
 
     @cached_property
     def own_load(self) -> float:

@@ -31,15 +31,10 @@ ONLINE = "online"
 
 @dataclass(frozen=True, slots=True)
 class NamedWorkload:
-    """A distribution of rates, with its source.
+    """A distribution of rates, with its source."""
 
-    Attributes:
-        workload: The distribution.
-        source: Where it comes from, to record in the run; JSON data.
-    """
-
-    workload: Workload
-    source: dict[str, Any]
+    workload: Workload  # the distribution
+    source: dict[str, Any]  # where it comes from, to record in the run; JSON data
 
 
 def open_workload(said: str, network: Network) -> NamedWorkload:
@@ -74,9 +69,6 @@ def _rates(path: Path, network: Network) -> Floats:
 
     Returns:
         Tuples/s, shape (times, inputs).
-
-    Raises:
-        BadInput: the file is missing or invalid.
     """
     return _columns(path, {"input": [entering.name for entering in network.inputs]})
 

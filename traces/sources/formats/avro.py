@@ -34,32 +34,20 @@ _FAR_MS = (-62_135_596_800_000, 253_402_300_799_999)
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Header of a container.
+    """Header of a container."""
 
-    Attributes:
-        schema: Schema of its records, as JSON.
-        codec: Compression of its blocks.
-        sync: Marker after each block.
-        size: Bytes before the first block.
-    """
-
-    schema: str
-    codec: str
-    sync: bytes
-    size: int
+    schema: str  # schema of its records, as JSON
+    codec: str  # compression of its blocks
+    sync: bytes  # marker after each block
+    size: int  # bytes before the first block
 
 
 @dataclass(frozen=True, slots=True)
 class AvroFiles:
-    """Avro containers, possibly with different schemas.
+    """Avro containers, possibly with different schemas."""
 
-    Attributes:
-        columns: Fields of all files, in order of appearance.
-        types: Types of the fields.
-    """
-
-    columns: tuple[str, ...]
-    types: dict[str, pa.DataType]
+    columns: tuple[str, ...]  # fields of all files, in order of appearance
+    types: dict[str, pa.DataType]  # types of the fields
     times: ClassVar[dict[str, str]] = {}
     partitions: ClassVar[dict[str, str]] = {}
 

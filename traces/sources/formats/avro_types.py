@@ -41,17 +41,11 @@ Tidy = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How values of a type become a column.
+    """How values of a type become a column."""
 
-    Attributes:
-        read: Arrow type of fastavro's values.
-        final: Arrow type of the column.
-        tidy: Conversion of a value, or None.
-    """
-
-    read: pa.DataType
-    final: pa.DataType
-    tidy: Tidy | None = None
+    read: pa.DataType  # arrow type of fastavro's values
+    final: pa.DataType  # arrow type of the column
+    tidy: Tidy | None = None  # conversion of a value, or None
 
 
 def kind_of(schema: Any, named: Mapping[str, Any], within: tuple[str, ...] = ()) -> Kind:

@@ -15,19 +15,12 @@ from adapt.traces.sources.reading.records import NEVER, OPEN_QUOTE, Bytes, Recor
 
 @dataclass(frozen=True, slots=True)
 class Delimited:
-    """Delimited text with its settings.
+    """Delimited text with its settings."""
 
-    Attributes:
-        columns: Column names, in order.
-        delimiter: The character between fields.
-        quote: The quoting character; empty if fields are not quoted.
-        header: The first record of each file, or None if files have no header.
-    """
-
-    columns: tuple[str, ...]
-    delimiter: str = ","
-    quote: str = '"'
-    header: tuple[str, ...] | None = None
+    columns: tuple[str, ...]  # column names, in order
+    delimiter: str = ","  # the character between fields
+    quote: str = '"'  # the quoting character; empty if fields are not quoted
+    header: tuple[str, ...] | None = None  # the first record of each file, or None if files have no header
     types: ClassVar[dict[str, pa.DataType]] = {}
     times: ClassVar[dict[str, str]] = {}
     partitions: ClassVar[dict[str, str]] = {}

@@ -16,14 +16,10 @@ _CORRUPT = "_not_json"
 
 @dataclass(frozen=True, slots=True)
 class JsonLines:
-    """JSON lines: one object per line.
+    """JSON lines: one object per line."""
 
-    Attributes:
-        times: Time formats of fields, where known.
-        partitions: Field of the partition that a record lies in, by the field of its key, where known.
-    """
-
-    times: dict[str, str] = field(default_factory=dict)
+    times: dict[str, str] = field(default_factory=dict)  # time formats of fields, where known
+    # field of the partition that a record lies in, by the field of its key, where known
     partitions: dict[str, str] = field(default_factory=dict)
     columns: ClassVar[tuple[str, ...]] = (WHOLE_LINE,)
     header: ClassVar[None] = None

@@ -25,21 +25,13 @@ LOG_MISSING = dict.fromkeys(("ident", "user", "status", "bytes", "referrer", "ag
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Lines that match a regular expression (RE2) with named groups.
+    """Lines that match a regular expression (RE2) with named groups."""
 
-    Attributes:
-        pattern: The expression; other lines are rejected.
-        columns: Its named groups, in order.
-        missing: Text that is read as null, by column.
-        what: Reason to reject a line.
-        times, partitions: See `RecordFormat`.
-    """
-
-    pattern: str
-    columns: tuple[str, ...]
-    missing: Mapping[str, str] = field(default_factory=dict)
-    what: str = "does not match the pattern"
-    times: Mapping[str, str] = field(default_factory=dict)
+    pattern: str  # the expression; other lines are rejected
+    columns: tuple[str, ...]  # its named groups, in order
+    missing: Mapping[str, str] = field(default_factory=dict)  # text that is read as null, by column
+    what: str = "does not match the pattern"  # reason to reject a line
+    times: Mapping[str, str] = field(default_factory=dict)  # times, partitions: see `RecordFormat`
     partitions: Mapping[str, str] = field(default_factory=dict)
     header: ClassVar[None] = None
     types: ClassVar[dict[str, pa.DataType]] = {}

@@ -12,15 +12,10 @@ _FORM = "kafka://HOST:PORT/TOPIC"
 
 @dataclass(frozen=True, slots=True)
 class TopicAddress:
-    """A topic and the brokers to ask first.
+    """A topic and the brokers to ask first."""
 
-    Attributes:
-        servers: HOST:PORT of a broker, or several, separated by commas.
-        topic: Name of the topic.
-    """
-
-    servers: str
-    topic: str
+    servers: str  # HOST:PORT of a broker, or several, separated by commas
+    topic: str  # name of the topic
 
     @classmethod
     def parse(cls, text: str) -> "TopicAddress":

@@ -32,15 +32,10 @@ _JAVA_ONLY = ("key.deserializer", "value.deserializer", "client.dns.lookup", "ma
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """Settings of a Kafka client, which never show their values.
+    """Settings of a Kafka client, which never show their values."""
 
-    Attributes:
-        settings: By their names in librdkafka.
-        file: Where they come from, for messages.
-    """
-
-    settings: Mapping[str, str] = field(default_factory=dict, repr=False)
-    file: Path | None = None
+    settings: Mapping[str, str] = field(default_factory=dict, repr=False)  # by their names in librdkafka
+    file: Path | None = None  # where they come from, for messages
 
     @classmethod
     def read(cls, file: Path | None) -> "ClientConfig":

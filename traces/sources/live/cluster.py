@@ -26,15 +26,10 @@ _NO_TIME = -1
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Offsets of a partition.
+    """Offsets of a partition."""
 
-    Attributes:
-        low: The first that the broker still has.
-        high: The one after the last record, the watermark.
-    """
-
-    low: int
-    high: int
+    low: int  # the first that the broker still has
+    high: int  # the one after the last record, the watermark
 
 
 class Cluster:

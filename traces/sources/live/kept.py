@@ -28,23 +28,14 @@ _LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Records of one partition that were written together.
+    """Records of one partition that were written together."""
 
-    Attributes:
-        at: First byte of its data in the file.
-        size: Bytes of its data.
-        rows: Number of records.
-        first: Offset of the first record.
-        last: Offset of the last one.
-        digest: Checksum of its data and these numbers.
-    """
-
-    at: int
-    size: int
-    rows: int
-    first: int
-    last: int
-    digest: bytes = b""
+    at: int  # first byte of its data in the file
+    size: int  # bytes of its data
+    rows: int  # number of records
+    first: int  # offset of the first record
+    last: int  # offset of the last one
+    digest: bytes = b""  # checksum of its data and these numbers
 
     def is_whole(self, file: IO[bytes]) -> bool:
         """Whether it is as it was written."""

@@ -40,23 +40,14 @@ _END = "_PARTITION_EOF"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The records to read.
+    """The records to read."""
 
-    Attributes:
-        begins: First offset of each partition.
-        ends: The offset after the last one of each partition.
-        first_ms: Earliest time of a record, in milliseconds since 1970; None for any.
-        end_ms: The time after the last; None for any.
-        sample: Takes a sample of them; None for all.
-        schema: Columns to keep.
-    """
-
-    begins: Mapping[int, int]
-    ends: Mapping[int, int]
-    first_ms: int | None
-    end_ms: int | None
-    sample: RecordSample | None
-    schema: pa.Schema
+    begins: Mapping[int, int]  # first offset of each partition
+    ends: Mapping[int, int]  # the offset after the last one of each partition
+    first_ms: int | None  # earliest time of a record, in milliseconds since 1970; None for any
+    end_ms: int | None  # the time after the last; None for any
+    sample: RecordSample | None  # takes a sample of them; None for all
+    schema: pa.Schema  # columns to keep
 
 
 class Connection(Protocol):

@@ -98,28 +98,17 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class KeptTopic:
-    """Records of a topic on disk.
+    """Records of a topic on disk."""
 
-    Attributes:
-        folder: Their folder, to be removed once they are ingested.
-        files: One for each partition with records.
-        form: How they are read.
-        inputs: Topic, partition and offsets of each file, for the manifest.
-        parameters: What was read, for the manifest.
-        notes: What a user should know, in words.
-        guesses: Guessed settings, in words.
-        offsets: Number of offsets in the ranges that were read, of records in the sample or not.
-        sample_effect: Variance of shares by the runs of the sample, over that of single records; None without a sample.
-    """
-
-    folder: Path
-    files: list[SourceFile]
-    form: TopicRecords
-    inputs: list[dict[str, Any]]
-    parameters: dict[str, Any]
-    notes: list[str]
-    guesses: tuple[str, ...]
-    offsets: int
+    folder: Path  # their folder, to be removed once they are ingested
+    files: list[SourceFile]  # one for each partition with records
+    form: TopicRecords  # how they are read
+    inputs: list[dict[str, Any]]  # topic, partition and offsets of each file, for the manifest
+    parameters: dict[str, Any]  # what was read, for the manifest
+    notes: list[str]  # what a user should know, in words
+    guesses: tuple[str, ...]  # guessed settings, in words
+    offsets: int  # number of offsets in the ranges that were read, of records in the sample or not
+    # variance of shares by the runs of the sample, over that of single records; None without a sample
     sample_effect: float | None
 
 

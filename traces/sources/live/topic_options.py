@@ -16,24 +16,17 @@ from adapt.traces.sources.names import KeyFormat
 class TopicOptions:
     """Which records of a topic are read.
 
-    Attributes:
-        begin: Time of the first record: ISO 8601, or a duration before now; empty for the first that the topic holds.
-        end: Time after the last record, likewise; empty for the end of the topic as it is when reading starts.
-        share: Share of the records that is read, spread over all offsets, in (0, 1].
-        max_records: Most records to read, shared out over the partitions; None for all.
-        client_config: Properties of the Kafka client, with its secrets; its content is kept nowhere.
-        key_format: How keys were written.
-
     Raises:
         UsageError: an attribute is out of its range.
     """
 
+    # time of the first record: ISO 8601, or a duration before now; empty for the first that the topic holds
     begin: str = ""
-    end: str = ""
-    share: Fraction = Fraction(1)
-    max_records: int | None = None
-    client_config: Path | None = None
-    key_format: KeyFormat = KeyFormat.AUTO
+    end: str = ""  # time after the last record, likewise; empty for the end of the topic as it is when reading starts
+    share: Fraction = Fraction(1)  # share of the records that is read, spread over all offsets, in (0, 1]
+    max_records: int | None = None  # most records to read, shared out over the partitions; None for all
+    client_config: Path | None = None  # properties of the Kafka client, with its secrets; its content is kept nowhere
+    key_format: KeyFormat = KeyFormat.AUTO  # how keys were written
 
     def __post_init__(self) -> None:
         if not 0 < self.share <= 1:

@@ -35,14 +35,10 @@ _TREE = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class TopicRecords:
-    """Kept records of a topic.
+    """Kept records of a topic."""
 
-    Attributes:
-        key_format: How keys were written.
-        fields: Paths of the JSON fields of the payload that are wanted; without any, the payload is text.
-    """
-
-    key_format: KeyFormat
+    key_format: KeyFormat  # how keys were written
+    # paths of the JSON fields of the payload that are wanted; without any, the payload is text
     fields: tuple[tuple[str, ...], ...] = ()
     columns: ClassVar[tuple[str, ...]] = COLUMNS
     times: ClassVar[dict[str, str]] = {}

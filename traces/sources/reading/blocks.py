@@ -33,21 +33,13 @@ PATH = "_path"
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A range of whole records of one source file.
+    """A range of whole records of one source file."""
 
-    Attributes:
-        file: Position of the file among all source files.
-        source: The file.
-        offset: First byte of the block in a plain file.
-        size: Number of bytes; None up to the end.
-        line: Line of its first byte, from 1.
-    """
-
-    file: int
+    file: int  # position of the file among all source files
     source: SourceFile
-    offset: int = 0
-    size: int | None = None
-    line: int = 1
+    offset: int = 0  # first byte of the block in a plain file
+    size: int | None = None  # number of bytes; None up to the end
+    line: int = 1  # line of its first byte, from 1
 
 
 @runtime_checkable

@@ -40,38 +40,23 @@ ROUNDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """Where the records of a range begin.
+    """Where the records of a range begin."""
 
-    Attributes:
-        begin: Byte of its first record.
-        end: The byte after its last record.
-        lines: Line ends between the two.
-        blocks: Byte, and line from 0, of each block that begins after its first record.
-    """
-
-    begin: int
-    end: int
-    lines: int
-    blocks: Sequence[Sequence[int]]
+    begin: int  # byte of its first record
+    end: int  # the byte after its last record
+    lines: int  # line ends between the two
+    blocks: Sequence[Sequence[int]]  # byte, and line from 0, of each block that begins after its first record
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A range to walk.
+    """A range to walk."""
 
-    Attributes:
-        first: The first byte of the range.
-        end: The byte after its last.
-        begin: Byte of its first record; None to guess it.
-        certain: Whether a record is known to begin there, so that an error is one of the file.
-        line: Line of that byte, if certain.
-    """
-
-    first: int
-    end: int
-    begin: int | None = None
-    certain: bool = False
-    line: int = 1
+    first: int  # the first byte of the range
+    end: int  # the byte after its last
+    begin: int | None = None  # byte of its first record; None to guess it
+    certain: bool = False  # whether a record is known to begin there, so that an error is one of the file
+    line: int = 1  # line of that byte, if certain
 
 
 def ranges(file: SourceFile, form: object) -> range:

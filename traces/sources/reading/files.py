@@ -48,25 +48,17 @@ _UNREADABLE = {b"\x04\x22\x4d\x18": ("lz4", "lz4 -d"), b"7z\xbc\xaf": ("7-zip", 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A source file, or a member of a zip archive.
+    """A source file, or a member of a zip archive."""
 
-    Attributes:
-        path: Absolute path, since Spark's workers may run in another folder; or a place in a store, with the version
-            that was listed.
-        label: `_path`: the path relative to the source argument; for a member, `archive.zip/member`.
-        container: Compression.
-        size: Bytes on disk, compressed.
-        member: Name of the member in a zip archive.
-        rows_before: Rows of the parts before it, if it is a part of a table.
-        stamp: What any change of a file of the user's changes; empty in a store, where each read names the version.
-    """
-
+    # absolute path, since Spark's workers may run in another folder; or a place in a store, with the version that was
+    # listed
     path: Path
-    label: str
-    container: Container
-    size: int
-    member: str | None = None
-    rows_before: int = 0
+    label: str  # `_path`: the path relative to the source argument; for a member, `archive.zip/member`
+    container: Container  # compression
+    size: int  # bytes on disk, compressed
+    member: str | None = None  # name of the member in a zip archive
+    rows_before: int = 0  # rows of the parts before it, if it is a part of a table
+    # what any change of a file of the user's changes; empty in a store, where each read names the version
     stamp: tuple[int, ...] = ()
 
     def opened(self, buffering: int = -1) -> IO[bytes]:
@@ -121,11 +113,7 @@ def source_files(sources: Sequence[str], kept: Path | None = None) -> list[Sourc
 
 
 def _check_no_table(paths: Sequence[Path]) -> None:
-    """Check that no file belongs to a table, which leaves removed rows in its files.
-
-    Raises:
-        BadInput: a folder above a file has the log of a table.
-    """
+    """Check that no file belongs to a table, which leaves removed rows in its files."""
     folders: dict[Path, None] = {}
     for path in paths:
         folder = _absolute(path).parent

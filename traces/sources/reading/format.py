@@ -28,16 +28,11 @@ WHOLE_LINE = "_line_text"
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Columns of parsed records.
+    """Columns of parsed records."""
 
-    Attributes:
-        columns: Columns by name, text unless the format's `types` say otherwise, one row per record; null in rejected
-            records.
-        reasons: Why a record is rejected, or null; None if all are good.
-    """
-
+    # columns by name, text unless the format's `types` say otherwise, one row per record; null in rejected records
     columns: dict[str, pa.Array]
-    reasons: pa.Array | None = None
+    reasons: pa.Array | None = None  # why a record is rejected, or null; None if all are good
 
 
 @runtime_checkable

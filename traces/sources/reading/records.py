@@ -20,22 +20,15 @@ OPEN_QUOTE = -1
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Records of a buffer, without blank lines.
+    """Records of a buffer, without blank lines."""
 
-    Attributes:
-        starts, ends: First byte of each record, and the byte after its last, before its line end; shape (records,).
-        lines: Line of the first byte, from 0 at the start of the buffer.
-        fields: Number of delimited fields; `OPEN_QUOTE` where a quote is never closed.
-        used: Bytes of the buffer up to the end of the last complete record.
-        used_lines: Line ends within those bytes.
-    """
-
+    # starts, ends: first byte of each record, and the byte after its last, before its line end; shape (records,)
     starts: Places
     ends: Places
-    lines: Places
-    fields: NDArray[np.int32]
-    used: int
-    used_lines: int
+    lines: Places  # line of the first byte, from 0 at the start of the buffer
+    fields: NDArray[np.int32]  # number of delimited fields; `OPEN_QUOTE` where a quote is never closed
+    used: int  # bytes of the buffer up to the end of the last complete record
+    used_lines: int  # line ends within those bytes
 
     def __len__(self) -> int:
         return len(self.starts)

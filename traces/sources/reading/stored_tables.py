@@ -26,21 +26,13 @@ from adapt.traces.sources.reading.table_files import (
 
 @dataclass(frozen=True, slots=True)
 class StoredTables:
-    """A table format whose files Spark itself cannot reach.
-
-    Attributes:
-        form: The format.
-        columns: Columns of all files, then those named by folders.
-        types: Types of the columns, as Spark would read them.
-        refused: Types of the columns that Spark cannot read, by name.
-        folders: Values of the columns that folders name, by the label of a file.
-    """
+    """A table format whose files Spark itself cannot reach."""
 
     form: TableFormat
-    columns: tuple[str, ...]
-    types: dict[str, pa.DataType]
-    refused: dict[str, str]
-    folders: Mapping[str, Mapping[str, object]]
+    columns: tuple[str, ...]  # columns of all files, then those named by folders
+    types: dict[str, pa.DataType]  # types of the columns, as Spark would read them
+    refused: dict[str, str]  # types of the columns that Spark cannot read, by name
+    folders: Mapping[str, Mapping[str, object]]  # values of the columns that folders name, by the label of a file
     times: ClassVar[dict[str, str]] = {}
     partitions: ClassVar[dict[str, str]] = {}
 
