@@ -53,7 +53,6 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/fit/distributed",
         "core/fit/central",
         "core/fit/running",
-        "core/fit/answers",
         "core/fit/rules",
         "core/fit",
         "core/fit/replay",

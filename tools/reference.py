@@ -49,7 +49,7 @@ _SHAPES = {
     (
         Operator,
         "window",
-    ): "`{ size = ..., slide = ..., group_by = COLUMN }`, durations or tuples; for a join `[TUPLES, TUPLES]`",
+    ): "`{ size = ..., slide = ... }`, durations or tuples; for a join `[TUPLES, TUPLES]`",
     (Operator, "inputs"): "`[NAME, ...]`",
     (Scenario, "tau"): "`[TAU0, TAU1, TAU2, TAU3]`",
     (Scenario, "rebuild"): "`true`, or how often",
@@ -104,7 +104,7 @@ def _files() -> Iterator[str]:
     yield _keys(settings, SheddingSettings, {"tick": "tick_us"})
     for element, keys in network_file.FIELDS.items():
         yield f"**`[[{element}]]`**\n"
-        yield _keys(keys, of[element], {"from": "source", "to": "target", "compute": "computes"})
+        yield _keys(keys, of[element], {"from": "source", "to": "target"})
     yield "### A chain\n\nTOML, for `adapt replay ordered --chain`. At its top:\n"
     yield _keys((*chain_file.NAMES, chain_file.COLUMN), Chain, {})
     yield "**`[[operator]]`**\n"

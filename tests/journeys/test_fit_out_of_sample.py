@@ -100,13 +100,12 @@ def packets() -> Iterator[Half]:
 def quotes(trace: Path) -> Iterator[Half]:
     """Five blocks of the quotes, a fifth of the time each."""
     read = open_network(EXAMPLES / "fx-ticks.toml").read
-    operators = tuple(replace(operator, computes=()) for operator in read.network.operators)
     rows = pa.Table.from_batches(open_trace(trace).batches(["ts", "stream"]))
     times = rows["ts"].cast("int64").to_numpy()
     ends = np.linspace(times[0], times[-1] + 1, BLOCKS + 1)
     for first, last in zip(*np.searchsorted(times, [ends[:-1], ends[1:]]), strict=True):
         block = rows.slice(int(first), int(last - first))
-        yield Half(block, replace(read.network, operators=operators), read.settings).sized()
+        yield Half(block, read.network, read.settings).sized()
 
 
 def table(halves: Callable[[], Iterator[Half]]) -> list[str]:

@@ -153,7 +153,7 @@ def _ordered(run: StoredRun) -> Told:
     return sentences, [replace(workers, note=""), tables["operators"], summary, *further], charts
 
 
-_FURTHER = ("traffic", "statistics", "estimates", "changes", "answers", "rules", "capacities")
+_FURTHER = ("traffic", "statistics", "estimates", "changes", "rules", "capacities")
 """Tables of a replay with load shedding, where it has them."""
 
 _MECHANISMS: Mapping[str, Callable[[StoredRun], Told]] = {

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from adapt.core.errors import BadInput, did_you_mean
-from adapt.core.fit.network.computed import Computed
 from adapt.core.fit.network.names import OperatorKind
 
 
@@ -52,7 +51,6 @@ class Window:
     size: int  # microseconds if `timed`, else tuples
     slide: int  # in the unit of `size`, at most `size`
     timed: bool  # whether windows are time windows
-    group_by: str | None = None  # column whose values have windows of their own; None: one window for all tuples
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +100,6 @@ class Operator:
         selectivity: Tuples out / tuples in, s; of a join, the share of pairs that match.
         join_windows: Tuples that a join keeps of its first and second input, w1 and w2.
         window: Of an aggregate, where it is known.
-        computes: What an aggregate computes from the rows of each of its windows, where it is known.
         out_bytes: Size of an emitted tuple, for links; None if unknown.
     """
 
@@ -115,7 +112,6 @@ class Operator:
     join_windows: tuple[float, float] | None = None
     window: Window | None = None
     out_bytes: float | None = None
-    computes: tuple[Computed, ...] = ()
 
     def gain(self, port: int) -> float:
         """Tuples emitted per tuple that arrives on input number `port`.
@@ -187,7 +183,7 @@ class Network:
         if not names and not unknown:  # otherwise the structure is not known
             try:
                 object.__setattr__(self, "operators", _sources_first(self.operators))
-                faults += [*self._ways(), *self._sizes(), *self._rows()]
+                faults += [*self._ways(), *self._sizes()]
             except BadInput as error:
                 faults.append(str(error))
         if faults:
@@ -257,21 +253,6 @@ class Network:
             if entering.name not in read:
                 yield f"input {entering.name!r} does not reach an output; let an operator read it or remove it"
 
-    def _rows(self) -> Iterator[str]:
-        """Aggregates that compute, but read results of joins or of other aggregates instead of rows."""
-        by_name = {operator.name: operator for operator in self.operators}
-        for operator in self.operators:
-            before = [*operator.inputs] if operator.computes else []
-            while before:
-                reads = by_name.get(before.pop())
-                if reads is not None and reads.kind in (OperatorKind.JOIN, OperatorKind.AGGREGATE):
-                    yield (
-                        f"operator {operator.name!r} computes from columns of rows, but reads the results of the "
-                        f"{reads.kind} {reads.name!r}; remove compute, or compute before it"
-                    )
-                elif reads is not None:
-                    before += reads.inputs
-
     def _sizes(self) -> Iterator[str]:
         """Missing tuple sizes on links."""
         by_name = {source.name: source for source in self.sources}
@@ -324,13 +305,8 @@ def _faults_of_windows(where: str, operator: Operator) -> Iterator[str]:
         yield f"{where} is a {operator.kind}, but only a join takes window = [TUPLES, TUPLES]; remove window"
     for side in operator.join_windows or ():
         yield from _above_0(where, "window", side)
-    if operator.computes and (operator.window is None or not operator.window.timed):
-        yield f'{where} computes from the rows of a time window; add window = {{ size = "1m", slide = "1m" }}'
     if operator.window is None or joins:
         return
-    ranks = [str(computed) for computed in operator.computes if computed.top]
-    if ranks and operator.window.group_by is None:
-        yield f"{where} computes {ranks[0]}, which ranks groups; add group_by to its window"
     if operator.kind is not OperatorKind.AGGREGATE:
         yield f"{where} is a {operator.kind}, but only an aggregate takes a size and a slide; remove window"
     if not 0 < operator.window.slide <= operator.window.size:

@@ -10,7 +10,6 @@ from dataclasses import fields as fields_of
 from typing import Any
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.fit.network.computed import Computed, computed_of
 from adapt.core.fit.network.names import DropPlanner, Drops, OperatorKind
 from adapt.core.fit.network.network import (
     ColumnEquals,
@@ -32,7 +31,7 @@ from adapt.core.units.durations import duration_us
 FIELDS = {
     "node": ("name", "capacity"),
     "input": ("name", "stream", "scale", "rate", "out_bytes", "node"),
-    "operator": ("name", "node", "kind", "inputs", "cost", "selectivity", "window", "out_bytes", "compute"),
+    "operator": ("name", "node", "kind", "inputs", "cost", "selectivity", "window", "out_bytes"),
     "output": ("name", "from", "weight"),
     "link": ("from", "to", "bytes_per_s"),
 }
@@ -130,17 +129,7 @@ def _operator(element: Element) -> Operator:
         join_windows=element.read("window", _join_windows, None) if isinstance(window, list) else None,
         window=None if window is None or isinstance(window, list) else element.read("window", _window, None),
         out_bytes=element.number_or_none("out_bytes"),
-        computes=element.read("compute", _computes, ()) if element.get("compute") is not None else (),
     )
-
-
-def _computes(where: str, _: str, texts: Any) -> tuple[Computed, ...]:
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise BadInput(f'{where}: compute must be a list such as ["count", "avg(price)"] (got {texts!r})')
-    try:
-        return tuple(dict.fromkeys(computed_of(text) for text in texts))
-    except BadInput as error:
-        raise BadInput(f"{where}: {error}") from None
 
 
 def _inputs(where: str, _: str, inputs: Any) -> tuple[str, ...]:
@@ -167,11 +156,8 @@ def _window(where: str, _: str, window: Any) -> Window | None:
                 f"{where}: an aggregate needs window = {{ size, slide }}, both durations or both tuple counts; "
                 f"a join needs window = [TUPLES, TUPLES] (got {window!r})"
             )
-    only(f"{where}: window", {str(name): value for name, value in rest.items()}, ("group_by",))
-    group_by = rest.get("group_by")
-    if group_by is not None and not isinstance(group_by, str):
-        raise BadInput(f"{where}: group_by must be the name of a column (got {group_by!r})")
-    return Window(*sizes, timed, group_by)
+    only(f"{where}: window", {str(name): value for name, value in rest.items()}, ())
+    return Window(*sizes, timed)
 
 
 def _output(element: Element) -> Output:

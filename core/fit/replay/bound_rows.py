@@ -3,14 +3,12 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from adapt.core.arrays import Floats
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.fit.network.network import ColumnEquals, Input, KeyBucket, KeyRange, Network, Stream
 from adapt.core.fit.running.tick import Offered
@@ -29,7 +27,6 @@ class Bound:
     inputs: NDArray[np.int64]  # number of the input, shape (rows,)
     matched: int  # number of distinct rows of the trace: several inputs may read the same row
     shared: NDArray[np.int64]  # rows of each input that another one reads too, shape (inputs,)
-    values: Floats  # see `Offered`
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +48,7 @@ class Binding:
             entering.stream.column for entering in self.network.inputs if isinstance(entering.stream, ColumnEquals)
         ]
         by_key = any(isinstance(entering.stream, KeyRange | KeyBucket) for entering in self.network.inputs)
-        return list(dict.fromkeys([TIME, *([KEY] if by_key else []), *named, *self.numbers, *self.groups]))
-
-    @property
-    def numbers(self) -> tuple[str, ...]:
-        """Columns that aggregates compute from: the first of `Offered.values`."""
-        columns = [computed.column for operator in self.network.operators for computed in operator.computes]
-        return tuple(dict.fromkeys(column for column in columns if column is not None))
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """Columns by which these aggregates group: the last of `Offered.values`."""
-        windows = [operator.window for operator in self.network.operators if operator.computes]
-        return tuple(dict.fromkeys(each.group_by for each in windows if each is not None and each.group_by is not None))
+        return list(dict.fromkeys([TIME, *([KEY] if by_key else []), *named]))
 
     def check(self, there: Sequence[str]) -> None:
         """Require a stream for every input, over columns of the trace.
@@ -85,30 +70,16 @@ class Binding:
                     )
                 case _:
                     pass
-        for operator in self.network.operators:
-            by = operator.window.group_by if operator.window else None
-            for needed in (by, *(each.column for each in operator.computes)):
-                if needed and needed not in there:
-                    does = "groups by" if needed == by else "computes from"
-                    raise BadInput(
-                        f"operator {operator.name!r} {does} column {needed!r}, which the trace does not have"
-                        f"{did_you_mean(needed, there)}; ingest it with --keep {needed}"
-                    )
 
-    def bound(self, batches: Iterable[pa.RecordBatch], valued: bool = True) -> Iterator[Bound]:
+    def bound(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Bound]:
         """The rows of a trace, in time order, as tuples.
 
-        Args:
-            valued: Whether to give the values that aggregates compute from.
-
         Raises:
-            BadInput: a row has no time or is earlier than the row before it, or a value does not have its column's
-                type.
+            BadInput: a row has no time or is earlier than the row before it.
         """
         first_us: int | None = None
         last_us = np.iinfo(np.int64).min
         before = 0
-        codes: dict[str, dict[Any, int]] = {column: {} for column in self.groups}
         for batch in batches:
             if not batch.num_rows:
                 continue
@@ -122,31 +93,28 @@ class Binding:
             before += batch.num_rows
             since = times - first_us
             arrivals = since if self.speedup == 1 else (since / self.speedup).astype(np.int64)
-            yield self._bound(batch, arrivals, codes if valued else None)
+            yield self._bound(batch, arrivals)
 
     def ticks(self, batches: Iterable[pa.RecordBatch], count: int) -> Iterator[Offered]:
         """The same, cut into a number of ticks."""
         at_us, inputs = np.empty(0, np.int64), np.empty(0, np.int64)
-        values = np.empty((0, len(self.numbers) + len(self.groups)))
-        at = first = 0
+        at = 0
         for bound in self.bound(batches):
             at_us, inputs = np.concatenate((at_us, bound.at_us)), np.concatenate((inputs, bound.inputs))
-            values = np.concatenate((values, bound.values))
             whole = min(int(at_us[-1] // self.tick_us) if len(at_us) else at, count)
             rest = int(np.searchsorted(at_us, whole * self.tick_us))
-            yield from self._cut(Offered(at * self.tick_us, whole * self.tick_us, at_us, inputs, first, values))
-            at_us, inputs, values, at, first = at_us[rest:], inputs[rest:], values[rest:], whole, first + rest
-        yield from self._cut(Offered(at * self.tick_us, count * self.tick_us, at_us, inputs, first, values))
+            yield from self._cut(Offered(at * self.tick_us, whole * self.tick_us, at_us, inputs))
+            at_us, inputs, at = at_us[rest:], inputs[rest:], whole
+        yield from self._cut(Offered(at * self.tick_us, count * self.tick_us, at_us, inputs))
 
     def _cut(self, rows: Offered) -> Iterator[Offered]:
         """The ticks within a span, one by one, without later rows."""
         edges = np.arange(rows.begin_us, rows.end_us + 1, self.tick_us)
         cuts = zip(edges.tolist(), np.searchsorted(rows.at_us, edges).tolist(), strict=True)
         for (begin_us, begin), (end_us, stop) in pairwise(cuts):
-            values = None if rows.values is None else rows.values[begin:stop]
-            yield Offered(begin_us, end_us, rows.at_us[begin:stop], rows.inputs[begin:stop], rows.first + begin, values)
+            yield Offered(begin_us, end_us, rows.at_us[begin:stop], rows.inputs[begin:stop])
 
-    def _bound(self, batch: pa.RecordBatch, at_us: NDArray[np.int64], codes: dict[str, dict[Any, int]] | None) -> Bound:
+    def _bound(self, batch: pa.RecordBatch, at_us: NDArray[np.int64]) -> Bound:
         matches = np.array([_matches(entering, batch) for entering in self.network.inputs])
         found = [np.flatnonzero(each) for each in matches]
         rows = np.concatenate(found)
@@ -154,12 +122,7 @@ class Binding:
         order = np.argsort(rows, kind="stable")
         readers = matches.sum(axis=0)
         shared = (matches & (readers > 1)).sum(axis=1)
-        values = np.empty((len(order), 0))
-        if codes is not None and (self.numbers or codes):
-            cells = [_numbers(batch, column) for column in self.numbers]
-            cells += [_coded(batch.column(column), of_column) for column, of_column in codes.items()]
-            values = np.column_stack(cells)[rows[order]]
-        return Bound(at_us[rows[order]], inputs[order], int(np.count_nonzero(readers)), shared, values)
+        return Bound(at_us[rows[order]], inputs[order], int(np.count_nonzero(readers)), shared)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,7 +152,7 @@ class Counts:
         so_far: NDArray[np.int64] = np.zeros((0, inputs), np.int64)
         seen = _Seen(batches)
         last_us, bound_rows, shared = 0, 0, np.zeros(inputs, np.int64)
-        for bound in binding.bound(seen, valued=False):
+        for bound in binding.bound(seen):
             last_us = max(last_us, int(seen.span_us / binding.speedup))
             ticks = last_us // binding.tick_us + 1
             if ticks > MAX_TICKS:
@@ -291,28 +254,6 @@ def _value(name: str, value: str | int, kind: pa.DataType) -> pa.Scalar:
         except pa.ArrowException:
             pass
     raise BadInput(f"input {name!r} selects {value!r}, but the column holds {kind}; give a value of that type")
-
-
-def _numbers(batch: pa.RecordBatch, column: str) -> Floats:
-    """A column of numbers, shape (rows,); NaN where one is missing."""
-    cells = batch.column(column)
-    text = pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type)
-    if not text and not (pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type)):
-        raise BadInput(
-            f"column {column!r} holds {cells.type}, and aggregates compute from numbers; name one of numbers"
-        )
-    try:
-        return np.asarray(cells.cast(pa.float64(), safe=not text).to_numpy(zero_copy_only=False))
-    except pa.ArrowInvalid as error:
-        raise BadInput(f"column {column!r} does not hold numbers alone ({error}); compute from another") from None
-
-
-def _coded(cells: pa.Array, codes: dict[Any, int]) -> Floats:
-    """Values as numbers in the order in which they first came, shape (rows,); missing values are a group too."""
-    plain = cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
-    distinct = plain.dictionary_encode(null_encoding="encode")
-    of_distinct = np.array([codes.setdefault(value, len(codes)) for value in distinct.dictionary.to_pylist()], float)
-    return np.asarray(of_distinct[distinct.indices.to_numpy(zero_copy_only=False)])
 
 
 def _truths(array: pa.Array) -> NDArray[np.bool_]:

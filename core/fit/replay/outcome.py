@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
-from adapt.core.fit.answers.answers import Answer
 from adapt.core.fit.control import Decision, Sent
 from adapt.core.fit.distributed.exchange import Traffic
 from adapt.core.fit.distributed.messages import Topic
@@ -43,7 +42,6 @@ class FitOutcome:
     table: int | None  # number of precomputed plans or table rows; None without tables
     proof: Proof  # the proved loss of precomputed plans
     kept_use: Floats  # utilization of each node and link by the tuples kept; shape (ticks, resources)
-    answers: tuple[Answer, ...] = ()  # of aggregates that compute
     traffic: Mapping[Topic, Traffic] = field(default_factory=dict)  # the same messages by topic
     followed: Followed | None = None  # what nodes observed; None if they did not
 

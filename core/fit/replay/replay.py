@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
-from adapt.core.fit.answers.answers import Answers
-from adapt.core.fit.answers.tables import answers_table, worst_answer
 from adapt.core.fit.control import Control, Decision
 from adapt.core.fit.drop_plans import DropPlans
 from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid, RateSteps
@@ -177,9 +175,8 @@ class FitRun(Displayed):
         """The run in one row, with its verdict."""
         table = summary_table(self.outcomes, self.counts, self.optimum, self.full, self.options.settings)
         verdict, best, *rest = table.rows[0]
-        of_best = next(outcome.answers for outcome in self.outcomes if outcome.planner == best)
         observed = observed_sentence(str(best), self._observed()["statistics"]) if self.true is not None else ""
-        said = (str(verdict), observed, self._known(), worst_answer(str(best), of_best), *sentences(self.rules))
+        said = (str(verdict), observed, self._known(), *sentences(self.rules))
         return replace(table, rows=((" ".join(filter(None, said)), best, *rest),))
 
     @property
@@ -217,7 +214,6 @@ class FitRun(Displayed):
             "ticks": ticks_table(self.outcomes, wiring, self.rates, self.optimum, tick_us),
             "nodes": nodes_table(self.outcomes, wiring, tick_us),
             "drops": drops_table(self.outcomes, wiring, tick_us, self.options.settings.drops),
-            "answers": self._answers(),
             "rules": rules_table(self.rules),
             "capacities": capacities_table(self.rules),
             **self._observed(),
@@ -232,8 +228,9 @@ class FitRun(Displayed):
     def shown(self) -> tuple[Table, ...]:
         """Planners below the verdict, the summary, rules, capacities."""
         tables = verdict_under(planners_shown(self._planners()), self.summary())
-        observed = [] if self.true is None else [self._observed()["statistics"]]
-        further = [*observed, *(table for table in (traffic_table(self.outcomes), self._answers()) if table.rows)]
+        further = [] if self.true is None else [self._observed()["statistics"]]
+        traffic = traffic_table(self.outcomes)
+        further += [traffic] if traffic.rows else []
         settings, wiring = self.options.settings, Wiring.from_network(self.network)
         shedders = shedders_table(drops_table(self.outcomes, wiring, settings.tick_us, settings.drops))
         return (*tables, *shedders, *further, rules_table(self.rules), capacities_table(self.rules))
@@ -241,9 +238,6 @@ class FitRun(Displayed):
     def _planners(self) -> Table:
         wiring, tick_us = Wiring.from_network(self.network), self.options.settings.tick_us
         return planners_table(self.outcomes, wiring, self.optimum, self.full, tick_us, self._sample)
-
-    def _answers(self) -> Table:
-        return answers_table({outcome.planner: outcome.answers for outcome in self.outcomes})
 
     def as_data(self) -> dict[str, Any]:
         """The run as JSON data."""
@@ -305,11 +299,6 @@ def replay_fit(
     changing = true if options.truth is not None else None
     first_bytes = [control.plan_bytes for control in controls]
     running = [_running(wiring, options, changing) for _ in names]
-    tuples = [run for run in running if isinstance(run, Tuples)]
-    computing = tuples and any(operator.computes for operator in network.operators)
-    if computing and changing is not None:
-        raise UsageError("--true needs a network that computes no answers; remove compute from its file")
-    answers = Answers(wiring, tuples, options.seed, binding.numbers, binding.groups) if computing else None
     for control in controls:
         control.announce(rates)
     done: list[list[tuple[Decision, Tick]]] = [[] for _ in names]
@@ -323,8 +312,6 @@ def replay_fit(
             tick = runs.run(offered, decision.keeps)
             control.observe(tick, offered.tick_s)
             log.append((decision, tick))
-        if answers is not None:
-            answers.add(offered)
         passed += len(offered.at_us)
         report(f"tick {at + 1:,} of {len(rates):,}", passed, bound)
     all_keeps = [np.stack([decision.keeps for decision, _ in log]) for log in done]
@@ -341,10 +328,9 @@ def replay_fit(
     for number, (name, control, runs, log) in enumerate(zip(names, controls, running, done, strict=True)):
         decisions, ticks = tuple(decision for decision, _ in log), tuple(tick for _, tick in log)
         prepared = (control.prepared_s, control.sent, control.table, control.proof)
-        computed = () if answers is None else answers.of(number, all_keeps[number], settings.tick_us)
         seen, observer = (first_bytes[number], control.plan_bytes), control.observer
         followed = None if observer is None else Followed(tuple(observer.observations), *seen)
-        measured = (runs.latencies(), *prepared, uses[number], computed, control.traffic(), followed)
+        measured = (runs.latencies(), *prepared, uses[number], control.traffic(), followed)
         outcomes.append(FitOutcome(name.value, ticks, decisions, *measured))
     decisive = {**parameters_of(binding, options), **(parameters or {})}
     true_full = None if changing is None else judged.full

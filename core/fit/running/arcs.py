@@ -24,16 +24,11 @@ WAITING = np.dtype(
     [
         ("born", np.int64),  # arrival of its row, in microseconds
         ("at", np.int64),  # position among windows: likewise, or a number of tuples
-        ("row", np.int64),  # number of its row, from the start; -1: a result of several rows, or a free slot
-        ("weight", np.float64),  # 1 / the probability that it was kept so far
         ("arc", np.int32),
         ("after", np.int32),  # the next tuple in the queue, or the next free slot
     ]
 )
 """A tuple in a queue."""
-
-REACHED = np.dtype([("row", np.int64), ("weight", np.float64), ("answer", np.int64)])
-"""A tuple that an aggregate has processed: its row, its weight, and which of the aggregates that compute."""
 
 SERVER = np.dtype(
     [
@@ -71,8 +66,6 @@ ARC = np.dtype(
         ("counts", np.bool_),  # whether these count tuples
         ("numbered", np.bool_),  # whether a tuple's position is its number on the arc
         ("nested", np.bool_),  # whether further aggregates are downstream of its target
-        ("answer", np.int32),  # which of the aggregates that compute its target is; -1: none
-        ("by_row", np.bool_),  # whether the row decides how many tuples its target emits
         ("credit", np.float64),  # fraction of a tuple not emitted yet
         ("came", np.int64),  # since the start
         ("worked", np.int64),
@@ -92,9 +85,6 @@ READ = np.dtype(
         ("latency", np.float64),
         ("longest", np.float64),
         ("count", np.int64),
-        ("row", np.int64),  # of the tuple in hand, as in `WAITING`
-        ("weight", np.float64),  # likewise
-        ("share", np.float64),  # probability with which the last queue took it
     ]
 )
 
@@ -112,8 +102,7 @@ def arc_records(wiring: Wiring, seconds: Floats, seed: int, windows: LivingWindo
     arcs["source"], arcs["target"] = wiring.source, wiring.target
     arcs["node"] = arcs["link"] = arcs["other"] = NONE
     arcs["gain"] = wiring.gain
-    arcs["fate"] = arcs["given"] = arcs["answer"] = NONE
-    computing = [operator.name for operator in wiring.network.operators if operator.computes]
+    arcs["fate"] = arcs["given"] = NONE
     names = [node.name for node in wiring.network.nodes]
     port = {(arc.target, arc.port): at for at, arc in enumerate(wiring.arcs)}
     for at, arc in enumerate(wiring.arcs):
@@ -125,9 +114,6 @@ def arc_records(wiring: Wiring, seconds: Floats, seed: int, windows: LivingWindo
         assert isinstance(operator, Operator)
         record["node"] = names.index(operator.node)
         record["on_node"] = seconds[record["node"], at]
-        if operator.computes:
-            record["answer"] = computing.index(operator.name)
-        record["by_row"] = bool(computing) and operator.kind not in (OperatorKind.JOIN, OperatorKind.AGGREGATE)
         links = np.flatnonzero(wiring.use[nodes:, at])
         if len(links):
             record["link"], record["on_link"] = nodes + links[0], seconds[nodes + links[0], at]

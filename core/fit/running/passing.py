@@ -12,15 +12,12 @@ from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, flattened
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.running.arcs import NONE
-from adapt.core.fit.running.servers import Books, Reached, Withdrawal, begin, overflows, queue, release, take_place
+from adapt.core.fit.running.servers import Books, Withdrawal, begin, overflows, queue, release, take_place
 from adapt.core.histogram import bin_of
 from adapt.core.random_bits import output, uniform
 
 _ALMOST = 1e-9
 """Tolerance when fractions of tuples add up to one."""
-
-_OF_ROWS = np.uint64(0x9E3779B97F4A7C15)
-"""Makes draws by row differ from random drops on the same arc."""
 
 
 @compiled
@@ -34,26 +31,20 @@ def advance(
     credits: Floats,
     nodes: int,
     burst: int,
-    first: int,
-    reached: Reached | None,
     withdrawal: Withdrawal | None,
 ) -> int:
     """Simulate everything before the end of the tick.
 
     Args:
-        first: Number of the tick's first row, from the start.
-        reached: Follows rows, at half the speed; None: does not.
         withdrawal: Withdraws windows that lose a tuple to a full queue; None: does not, and takes no time.
 
     Returns:
-        The next row if the pool or the list of what reached aggregates is too small to continue, else -1.
+        The next row if the pool is too small to continue, else -1.
     """
     end = end_us * 1e-6
     servers = books.servers
     while True:
         if books.free[1] < burst:
-            return row
-        if reached is not None and reached.size[0] == len(reached.tuples):
             return row
         soonest: Any = np.int64(0)
         for number in range(1, len(servers)):
@@ -65,14 +56,12 @@ def advance(
             credits[source] += scale[source]
             count = int(credits[source] + _ALMOST)
             credits[source] -= count
-            if reached is not None:
-                _hold(books, first + row, 1.0)
-            _give(books, source, count, at_us[row], at_us[row], at_us[row] * 1e-6, reached, withdrawal)
+            _give(books, source, count, at_us[row], at_us[row], at_us[row] * 1e-6, withdrawal)
             row += 1
             continue
         if now >= end:
             break
-        _serve(books, soonest, soonest >= nodes, now, reached, withdrawal)
+        _serve(books, soonest, soonest >= nodes, now, withdrawal)
     for number in range(len(servers)):
         if servers[number].done < np.inf:
             spent = end - servers[number].since
@@ -84,9 +73,7 @@ def advance(
 
 
 @flattened
-def _serve(
-    books: Books, number: int, link: bool, now: float, reached: Reached | None, withdrawal: Withdrawal | None
-) -> None:
+def _serve(books: Books, number: int, link: bool, now: float, withdrawal: Withdrawal | None) -> None:
     """A server finishes the first tuple of its queue: a link delivers it, a node processes it."""
     server = books.servers[number]
     spent = now - server.since
@@ -99,40 +86,25 @@ def _serve(
     arc = books.arcs[waiting.arc]
     if not link:
         born, at = waiting.born, waiting.at
-        if reached is not None:
-            _hold(books, waiting.row, waiting.weight)
-            waiting.row = NONE
         release(books, place)
         arc.queued -= 1
         arc.served += 1
         arc.worked += 1
         arc.work += spent
-        if reached is not None and arc.answer != NONE:
-            arrived = reached.tuples[reached.size[0]]
-            arrived.row = books.read[0].row
-            arrived.weight = books.read[0].weight
-            arrived.answer = arc.answer
-            reached.size[0] += 1
-        _work(books, arc, born, at, now, reached, withdrawal)
+        _work(books, arc, born, at, now, withdrawal)
     elif overflows(books, arc.node):
         arc.queue_drops += 1
         arc.queued -= 1
         if withdrawal is not None:
             _withdraw(books, withdrawal, waiting.arc, waiting.at)
-        if reached is not None:
-            waiting.row = NONE
         release(books, place)
     else:
-        if reached is not None:
-            waiting.weight /= books.read[0].share
         node: Any = np.int64(arc.node)
         queue(books, node, place, not link, now)
 
 
 @flattened
-def _work(
-    books: Books, arc: Any, born: int, at: int, now: float, reached: Reached | None, withdrawal: Withdrawal | None
-) -> None:
+def _work(books: Books, arc: Any, born: int, at: int, now: float, withdrawal: Withdrawal | None) -> None:
     """An operator emits the results of a tuple, or of each of its windows."""
     gain = arc.gain
     target: Any = np.int64(arc.target)
@@ -159,16 +131,9 @@ def _work(
             at = window if arc.counts else start
             if withdrawal is not None:
                 withdrawal.tally[arc.given, window] += gain
-        if reached is None:
-            count = _emitted(arc, gain)
-        elif arc.by_row and books.read[0].row != NONE:
-            # The same rows pass in every run, whatever is dropped before.
-            count = int(gain + uniform(output(arc.draws ^ _OF_ROWS, np.uint64(books.read[0].row))))
-        else:
-            _hold(books, NONE, 1.0)
-            count = _emitted(arc, gain)
+        count = _emitted(arc, gain)
         if count > 0:
-            _give(books, target, count, born, at, now, reached, withdrawal)
+            _give(books, target, count, born, at, now, withdrawal)
 
 
 @flattened
@@ -179,7 +144,6 @@ def _give(
     born: int,
     at: int,
     now: float,
-    reached: Reached | None,
     withdrawal: Withdrawal | None,
 ) -> None:
     """A source emits tuples to all its consumers."""
@@ -205,14 +169,6 @@ def _give(
                 waiting = books.pool[place]
                 waiting.born = born
                 waiting.at = position
-                if reached is not None:
-                    read = books.read[0]
-                    waiting.row = read.row
-                    waiting.weight = read.weight
-                    if arc.slide == 0 and arc.keep < 1.0:
-                        waiting.weight /= arc.keep
-                    if arc.link == NONE:
-                        waiting.weight /= read.share
                 waiting.arc = number
                 arc.queued += 1
                 to_link = arc.link != NONE
@@ -227,14 +183,6 @@ def _emitted(arc: Any, gain: float) -> Any:
     count = int(arc.credit + _ALMOST)
     arc.credit -= count
     return count
-
-
-@flattened
-def _hold(books: Books, row: int, weight: float) -> None:
-    """Note the row and weight of the tuple in hand."""
-    read = books.read[0]
-    read.row = row
-    read.weight = weight
 
 
 @flattened

@@ -27,13 +27,6 @@ class Books(NamedTuple):
     read: NDArray[Any]  # of type `READ`, the latencies of the tick's results; shape (1,)
 
 
-class Reached(NamedTuple):
-    """Tuples that reach aggregates that compute, in a tick."""
-
-    tuples: NDArray[Any]  # of type `REACHED`; grows on demand
-    size: Indices  # how many there are, shape (1,)
-
-
 class Withdrawal(NamedTuple):
     """Windows that lose a tuple to a full queue."""
 
@@ -78,7 +71,6 @@ def overflows(books: Books, number: int) -> Any:
     server = books.servers[number]
     server.taken += 1
     part = books.drop_curve[min(server.length, len(books.drop_curve) - 1)]
-    books.read[0].share = 1.0 - part
     return part > 0 and uniform(output(books.shed_seeds[number], np.uint64(server.taken))) < part
 
 

@@ -18,9 +18,6 @@ class Offered:
     end_us: int  # end, exclusive
     at_us: NDArray[np.int64]  # arrival of each row, ascending; shape (rows,)
     inputs: Indices  # the input that reads each row; shape (rows,)
-    first: int = 0  # number of the first row among all that inputs read, from 0
-    # what aggregates compute from: `Binding.numbers`, then `Binding.groups`; shape (rows, columns)
-    values: Floats | None = None
 
     @property
     def tick_s(self) -> float:

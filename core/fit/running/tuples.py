@@ -1,7 +1,5 @@
 """The tuple simulator: random drops, and queues at nodes and links."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,7 +7,6 @@ from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.running.arcs import (
     NONE,
-    REACHED,
     READ,
     WAITING,
     arc_records,
@@ -20,7 +17,7 @@ from adapt.core.fit.running.arcs import (
 from adapt.core.fit.running.fluid import scales, true_use
 from adapt.core.fit.running.living_windows import LivingWindows
 from adapt.core.fit.running.passing import advance
-from adapt.core.fit.running.servers import Books, Reached, Withdrawal
+from adapt.core.fit.running.servers import Books, Withdrawal
 from adapt.core.fit.running.tick import Offered, Tick
 from adapt.core.fit.running.withdrawal import spoiled_of, withdrawn_worth
 from adapt.core.histogram import BINS
@@ -65,8 +62,6 @@ class Tuples:
         self.windows, self.refuses = windows, overload is not None
         self._credits, self._offered = np.zeros(wiring.inputs), np.zeros(wiring.inputs)
         self._burst = largest_burst(highest or wiring, self._scales)
-        computes = any(operator.computes for operator in wiring.network.operators)
-        self._reached = Reached(np.zeros(1024, REACHED), np.zeros(1, np.int64)) if computes else None
         withdraws = windows if overload and windows and len(windows.tally) else None
         self._withdrawal = (
             None if withdraws is None else Withdrawal(withdraws.begun, withdraws.tally, *spoiled_of(wiring, withdraws))
@@ -109,9 +104,6 @@ class Tuples:
                 self._withdrawal = self._withdrawal._replace(tally=self.windows.tally)
         servers["busy"] = 0.0
         read[:] = 0
-        read["share"] = 1.0
-        if self._reached is not None:
-            self._reached.size[0] = 0
         at_us = np.ascontiguousarray(offered.at_us, np.int64)
         inputs = np.ascontiguousarray(offered.inputs, np.int64)
         nodes = len(self._wiring.network.nodes)
@@ -127,8 +119,6 @@ class Tuples:
                 self._credits,
                 nodes,
                 self._burst,
-                offered.first,
-                self._reached,
                 self._withdrawal,
             )
             if row < 0:
@@ -154,27 +144,12 @@ class Tuples:
         """Counted from the start."""
         return self._books.bins
 
-    @property
-    def reached(self) -> NDArray[Any]:
-        """Tuples of the last tick that reached aggregates, of type `REACHED`."""
-        return np.zeros(0, REACHED) if self._reached is None else self._reached.tuples[: self._reached.size[0]]
-
-    @property
-    def oldest(self) -> int | None:
-        """Lowest number of a row with tuples in queues; None without."""
-        rows = self._books.pool["row"]
-        return int(rows[rows != NONE].min(initial=np.iinfo(np.int64).max)) if (rows != NONE).any() else None
-
     def _enlarge(self) -> None:
-        """Double what is full: the list of tuples that reached aggregates, or the pool, with room for one burst."""
-        if self._reached is not None and self._reached.size[0] == len(self._reached.tuples):
-            self._reached = self._reached._replace(tuples=np.concatenate([self._reached.tuples] * 2))
-            return
+        """Double the pool, with room for one burst."""
         old, free = len(self._books.pool), self._books.free
         more = max(old, 2 * self._burst, 1024)
         pool = np.zeros(old + more, WAITING)
         pool[:old] = self._books.pool
-        pool["row"][old:] = NONE
         pool["after"][old:] = np.arange(old + 1, old + more + 1)
         pool["after"][-1] = free[0]
         self._books = self._books._replace(pool=pool)

@@ -1,7 +1,6 @@
 """Window Drop: an aggregate's windows are kept whole or dropped whole."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -140,4 +139,4 @@ def _own(operator: Operator) -> tuple[Window, ...]:
             f"operator {operator.name!r} is an aggregate without a window; add window = {{ size = ..., slide = ... }} "
             "or use --network drops=random"
         )
-    return (replace(operator.window, group_by=None),)
+    return (operator.window,)

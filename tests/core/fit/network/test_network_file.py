@@ -61,7 +61,7 @@ kind = "aggregate"
 inputs = ["views"]
 cost = 4e-5
 selectivity = 0.01
-window = { size = "60s", slide = "10s", group_by = "key" }
+window = { size = "60s", slide = "10s" }
 
 [[output]]
 name = "pages"
@@ -89,7 +89,7 @@ def test_a_whole_file_is_read() -> None:
     by_name = {operator.name: operator for operator in network.operators}
     assert by_name["attribute"].kind is OperatorKind.JOIN
     assert [by_name["attribute"].gain(port) for port in (0, 1)] == [0.2, 0.5]
-    assert by_name["per_page"].window == Window(60_000_000, 10_000_000, True, "key")
+    assert by_name["per_page"].window == Window(60_000_000, 10_000_000, True)
     names = [operator.name for operator in network.operators]
     assert names.index("parse") < names.index("attribute")
     assert [network.node_of(source) for source in network.sources[:3]] == ["edge", "core", "core"]

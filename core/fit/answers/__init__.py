@@ -1,1 +1,0 @@
-"""Answers of aggregates under drop plans, and their errors."""
