@@ -62,11 +62,7 @@ class KernelCache:
         self._function, self._given = function, stamp
 
     def stamp(self) -> str:
-        """Digest of the sources of the function.
-
-        Raises:
-            OSError: a source cannot be read, or was edited since this process started.
-        """
+        """Digest of the sources of the function."""
         if self._given is not None:
             return self._given()
         return stamp_of(self._function.__module__, self._function.__code__.co_filename)
@@ -134,9 +130,6 @@ def stamp_of(module: str, file: str) -> str:
     """Digest of a module's source, imports and compiler.
 
     Imports are those from this package or the module's own.
-
-    Raises:
-        OSError: a source cannot be read, or was edited since this process started.
     """
     digests: dict[str, str] = {}
     pending = {module: file}

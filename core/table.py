@@ -86,11 +86,7 @@ class Table(Tabular):
         return cls(title, tuple(columns), tuple(tuple(row) for row in rows), note)
 
     def values(self, name: str) -> list[Cell]:
-        """The cells of one column, top to bottom.
-
-        Raises:
-            KeyError: there is no column of that name.
-        """
+        """The cells of one column, top to bottom."""
         names = [column.name for column in self.columns]
         if name not in names:
             raise KeyError(f"table {self.title!r} has no column {name!r}; available: {', '.join(names)}")

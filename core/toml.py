@@ -21,9 +21,6 @@ def document_of(text: str, what: str) -> dict[str, Any]:
 
     Args:
         what: What the text is, with its verb, for messages.
-
-    Raises:
-        BadInput: it is not TOML.
     """
     try:
         return tomllib.loads(text)
@@ -36,9 +33,6 @@ def versioned_document(text: str, schema: str, command: str) -> dict[str, Any]:
 
     Args:
         command: The command that writes such files.
-
-    Raises:
-        BadInput: it is not TOML, or has another schema.
     """
     document = document_of(text, "it is")
     if document.get("schema") != schema:
@@ -57,9 +51,6 @@ class Element:
 
         Args:
             faults: Collects what is wrong; None: the first fault is raised.
-
-        Raises:
-            BadInput: the table has an unknown field.
         """
         self.where, self._fields, self._faults = where, fields, faults
         self._collected(lambda: only(where, fields, known), None)

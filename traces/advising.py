@@ -35,11 +35,7 @@ KNOWN_KEYS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job to advise on.
-
-    Raises:
-        UsageError: a number is out of range.
-    """
+    """A job to advise on."""
 
     parallelism: int  # number of workers: subtasks or consumers
     max_parallelism: int | None = None  # Flink's key groups. None: Flink's default
@@ -108,10 +104,6 @@ def advise(
         source: A trace (whose profile counts every row as 1), counted keys, or a CSV of key,count.
         keys: Keys to salt. Default: every key too hot for one worker.
         operators: Key columns of each operator of a parallel region.
-
-    Raises:
-        UsageError: keys are named without a source, or the operators share no key column.
-        BadInput: the source cannot be read, or has no count of a key.
     """
     region = region_table(operators) if operators else None
     flink = job.division(Engine.FLINK, job.max_parallelism)
@@ -132,11 +124,7 @@ def advise(
 
 
 def weighed_keys(source: Path) -> Weighed:
-    """Hot keys of a trace, counted keys or a CSV, hottest first.
-
-    Raises:
-        BadInput: the source is none of these.
-    """
+    """Hot keys of a trace, counted keys or a CSV, hottest first."""
     with readable(source):
         if source.is_file():
             return _of_frequencies(read_counts(source, KeyType.STRING))

@@ -41,11 +41,7 @@ def cache_of(path: Path | SeriesPath) -> Path:
 
 
 def make_cache(folder: Path) -> None:
-    """Create a cache folder unless it is there.
-
-    Raises:
-        EnvironmentFailure: it is a link.
-    """
+    """Create a cache folder unless it is there."""
     if folder == _NOWHERE:
         raise EnvironmentFailure(f"{CACHE} next to the trace must be a folder (got a symbolic link); remove the link")
     folder.mkdir(exist_ok=True)

@@ -19,9 +19,6 @@ def copy_flights(path: Path) -> None:
     """Copy the flights into the folder of the demonstration.
 
     So each step can be typed again.
-
-    Raises:
-        EnvironmentFailure: the package is not installed, or writing fails.
     """
     packaged = flights()
     if not (path.is_file() and path.stat().st_size == packaged.stat().st_size):
@@ -32,9 +29,6 @@ def flights() -> Path:
     """Path of the zipped CSV of 336,776 flights.
 
     Found without importing the package.
-
-    Raises:
-        EnvironmentFailure: the package is not installed.
     """
     spec = find_spec(PACKAGE)
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():

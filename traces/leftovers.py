@@ -41,11 +41,7 @@ class Leftover:
     age_s: float  # seconds since the last of them was written, or kept results were read
 
     def remove(self) -> None:
-        """Remove it.
-
-        Raises:
-            EnvironmentFailure: the disk or the store refuses, or a run has begun to write it.
-        """
+        """Remove it."""
         with disk_failures(self.path):
             if not is_stored(self.path) and _is_locked(self.path):
                 raise EnvironmentFailure(f"{self.path} is being written by another run; wait for it")
@@ -57,10 +53,6 @@ def leftovers(place: Path) -> list[Leftover]:
 
     In a store also those in folders below; on a disk also kept results. Outputs that a run of this machine has locked
     are not among them; in a store only their age says whether a run is still writing them.
-
-    Raises:
-        BadInput: there is nothing at this place.
-        EnvironmentFailure: the store cannot be reached.
     """
     found = sorted(_stored(place) if is_stored(place) else _on_disk(place.absolute()), key=lambda each: each.path)
     if not found and not place.exists():

@@ -68,10 +68,6 @@ def lint(path: Path, rules: Sequence[str] = (), progress: Progress = silent) -> 
 
     Args:
         rules: Ids of the rules to apply. Default: all.
-
-    Raises:
-        UsageError: a rule does not exist.
-        BadInput: the trace is missing or damaged.
     """
     for rule in rules:
         if rule not in RULES:

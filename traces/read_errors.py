@@ -14,11 +14,7 @@ Parsed = TypeVar("Parsed")
 
 @contextmanager
 def readable(path: str | PathLike[str]) -> Iterator[None]:
-    """Turn errors of the file system into bad input.
-
-    Raises:
-        BadInput: the file system reports an error; the message names `path`.
-    """
+    """Turn errors of the file system into bad input."""
     try:
         yield
     except OSError as error:
@@ -26,11 +22,7 @@ def readable(path: str | PathLike[str]) -> Iterator[None]:
 
 
 def parsed(path: Path, parse: Callable[[str], Parsed], no_text: str = "is not UTF-8 text: {}") -> Parsed:
-    """Read and parse a UTF-8 text file.
-
-    Raises:
-        BadInput, UsageError: the file cannot be read or decoded, or `parse` fails; the message names the file.
-    """
+    """Read and parse a UTF-8 text file."""
     try:
         with readable(path):
             text = path.read_text(encoding="utf-8")
@@ -43,11 +35,7 @@ def parsed(path: Path, parse: Callable[[str], Parsed], no_text: str = "is not UT
 
 
 def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The non-blank rows of a UTF-8 CSV file with line numbers.
-
-    Raises:
-        BadInput: the file cannot be read, or is not CSV.
-    """
+    """The non-blank rows of a UTF-8 CSV file with line numbers."""
     line = 0
     try:
         with readable(path), path.open(newline="", encoding="utf-8-sig") as file:

@@ -44,9 +44,6 @@ def routed_lines(lines: IO[bytes], partitioner: Partitioner, key_type: KeyType, 
 
     A line is one key: text as is (without a trailing CR), whole numbers in decimal, binary in hex. An empty line is the
     empty key. A leading byte order mark is skipped.
-
-    Raises:
-        BadInput: a line is not a key of that type; the message names the line.
     """
     line = 1
     rest = b""

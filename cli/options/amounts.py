@@ -48,9 +48,6 @@ def bits_of_workers(
     Args:
         usual: Bandwidth where none is given.
         workers: Number of workers; None, unknown.
-
-    Raises:
-        UsageError: A text is malformed, or names an unknown worker.
     """
     from adapt.core.stage.control.schedules import workers_of
 

@@ -21,11 +21,7 @@ class ProfileOutput:
     force: ForceOption = False
 
     def check(self) -> None:
-        """Check that the profile can be written, before any work.
-
-        Raises:
-            EnvironmentFailure: the output exists.
-        """
+        """Check that the profile can be written, before any work."""
         from adapt.traces.store.atomic import check_free
 
         if self.out is not None:

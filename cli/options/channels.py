@@ -9,11 +9,7 @@ _MOST_COUNTS = 10_000
 
 
 def channel_counts(text: str) -> list[int]:
-    """Parse channel counts: `8`, `1:10` (both ends), `10:4` (shrinking), `1,2,4,8`.
-
-    Raises:
-        UsageError: the text has another form, a count is out of range, or there are too many.
-    """
+    """Parse channel counts: `8`, `1:10` (both ends), `10:4` (shrinking), `1,2,4,8`."""
     counts: list[int] = []
     for part in text.split(","):
         first, colon, last = part.partition(":")
@@ -34,10 +30,6 @@ def channel_counts(text: str) -> list[int]:
 
 
 def check_channels(channels: int, text: str = "") -> None:
-    """Check a number of channels, given as a part of `text`.
-
-    Raises:
-        UsageError: it is below 1 or above `MOST_CHANNELS`.
-    """
+    """Check a number of channels, given as a part of `text`."""
     if not 1 <= channels <= MOST_CHANNELS:
         raise UsageError(f"--channels must be from 1 to {MOST_CHANNELS:,} (got {text or channels})")

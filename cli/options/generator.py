@@ -173,11 +173,7 @@ class GeneratorOptions:
     )
 
     def stream(self, name: GeneratorName) -> "NamedStream":
-        """The synthetic stream.
-
-        Raises:
-            UsageError: the generator does not take an option, or one is out of range.
-        """
+        """The synthetic stream."""
         from adapt.traces.generators.registry import GENERATORS
 
         options = ((field.name, getattr(self, field.name)) for field in fields(self))

@@ -71,11 +71,7 @@ class GoalOptions:
     max_pins: int | None = setting(None, "Recommend the best plan that pins at most K more keys.", "K")
 
     def goal(self, channels: int, *, shows_frontier: bool) -> "Goal":
-        """The goal at a number of channels, checked.
-
-        Raises:
-            UsageError: an option is out of its range, or nothing could move within the limits.
-        """
+        """The goal at a number of channels, checked."""
         if self.max_pins is not None and self.max_pins < 1:
             raise UsageError(f"--max-pins must be at least 1 (got {self.max_pins}); omit it to let the verdict choose")
         return goal_within(
@@ -86,11 +82,7 @@ class GoalOptions:
 def goal_within(
     max_imbalance: float, max_migration: str | None, max_pins: int | None, channels: int, *, shows_frontier: bool
 ) -> "Goal":
-    """The goal of a verdict within limits of its plan.
-
-    Raises:
-        UsageError: a limit is out of its range, or the two exclude each other.
-    """
+    """The goal of a verdict within limits of its plan."""
     from adapt.core.partitioning.frontier.today import Budget
     from adapt.core.partitioning.problem.constraints import MigrationLimit
     from adapt.core.verdict.goal import Goal
@@ -121,9 +113,6 @@ class Loads:
 
         Args:
             measure: Columns in place of letters, as RESOURCE=COLUMN.
-
-        Raises:
-            UsageError: an option is out of its range.
         """
         from adapt.core.partitioning.measures.resources import Resources
 

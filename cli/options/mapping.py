@@ -22,27 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GivenOptions:
-    """Values of reading options, and streams of the mapping file.
+    """Values of reading options, and streams of the mapping file."""
 
-    Attributes:
-        values: From the command line, else from the file, else the defaults.
-        typed: Parameters given on the command line, which also override a stream of the file.
-        file: The mapping file, if any.
-        streams: Its streams.
-    """
-
-    values: Mapping[str, Any]
-    typed: frozenset[str]
-    file: Path | None = None
+    values: Mapping[str, Any]  # from the command line, else from the file, else the defaults
+    typed: frozenset[str]  # parameters given on the command line, which also override a stream of the file
+    file: Path | None = None  # the mapping file, if any
     streams: "tuple[StreamFields, ...]" = ()
 
     @classmethod
     def over_file(cls, given: Mapping[str, Any], typed: Iterable[str], file: Path | None) -> "GivenOptions":
-        """Command-line options over those of a file.
-
-        Raises:
-            BadInput: the file is not a mapping.
-        """
+        """Command-line options over those of a file."""
         from adapt.traces.ingest.mapping_file import MappingFile, read_mapping_file
 
         read = read_mapping_file(file) if file is not None else MappingFile({}, ())
@@ -57,12 +46,7 @@ class GivenOptions:
 
     @property
     def streams_of_file(self) -> "list[Stream]":
-        """Streams of the file, completed with the options for all.
-
-        Raises:
-            BadInput: a stream has no key.
-            UsageError: options of a stream contradict each other.
-        """
+        """Streams of the file, completed with the options for all."""
         from adapt.traces.ingest.streams import Stream
 
         streams = []
@@ -83,12 +67,7 @@ class GivenOptions:
 
     @property
     def options(self) -> "IngestOptions":
-        """How the source is read and cleaned; $ADAPT_SALT salts hashed keys.
-
-        Raises:
-            BadInput: a stream of the file has no key.
-            UsageError: an option cannot be read.
-        """
+        """How the source is read and cleaned; $ADAPT_SALT salts hashed keys."""
         from adapt.traces.ingest.cleaning import Cleaning, ClockShift, parse_sample
         from adapt.traces.ingest.ingest import IngestOptions
         from adapt.traces.ingest.rejects import MaxRejects

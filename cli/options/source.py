@@ -92,11 +92,7 @@ class TableOptions:
     sql: str = setting("", "Read the rows of this Spark SQL query, in place of files.", "QUERY")
 
     def sources(self, files: "Sequence[Any]") -> "Sequence[Any]":
-        """Files that were given, or a table or query.
-
-        Raises:
-            UsageError: there is not exactly one of them.
-        """
+        """Files that were given, or a table or query."""
         if bool(files) + bool(self.table) + bool(self.sql) != 1:
             raise UsageError("give either SOURCE (files, globs, a topic), --table or --sql")
         if files:
@@ -150,11 +146,7 @@ class TopicOptions:
 
     @property
     def values(self) -> "Topic":
-        """The options for the library.
-
-        Raises:
-            UsageError: an option is out of its range.
-        """
+        """The options for the library."""
         from adapt.traces.ingest.cleaning import parse_sample
         from adapt.traces.sources.live.topic_options import TopicOptions as Topic
 

@@ -26,17 +26,11 @@ _FIRST_SENTENCE = re.compile(r"(?<=\.) (?=[A-Z])")
 
 @dataclass(frozen=True)
 class Key:
-    """A key of an option.
+    """A key of an option."""
 
-    Attributes:
-        name: As typed.
-        of: The heads of the option that it is for; empty, all.
-        parameter: Its type, help and default, as those of an option.
-    """
-
-    name: str
-    of: tuple[str, ...]
-    parameter: Any
+    name: str  # as typed
+    of: tuple[str, ...]  # the heads of the option that it is for; empty, all
+    parameter: Any  # its type, help and default, as those of an option
 
     @property
     def spelled(self) -> str:

@@ -13,9 +13,6 @@ class Division:
 
     Flink gives subtask i the key groups g with floor(g n / P) = i, and Kafka's range, round-robin and sticky assignors
     give each consumer of a topic floor(P/n) or ceil(P/n) partitions: all leave the busiest with ceil(P/n).
-
-    Raises:
-        UsageError: a number is out of range.
     """
 
     units: int  # P, at least 1

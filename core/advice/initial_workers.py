@@ -23,9 +23,6 @@ def initial_workers_table(
         overload: Buffer of a worker.
         imbalance: Load of the busiest worker / mean load, which is then at tau1; 1 if keys spread evenly.
 
-    Raises:
-        UsageError: the rate is negative or not finite, or the imbalance is below 1.
-
     Source: ESJ, initial deployment, M = ceil(E(rate) window / (W tau1)); the rest is ours.
     """
     if not 1 <= imbalance < np.inf:

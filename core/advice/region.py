@@ -7,11 +7,7 @@ from adapt.core.table import Column, Table
 
 
 def operators_named(given: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Operators with their key columns as typed, e.g. "count=user,page".
-
-    Raises:
-        UsageError: a text is not OPERATOR=COLUMN,..., or an operator is named twice.
-    """
+    """Operators with their key columns as typed, e.g. "count=user,page"."""
     operators: dict[str, tuple[str, ...]] = {}
     for text in given:
         name, equals, columns = (side.strip() for side in text.partition("="))
@@ -33,9 +29,6 @@ def region_key(operators: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     Args:
         operators: Key columns of each partitioned stateful operator; stateless ones do not matter.
 
-    Raises:
-        UsageError: they share none.
-
     Source: partitioning functions, section 2: operators can be combined if their keys have a common subset.
     """
     common: tuple[str, ...] | None = None
@@ -53,11 +46,7 @@ def region_key(operators: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 
 def region_table(operators: Mapping[str, Sequence[str]]) -> Table:
-    """The operators of a region with their key columns.
-
-    Raises:
-        UsageError: they share none.
-    """
+    """The operators of a region with their key columns."""
     key = ", ".join(region_key(operators))
     columns = (
         Column("operator"),

@@ -36,9 +36,6 @@ def salts_needed(key: str, load: int, total: int, partitioner: Partitioner, max_
         total: Load of all keys.
         partitioner: Partitioner of the engine.
         max_imbalance: Tolerated load of a worker over the mean.
-
-    Raises:
-        UsageError: the load is not in [0, total], the total is not above 0, or the limit is below 1.
     """
     if not 0 <= load <= total or total < 1:
         raise UsageError(f"the load of a key must be between 0 and the total (got {load} of {total})")
@@ -56,11 +53,7 @@ def salts_needed(key: str, load: int, total: int, partitioner: Partitioner, max_
 
 
 def check_max_imbalance(max_imbalance: Fraction) -> None:
-    """Check a limit.
-
-    Raises:
-        UsageError: it is below 1.
-    """
+    """Check a limit."""
     if max_imbalance < 1:
         raise UsageError(f"--max-imbalance must be at least 1 (got {float(max_imbalance):g})")
 

@@ -119,11 +119,7 @@ class Audit:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "Audit":
-        """The audit that `as_data` wrote.
-
-        Raises:
-            KeyError, TypeError, ValueError: the data is damaged.
-        """
+        """The audit that `as_data` wrote."""
         producers = tuple(
             Producer(
                 each["name"],

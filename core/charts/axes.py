@@ -114,11 +114,7 @@ def has(table: Table, name: str) -> bool:
 
 
 def column_of(table: Table, name: str) -> Column:
-    """The column of that name.
-
-    Raises:
-        KeyError: no column has that name.
-    """
+    """The column of that name."""
     table.values(name)
     return next(column for column in table.columns if column.name == name)
 

@@ -12,11 +12,7 @@ _NUMBER = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*(.*)", re.ASCII | re.DOTALL)
 
 
 def amount_for(metric: Metric, text: str) -> float:
-    """Amount of a limit, in seconds, bytes or shares of 1.
-
-    Raises:
-        UsageError: it is not a number of at least 0, or its unit does not fit the metric.
-    """
+    """Amount of a limit, in seconds, bytes or shares of 1."""
     number, unit = _parts(text)
     match metric.kind:
         case Kind.SECONDS:
@@ -32,11 +28,7 @@ def amount_for(metric: Metric, text: str) -> float:
 
 
 def percent_of(text: str) -> float:
-    """A percentage as a share: 5% is 0.05.
-
-    Raises:
-        UsageError: it is not a percentage.
-    """
+    """A percentage as a share: 5% is 0.05."""
     number, unit = _parts(text)
     if unit != "%":
         raise UsageError(f"must be a percentage such as 5% (got {text!r})")

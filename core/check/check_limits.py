@@ -26,10 +26,6 @@ def judge(
         artefacts: At least one.
         baseline: Reference for limits without an amount: rows are matched by label, or one row to one row.
         worse_by: Tolerated relative change for the worse, unless the limit has its own.
-
-    Raises:
-        UsageError: a limit matches no artefact, or an artefact no limit; a limit needs a baseline and there is none, or
-            no limit uses the baseline.
     """
     _check_baseline(limits, baseline)
     judged = []

@@ -61,9 +61,6 @@ def parse_limit(text: str) -> Limit:
     """Parse a limit: METRIC[LABEL=VALUE,...], then a comparison or `worse-by P%`.
 
     A metric alone is checked against the baseline, too.
-
-    Raises:
-        UsageError: the text is not a limit; the message repeats it.
     """
     try:
         return _parsed(text)
@@ -125,9 +122,6 @@ def refuse_unknown(selectors: Sequence[Selector], rows: Sequence[Mapping[str, st
     """Reject selectors whose label, or wanted value, no row has.
 
     An unwanted value that no row has is harmless: it excludes nothing.
-
-    Raises:
-        UsageError: a selector matches nothing.
     """
     for each in selectors:
         labels = sorted({label for row in rows for label in row})

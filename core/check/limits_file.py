@@ -19,12 +19,7 @@ class LimitsFile:
 
 
 def read_limits(text: str) -> LimitsFile:
-    """Parse the text of a limits file.
-
-    Raises:
-        BadInput: the text is not TOML, or a field is invalid.
-        UsageError: a limit is invalid; the message says which.
-    """
+    """Parse the text of a limits file."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -49,11 +49,7 @@ def write_profile(profile: Profile) -> str:
 
 
 def read_profile(text: str) -> Profile:
-    """Read the text of a profile file.
-
-    Raises:
-        BadInput: The text is not TOML, has another schema, or a field is missing or invalid; names the line.
-    """
+    """Read the text of a profile file."""
     document = versioned_document(text, SCHEMA, "adapt calibrate")
     try:
         only("the profile", document, (*_HEAD, *_TABLES, *_LISTS))

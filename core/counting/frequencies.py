@@ -215,11 +215,7 @@ class Frequencies(Tabular):
 
 
 def check_support(support: float, epsilon: float) -> None:
-    """Check a share against the error of a counter.
-
-    Raises:
-        UsageError: it is not in (epsilon, 1].
-    """
+    """Check a share against the error of a counter."""
     if not epsilon < support <= 1:
         raise UsageError(
             f"support must be above epsilon ({epsilon:g}) and at most 1 (got {support:g})"

@@ -18,9 +18,6 @@ class Panes:
 
     Pane j begins at floor(j length / per_length). So any `per_length` consecutive panes are exactly one length,
     and pane sizes differ by at most one position.
-
-    Raises:
-        UsageError: a pane would be empty.
     """
 
     length: Length  # the length of `per_length` panes

@@ -41,11 +41,7 @@ class HeavyKeys:
 
 
 def merge_heavy(summaries: Iterable[HeavyKeys]) -> HeavyKeys:
-    """Merge summaries; errors add up.
-
-    Raises:
-        ValueError: there are no summaries.
-    """
+    """Merge summaries; errors add up."""
     parts = list(summaries)
     if not parts:
         raise ValueError("no summaries to merge")

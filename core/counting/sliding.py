@@ -45,9 +45,6 @@ class SlidingWindow:
 
     x counters start one pane, W / (x - 1), apart. The oldest is in use; when the next one has seen W, the oldest
     restarts. So the counter in use has seen between W and (1 + 1/(x - 1)) W, and less only before the first W.
-
-    Raises:
-        UsageError: `counters` is out of range, or the window is too short for its panes.
     """
 
     length: Length  # W, in rows or in time
@@ -85,9 +82,6 @@ class SlidingWindow:
 
         Args:
             rows_per_us: The stream's mean rate, needed to check a window in time.
-
-        Raises:
-            UsageError: the window is too short.
         """
         bucket = window_of(epsilon)
         held = float(self.length.size) if self.length.in_rows else self.length.size * (rows_per_us or np.inf)
@@ -133,9 +127,6 @@ class SlidingLossyCounter:
 
         Args:
             epsilon: The error as a share of the window, in (0, 1).
-
-        Raises:
-            UsageError: `epsilon` is not in (0, 1), or the window is too short.
         """
         check_epsilon(epsilon)
         window.check_bucket(epsilon)
@@ -163,10 +154,6 @@ class SlidingLossyCounter:
             keys: Shape (rows,).
             weights: Row weights, shape (rows,); None if each row weighs 1.
             times_us: Row times in microseconds, in order; shape (rows,). Required by a window in time.
-
-        Raises:
-            BadInput: rows are not in time order.
-            ValueError: times or weights are missing, unexpected, or not one per row.
         """
         check_weights(self._of_counter[2], len(keys), weights)
         if not len(keys):

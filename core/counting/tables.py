@@ -103,11 +103,7 @@ def heaviest_table(frequencies: Frequencies, most: int = MOST_KEYS) -> Table:
 
 
 def asked_keys_table(frequencies: Frequencies, keys: pa.Array) -> Table:
-    """Requested keys, listed or not, with bounds on their weights.
-
-    Raises:
-        ValueError: the keys are of another type.
-    """
+    """Requested keys, listed or not, with bounds on their weights."""
     kind = kind_of(frequencies.weight)
     columns = (
         Column("key"),

@@ -72,11 +72,7 @@ class EnginePartitioner(ByColumn):
 
 @dataclass(frozen=True, slots=True)
 class HashModulo(EnginePartitioner):
-    """Placement by hash modulo N.
-
-    Raises:
-        UsageError: the number of channels is not from 1 to 2^31 - 1.
-    """
+    """Placement by hash modulo N."""
 
     channels: int  # N
     hash: BytesHash  # the hash; the channel is never negative, also if the hash is

@@ -26,11 +26,7 @@ def definition_of(engine: Engine) -> EngineDefinition:
 def placement_of(
     engine: Engine, channels: int, max_parallelism: int | None = None, key_type: KeyType | None = None
 ) -> EnginePartitioner:
-    """An engine's placement of keys of a type.
-
-    Raises:
-        UsageError: a number is out of its range, or how the engine places such keys is not known.
-    """
+    """An engine's placement of keys of a type."""
     placement = definition_of(engine).placement(channels, max_parallelism)
     if key_type is None or key_type is key_type.storage:
         return placement

@@ -114,9 +114,6 @@ class Control:
             clock: Seconds; used only to measure planning time.
             planner: A precomputed planner.
             observing: How nodes estimate costs and selectivities; None: they do not.
-
-        Raises:
-            UsageError: an option that the planner needs is missing, or the planner does not support this network.
         """
         self._network, self._name, self._settings, self._options = network, name, settings, options
         self._wiring, self._clock = Wiring.from_network(network), clock

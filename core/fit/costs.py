@@ -39,9 +39,6 @@ def fitted_costs(network: Network, rates: Floats, utilization: Floats) -> Fitted
     Args:
         rates: Tuples/s of each input without drops, shape (times, inputs).
         utilization: Of each node, shape (times, nodes).
-
-    Raises:
-        BadInput: a node with operators was never used, or none of its operators has a cost to start from.
     """
     wiring = Wiring.from_network(network)
     flows, targets = wiring.unshed(rates), np.array([arc.target if arc.port >= 0 else "" for arc in wiring.arcs])

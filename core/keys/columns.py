@@ -41,9 +41,6 @@ def key_bytes(keys: pa.Array | pa.ChunkedArray) -> KeyBytes:
 
     Strings and binaries are not copied unless there are nulls or several chunks.
 
-    Raises:
-        ValueError: the column is not string, int64 or binary.
-
     Source: docs/plan-format.md.
     """
     column = one_array(keys)
@@ -59,11 +56,7 @@ def one_array(keys: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def key_type_of(kind: pa.DataType) -> KeyType:
-    """The key type of an Arrow column.
-
-    Raises:
-        ValueError: the column is not string, int64 or binary.
-    """
+    """The key type of an Arrow column."""
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return KeyType.STRING
     if pa.types.is_int64(kind):
@@ -78,9 +71,6 @@ def keys_as_column(keys: Any) -> pa.Array:
 
     Args:
         keys: A sequence, an array, or a column of a data frame.
-
-    Raises:
-        UsageError: they are not all text, all whole numbers or all bytes.
     """
     try:
         column = one_array(keys if isinstance(keys, pa.Array | pa.ChunkedArray) else _arrow(keys))
@@ -99,11 +89,7 @@ def _arrow(keys: Any) -> pa.Array | pa.ChunkedArray:
 
 
 def column_of(key: Key, key_type: KeyType | None = None) -> pa.Array:
-    """A column of a single key; `key_type` types a null key.
-
-    Raises:
-        UsageError: an integer outside int64, or text that is not Unicode.
-    """
+    """A column of a single key; `key_type` types a null key."""
     try:
         return pa.array([key], ARROW_TYPES[_type_of(key) or key_type or KeyType.STRING])
     except (OverflowError, pa.ArrowInvalid, UnicodeEncodeError) as error:

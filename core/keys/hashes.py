@@ -81,11 +81,7 @@ class HashedKeys:
 
     @classmethod
     def from_column(cls, keys: pa.Array | pa.ChunkedArray, hash: HashName) -> "HashedKeys":
-        """Hash a column.
-
-        Raises:
-            ValueError: the column is not string, int64 or binary.
-        """
+        """Hash a column."""
         column = one_array(keys)
         missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
         as_bytes = key_bytes(column)

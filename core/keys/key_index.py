@@ -25,11 +25,7 @@ class KeyIndex:
     """
 
     def __init__(self, keys: pa.Array) -> None:
-        """An index of fewer than 2^30 distinct keys.
-
-        Raises:
-            ValueError: there are more.
-        """
+        """An index of fewer than 2^30 distinct keys."""
         if len(keys) >= _MOST_KEYS:
             raise ValueError(f"an index holds at most {_MOST_KEYS - 1:,} keys (got {len(keys):,})")
         self._keys = keys

@@ -19,9 +19,6 @@ def keys_from_texts(texts: Iterable[str], key_type: KeyType) -> pa.Array:
     """The column of keys with these texts.
 
     Accepts only the output of `key_to_text` (and upper-case hex), so two texts are never one key.
-
-    Raises:
-        BadInput: a text is not a key of that type.
     """
     return pa.array([_key_from_text(text, key_type) for text in texts], ARROW_TYPES[key_type])
 

@@ -20,19 +20,11 @@ class OwnMoves:
     """
 
     def __init__(self, own: OwnCode) -> None:
-        """Make an instance for one run.
-
-        Raises:
-            UsageError: It cannot be made, or has no method `moves`.
-        """
+        """Make an instance for one run."""
         self._own, self._policy, self._round = own, made(own, MovePolicy, "moves"), 0
 
     def plan(self, observed: Observation) -> tuple[Move, ...]:
-        """Moves of this round, by rank of live workers.
-
-        Raises:
-            BadInput: The user's code failed, or its answer is impossible.
-        """
+        """Moves of this round, by rank of live workers."""
         self._round += 1
         on = f"round {self._round} at {observed.at_s:.4g} s"
         view = view_of_round(observed)
@@ -45,20 +37,12 @@ class OwnScaling:
     """A user's policy that chooses the number of workers."""
 
     def __init__(self, own: OwnCode) -> None:
-        """Make an instance for one run.
-
-        Raises:
-            UsageError: It cannot be made, or has no method `workers`.
-        """
+        """Make an instance for one run."""
         self._own, self._policy, self._period = own, made(own, ScalePolicy, "workers"), 0
         self._processed: NDArray[np.int64] | None = None
 
     def wanted(self, seen: Seen) -> int:
-        """The number of workers wanted.
-
-        Raises:
-            BadInput: The user's code failed, or its answer is impossible.
-        """
+        """The number of workers wanted."""
         assert seen.partitions is not None
         self._period += 1
         now = seen.partitions()
@@ -69,11 +53,7 @@ class OwnScaling:
 
 
 def made(own: OwnCode, protocol: type, method: str) -> Any:
-    """An instance of a user's class.
-
-    Raises:
-        UsageError: It cannot be made, or lacks the method.
-    """
+    """An instance of a user's class."""
     policy = own.made()
     if not isinstance(policy, protocol):
         other = {"moves": "replay elastic", "workers": "replay flux"}[method]
@@ -84,11 +64,7 @@ def made(own: OwnCode, protocol: type, method: str) -> Any:
 
 
 def checked_moves_of(own: OwnCode, policy: MovePolicy, view: View, on: str) -> dict[int, int]:
-    """The moves that a policy answers.
-
-    Raises:
-        BadInput: It failed, or its answer is impossible; names the policy and the round.
-    """
+    """The moves that a policy answers."""
     try:
         return checked_moves(view, policy.moves(view))
     except Impossible as wrong:
@@ -98,11 +74,7 @@ def checked_moves_of(own: OwnCode, policy: MovePolicy, view: View, on: str) -> d
 
 
 def checked_workers_of(own: OwnCode, policy: ScalePolicy, view: View, on: str) -> int:
-    """The number of workers that a policy answers.
-
-    Raises:
-        BadInput: It failed, or its answer is impossible; names the policy and the time.
-    """
+    """The number of workers that a policy answers."""
     try:
         return checked_workers(policy.workers(view))
     except Impossible as wrong:

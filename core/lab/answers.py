@@ -18,11 +18,7 @@ class Impossible(BadInput):
 
 
 def checked_moves(view: View, answer: Any) -> dict[int, int]:
-    """The moves of an answer, without those that change nothing.
-
-    Raises:
-        Impossible: A partition or worker does not exist, a worker is down, or the answer is not a mapping.
-    """
+    """The moves of an answer, without those that change nothing."""
     if not isinstance(answer, Mapping):
         raise Impossible(f"{MOVES} (got {_shown(answer)})")
     moves = {}
@@ -45,11 +41,7 @@ def checked_moves(view: View, answer: Any) -> dict[int, int]:
 
 
 def checked_workers(answer: Any) -> int:
-    """The number of workers of an answer.
-
-    Raises:
-        Impossible: It is not a whole number from 1.
-    """
+    """The number of workers of an answer."""
     wanted = _whole(answer)
     if wanted is None or wanted < 1:
         raise Impossible(f"{WORKERS} (got {_shown(answer)})")

@@ -76,9 +76,6 @@ class Cluster:
 
         Args:
             fits: Whether moves must fit in the memory of their receivers.
-
-        Raises:
-            Impossible: A move cannot be carried out.
         """
         observed = self.observed()
         answer = plan(observed)

@@ -44,9 +44,6 @@ class Pool:
         Args:
             work: Offered work, in workers.
             waiting: Rows that wait.
-
-        Raises:
-            Impossible: The answer is not a number of workers.
         """
         before = self.workers
         answer = checked_workers(wanted(self._seen(work, waiting)))

@@ -103,11 +103,7 @@ class EvidenceMerger:
 
     @property
     def sample(self) -> KeySample:
-        """The sample of keys.
-
-        Raises:
-            ValueError: no block was added.
-        """
+        """The sample of keys."""
         if self._sample is None:
             raise ValueError("there are no blocks")
         return self._sample

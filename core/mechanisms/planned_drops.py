@@ -47,9 +47,6 @@ class PlannedDrops:
         Args:
             demand: Of all rows.
             settings: The stage.
-
-        Raises:
-            UsageError: the planner cannot plan for this stage.
         """
         worker_of = settings.owners[settings.partition_of]
         tick_us = max(1, round(tick_s * 1e6))

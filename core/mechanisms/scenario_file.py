@@ -42,9 +42,6 @@ def read_scenarios(text: str, own: Finder = lambda *_: None) -> tuple[Scenario, 
 
     Args:
         own: Finds users' classes and functions.
-
-    Raises:
-        BadInput: the text is not TOML, or a scenario is invalid or repeated; the message names line and scenario.
     """
     try:
         document = tomllib.loads(text)

@@ -123,11 +123,7 @@ class OutOfSample:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "OutOfSample":
-        """Read the data of `as_data`.
-
-        Raises:
-            KeyError, TypeError, ValueError: the data is damaged.
-        """
+        """Read the data of `as_data`."""
         tracks = {
             name: Track(tuple(track["imbalances"]), float(track["state_to_move"]), int(track["pins"]))
             for name, track in data["tracks"].items()

@@ -13,23 +13,14 @@ OptionValue: TypeAlias = bool | int | float | str | None
 
 @dataclass(frozen=True, slots=True)
 class OwnCode:
-    """A class or function that a user wrote.
+    """A class or function that a user wrote."""
 
-    Attributes:
-        kind: What it is for, such as policy.
-        name: `module:name`.
-        file: Its file.
-        source: SHA-256 of its source, and of the modules of its folder that it imports.
-        call: The class or function.
-        options: Values of its parameters.
-    """
-
-    kind: str
-    name: str
+    kind: str  # what it is for, such as policy
+    name: str  # `module:name`
     file: str
-    source: str
-    call: Callable[..., Any]
-    options: tuple[tuple[str, OptionValue], ...] = ()
+    source: str  # SHA-256 of its source, and of the modules of its folder that it imports
+    call: Callable[..., Any]  # the class or function
+    options: tuple[tuple[str, OptionValue], ...] = ()  # values of its parameters
 
     @property
     def value(self) -> str:
@@ -46,11 +37,7 @@ class OwnCode:
         return {"module": module, "name": name, "options": dict(self.options), "source": self.source}
 
     def made(self) -> Any:
-        """A new instance with its options.
-
-        Raises:
-            UsageError: It raised an exception.
-        """
+        """A new instance with its options."""
         try:
             return self.call(**dict(self.options))
         except Exception as error:

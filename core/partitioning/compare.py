@@ -39,19 +39,14 @@ MESSAGES = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
-    """A scheme at one channel count.
-
-    Attributes:
-        construction: How pinned keys were assigned, or the user's function that did; None in other schemes than hybrid.
-        metrics: Its metrics; migration is from the step before, and None in the first.
-        build_s: Build time; None without a clock, or where keys are split.
-    """
+    """A scheme at one channel count."""
 
     scheme: Compared
+    # how pinned keys were assigned, or the user's function that did; None in other schemes than hybrid
     construction: Construction | OwnCode | None
     channels: int
-    metrics: Metrics
-    build_s: float | None
+    metrics: Metrics  # its metrics; migration is from the step before, and None in the first
+    build_s: float | None  # build time; None without a clock, or where keys are split
     merge: MergeCost = WHOLE
 
     @property
@@ -67,19 +62,13 @@ class ComparisonRow:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison(Displayed):
-    """All schemes at all channel counts, with their last plans.
+    """All schemes at all channel counts, with their last plans."""
 
-    Attributes:
-        rows: By scheme and construction, then in the order of the channel counts.
-        plans: One per scheme and construction, for the last count. Schemes that split keys by load have no plan.
-        estimate: Whether the load of unlisted keys on a channel is an estimate.
-        verdict: What to do, in words; empty if nobody asked.
-    """
-
-    rows: tuple[ComparisonRow, ...]
+    rows: tuple[ComparisonRow, ...]  # by scheme and construction, then in the order of the channel counts
+    # one per scheme and construction, for the last count. Schemes that split keys by load have no plan
     plans: tuple[Plan, ...]
-    estimate: bool = False
-    verdict: tuple[str, ...] = field(default=(), compare=False)
+    estimate: bool = False  # whether the load of unlisted keys on a channel is an estimate
+    verdict: tuple[str, ...] = field(default=(), compare=False)  # what to do, in words; empty if nobody asked
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -157,12 +146,6 @@ def compare_schemes(
             the constraints, and `REMEDIES` too if no assignment of whole keys keeps `max_imbalance` at some count.
         constructions: The constructions of the hybrid scheme. Default: `DEFAULT_CONSTRUCTIONS`.
         clock: Seconds, for `build_s`.
-
-    Raises:
-        UsageError: no channel count or scheme is given, or a number is out of its range; a constraint does not fit a
-            channel count, a scheme does not support it, or no scheme supports all; or migration is limited to less
-            than what must migrate.
-        BadInput: a pinned key was not counted.
     """
     if not channels or (schemes is not None and not schemes):
         raise UsageError("a comparison needs at least one scheme and one channel count")
@@ -248,11 +231,7 @@ def _chains_of(
     constructions: Sequence[Construction] | None,
     given: Sequence[Constraint],
 ) -> list[tuple[AnyScheme, Construction | OwnCode]]:
-    """The schemes and constructions of whole keys; defaults that do not support the constraints are skipped.
-
-    Raises:
-        UsageError: one that was named does not support a constraint.
-    """
+    """The schemes and constructions of whole keys; defaults that do not support the constraints are skipped."""
     chains: list[tuple[AnyScheme, Construction | OwnCode]] = []
     for scheme in DEFAULT_SCHEMES if schemes is None else schemes:
         if isinstance(scheme, OwnCode):

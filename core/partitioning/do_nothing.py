@@ -28,9 +28,6 @@ def with_nothing_done(
     Args:
         counted, recipe, channels: Those of the comparison.
         today: What places keys now, such as an engine.
-
-    Raises:
-        UsageError: there are fewer key groups than channels.
     """
     own = replace(recipe, scheme=today)
     rows: list[ComparisonRow] = []

@@ -27,14 +27,10 @@ class ModelError(Displayed):
     """Loads predicted from counts, next to measured ones.
 
     Empty if nothing was measured.
-
-    Attributes:
-        plans: One row per plan and measured resource: the imbalance predicted and measured.
-        keys: One row per measured resource: how well the shares of keys are predicted.
     """
 
-    plans: Table
-    keys: Table
+    plans: Table  # one row per plan and measured resource: the imbalance predicted and measured
+    keys: Table  # one row per measured resource: how well the shares of keys are predicted
 
     def tables(self) -> list[Table]:
         """Both tables; no table if nothing was measured."""
@@ -57,9 +53,6 @@ def model_error(
     Args:
         counted: The counted keys with their measured columns.
         recipes: How the plans are built, all with the resources of the first.
-
-    Raises:
-        UsageError: as in building the plans; or a load was not measured.
     """
     resources = recipes[0].resources if recipes else Resources()
     functions = resources.by_count.functions

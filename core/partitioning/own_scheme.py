@@ -22,23 +22,14 @@ MOST_KEYS = 100_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeysView:
-    """What a user's scheme sees; arrays are read-only.
-
-    Attributes:
-        channels: Number of channels.
-        keys: The hottest keys, hottest first; null is None.
-        counts: Weight of each key, shape (keys,).
-        total: Weight of all keys, listed or not.
-        hashed: Channel of each key if it is not pinned, shape (keys,).
-        today: Channel of each key in the current plan, shape (keys,); None without one.
-    """
+    """What a user's scheme sees; arrays are read-only."""
 
     channels: int
-    keys: tuple[Key, ...]
-    counts: NDArray[np.float64]
-    total: float
-    hashed: NDArray[np.int32]
-    today: NDArray[np.int32] | None
+    keys: tuple[Key, ...]  # the hottest keys, hottest first; null is None
+    counts: NDArray[np.float64]  # weight of each key, shape (keys,)
+    total: float  # weight of all keys, listed or not
+    hashed: NDArray[np.int32]  # channel of each key if it is not pinned, shape (keys,)
+    today: NDArray[np.int32] | None  # channel of each key in the current plan, shape (keys,); None without one
 
 
 def own_pins(
@@ -50,9 +41,6 @@ def own_pins(
         base: Places the keys that are not pinned.
         current: The current partitioner.
         most: Show it at most this many keys.
-
-    Raises:
-        BadInput: The function failed, pins a key that it was not shown, or names a channel that does not exist.
     """
     frequencies = frequencies_in(counted)
     shown = min(MOST_KEYS, frequencies.real, MOST_KEYS if most is None else most)

@@ -24,33 +24,20 @@ BELOW = 0.85
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """Outcome of one case.
+    """Outcome of one case."""
 
-    Attributes:
-        case: Name of the case.
-        simulated: Result of the simulation.
-        finished_s: Time of the last processed row, or of the cut-off.
-        left: Rows that had arrived by then and were not processed, lost or shed.
-        of_capacity: Throughput over the capacity of the workers.
-        operator: Latency from when a consumer takes a row until it is processed.
-        total: Latency from the arrival of a row until it is processed.
-        lag_s: Longest wait of a row for its producer; None without arrival times.
-        late_s: Drain time: from the last arrival until all rows are processed; None likewise, and if rows are left.
-        behind_s: Time spent behind.
-        recovered_s: From the first to the last time behind; None if behind to the end of the input.
-    """
-
-    case: str
-    simulated: Simulated
-    finished_s: float
-    left: int
-    of_capacity: float
-    operator: Latencies
-    total: Latencies
-    lag_s: float | None
+    case: str  # name of the case
+    simulated: Simulated  # result of the simulation
+    finished_s: float  # time of the last processed row, or of the cut-off
+    left: int  # rows that had arrived by then and were not processed, lost or shed
+    of_capacity: float  # throughput over the capacity of the workers
+    operator: Latencies  # latency from when a consumer takes a row until it is processed
+    total: Latencies  # latency from the arrival of a row until it is processed
+    lag_s: float | None  # longest wait of a row for its producer; None without arrival times
+    # drain time: from the last arrival until all rows are processed; None likewise, and if rows are left
     late_s: float | None
-    behind_s: float
-    recovered_s: float | None
+    behind_s: float  # time spent behind
+    recovered_s: float | None  # from the first to the last time behind; None if behind to the end of the input
 
     @property
     def queueing(self) -> str:

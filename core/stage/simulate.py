@@ -32,51 +32,29 @@ CRASH_COLUMNS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Simulated:
-    """Result of a simulated stage.
+    """Result of a simulated stage."""
 
-    Attributes:
-        intervals: Samples in time order, without gaps.
-        moves: Moves in the order of their decisions.
-        rounds: Finished rounds of the controller.
-        census: Where all tuples are at the end.
-        finished_s: Time of the last processed tuple.
-        journal: The first processed tuples, if requested.
-        crashes: Reports of the crashes, by time.
-        mirrored: Tuples sent to replicas, and so processed twice.
-        standby_bytes: Bytes sent for standby: mirrored tuples and copied state.
-        disagreed: Answers of replicas that differ from the owners'; 0.
-        steps: Rescales, in order.
-        workers: Times and numbers of workers, if the stage is scaled.
-        watched: What was shed when, likewise.
-        answers: Matches of the processed tuples; None without a join.
-        pairs: Order-independent digest of the matches.
-        splits: What splitting of hot partitions did; None without it.
-        totals: Count, sum, minimum and maximum of each group, likewise; shape (groups,).
-        queueing: Whose queues it had.
-        batches: Start, end and rows of each micro-batch.
-        checkpoints: Start and end of each checkpoint.
-    """
-
-    intervals: list[Interval]
-    moves: list[Moved]
-    rounds: list[Round]
-    census: Census
-    finished_s: float
-    journal: Records
-    crashes: list[CrashReport] = field(default_factory=list)
-    mirrored: int = 0
-    standby_bytes: int = 0
-    disagreed: int = 0
-    steps: list[Step] = field(default_factory=list)
+    intervals: list[Interval]  # samples in time order, without gaps
+    moves: list[Moved]  # moves in the order of their decisions
+    rounds: list[Round]  # finished rounds of the controller
+    census: Census  # where all tuples are at the end
+    finished_s: float  # time of the last processed tuple
+    journal: Records  # the first processed tuples, if requested
+    crashes: list[CrashReport] = field(default_factory=list)  # reports of the crashes, by time
+    mirrored: int = 0  # tuples sent to replicas, and so processed twice
+    standby_bytes: int = 0  # bytes sent for standby: mirrored tuples and copied state
+    disagreed: int = 0  # answers of replicas that differ from the owners'; 0
+    steps: list[Step] = field(default_factory=list)  # rescales, in order
+    # times and numbers of workers, if the stage is scaled
     workers: list[tuple[float, int]] = field(default_factory=list)
-    watched: Watched | None = None
-    answers: int | None = None
-    pairs: int = 0
-    splits: SplitReport | None = None
-    totals: Records | None = None
-    queueing: QueueingName = QueueingName.FLUX
-    batches: list[tuple[float, float, int]] = field(default_factory=list)
-    checkpoints: list[tuple[float, float]] = field(default_factory=list)
+    watched: Watched | None = None  # what was shed when, likewise
+    answers: int | None = None  # matches of the processed tuples; None without a join
+    pairs: int = 0  # order-independent digest of the matches
+    splits: SplitReport | None = None  # what splitting of hot partitions did; None without it
+    totals: Records | None = None  # count, sum, minimum and maximum of each group, likewise; shape (groups,)
+    queueing: QueueingName = QueueingName.FLUX  # whose queues it had
+    batches: list[tuple[float, float, int]] = field(default_factory=list)  # start, end and rows of each micro-batch
+    checkpoints: list[tuple[float, float]] = field(default_factory=list)  # start and end of each checkpoint
 
     @property
     def throughput(self) -> float:
@@ -142,10 +120,6 @@ def simulate(
         interval_s: Sampling interval.
         journal: Number of processed tuples to record.
         on_interval: Called with every finished interval.
-
-    Raises:
-        UsageError: An argument is out of range; a random source has no duration; or actors contradict each other.
-        BadInput: A disturbance, a fault, the group weights or a row of the stream is invalid.
     """
     if not interval_s > 0 or (duration_s is not None and not duration_s > 0):
         raise UsageError(f"duration and interval must be above 0 s (got {duration_s} and {interval_s:g})")

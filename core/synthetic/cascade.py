@@ -23,9 +23,6 @@ class Cascade:
 
     Of the two halves of any span of time, one, drawn at random, gets this share of its rows.
 
-    Raises:
-        UsageError: an attribute is out of its range.
-
     Source: Wang, Madhyastha, Chan, Papadimitriou and Faloutsos, Data mining meets performance evaluation: fast
     algorithms for modeling bursty traffic, ICDE 2002.
     """
@@ -55,11 +52,7 @@ class CascadePath:
 
     @classmethod
     def of(cls, cascade: Cascade, rows: int, rate_per_s: float, streams: int, seed: int) -> "CascadePath":
-        """The path of this many rows, the same number in every stream.
-
-        Raises:
-            UsageError: the span would be halved more than `MOST_LEVELS` times.
-        """
+        """The path of this many rows, the same number in every stream."""
         span_s = rows / rate_per_s
         levels = max(math.ceil(math.log2(span_s / cascade.finest_s)), 0)
         if levels > MOST_LEVELS:

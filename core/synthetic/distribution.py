@@ -57,9 +57,6 @@ class Distribution:
         Args:
             option: Where the text comes from, which an error begins with.
             amount: Reads an amount with its unit: `micros_of` or `bytes_of`.
-
-        Raises:
-            UsageError: the family is unknown, a parameter lacks its unit, or one is out of range.
         """
         given = f"{option} {text!r}"
         written = _WRITTEN.fullmatch(text)

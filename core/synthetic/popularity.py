@@ -30,9 +30,6 @@ class Drift:
 
     Each time, each of the first `DRIFTING_RANKS` ranks is drawn with a probability, and its key swaps places with the
     key of another of these ranks, whose logarithm is uniform.
-
-    Raises:
-        UsageError: an attribute is out of its range.
     """
 
     every_s: float  # seconds between two drifts, above 0
@@ -47,11 +44,7 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class KeyLife:
-    """Keys of limited lifetime, each replaced by a new key.
-
-    Raises:
-        UsageError: the lifetime is 0.
-    """
+    """Keys of limited lifetime, each replaced by a new key."""
 
     seconds: float  # lifetime of a key, above 0; the first keys have already lived part of theirs
 
@@ -68,9 +61,6 @@ def drifted(ranks: Ranks, times_s: Floats, domain: int, drift: Drift, seed: int)
     Args:
         ranks: 1 to domain, shape (rows,).
         times_s: Sorted, from 0, shape (rows,).
-
-    Raises:
-        UsageError: ranks drift more than `MOST_DRIFTS` times before the last row.
     """
     keys = ranks.copy()
     if not len(ranks):
@@ -87,11 +77,7 @@ def drifted(ranks: Ranks, times_s: Floats, domain: int, drift: Drift, seed: int)
 
 
 def check_drifts(until_s: float, drift: Drift) -> None:
-    """Check that the number of drifts is feasible.
-
-    Raises:
-        UsageError: there are more than `MOST_DRIFTS` until this time.
-    """
+    """Check that the number of drifts is feasible."""
     if until_s / drift.every_s > MOST_DRIFTS:
         raise UsageError(
             f"--drift would change ranks {until_s / drift.every_s:,.0f} times, more than {MOST_DRIFTS:,}; increase it"

@@ -23,11 +23,7 @@ _BURSTS = 1
 
 @dataclass(frozen=True, slots=True)
 class Diurnal:
-    """A rate that follows the sine of the time of day.
-
-    Raises:
-        UsageError: an attribute is out of its range.
-    """
+    """A rate that follows the sine of the time of day."""
 
     swing: float  # at its peak the rate is 1 + swing times the average, at its trough 1 - swing; in [0, 1]
     period_s: float = 86_400.0  # length of one cycle in seconds, above 0
@@ -42,9 +38,6 @@ class Diurnal:
 @dataclass(frozen=True, slots=True)
 class Bursts:
     """A rate modulated by a two-state Markov chain (MMPP-2).
-
-    Raises:
-        UsageError: an attribute is out of its range.
 
     Source: Fischer and Meier-Hellstern, The Markov-modulated Poisson process cookbook, Performance Evaluation 18
     (1993), section 2.
@@ -70,11 +63,7 @@ class Bursts:
 
 @dataclass(frozen=True, slots=True)
 class Lags:
-    """Several streams with the same rate, each lagging behind the one before.
-
-    Raises:
-        UsageError: an attribute is out of its range.
-    """
+    """Several streams with the same rate, each lagging behind the one before."""
 
     streams: int = 1  # number of streams, 1 to 1000
     lag_s: float = 0.0  # seconds by which stream i + 1 lags behind stream i; 0 or more
@@ -125,9 +114,6 @@ def rate_path(
     Args:
         rows: Number of rows, at least 1.
         rate_per_s: Average rate of all streams together.
-
-    Raises:
-        UsageError: the rates of all streams change more than `MOST_BREAKS` times.
     """
     until_s = rows / rate_per_s + lags.lag_s * lags.streams
     while True:  # with few bursts, the rows take longer

@@ -18,9 +18,6 @@ class SelfSimilarKeys:
 
     The share h of the hottest keys gets the share 1 - h of the rows.
 
-    Raises:
-        UsageError: an attribute is out of its range.
-
     Source: Gray, Sundaresan, Englert, Baclawski and Weinberger, Quickly generating billion-record synthetic databases,
     SIGMOD 1994, section 3.2.
     """

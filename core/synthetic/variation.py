@@ -11,11 +11,7 @@ from adapt.core.synthetic.rates import Bursts, Diurnal, Lags
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """Optional features of a synthetic stream; off by default.
-
-    Raises:
-        UsageError: a cascade is combined with other changes of the rate.
-    """
+    """Optional features of a synthetic stream; off by default."""
 
     diurnal: Diurnal | None = None  # daily swing of the rate
     bursts: Bursts | None = None  # bursts of the rate

@@ -12,11 +12,7 @@ from adapt.core.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class ZipfKeys:
-    """Zipf keys, with shares proportional to rank^-z.
-
-    Raises:
-        UsageError: an attribute is out of its range.
-    """
+    """Zipf keys, with shares proportional to rank^-z."""
 
     domain: int = 1_000_000  # number of keys, 1 to `MOST_RANKS`; a process that draws rows holds 8 bytes per key
     exponent: float = 1.0  # z, 0 (uniform) or more

@@ -20,11 +20,7 @@ class Quantity:
     asked: tuple[str, str]  # two of them, suggested for a number without a unit
 
     def read(self, text: str) -> Fraction:
-        """Number times unit, exactly; 0 needs no unit.
-
-        Raises:
-            UsageError: the text is not such an amount; the message begins with the text.
-        """
+        """Number times unit, exactly; 0 needs no unit."""
         found = _AMOUNT.fullmatch(text.strip())
         if found is None:
             raise UsageError(f"{text!r} is not {self.name}: give a number and a unit ({self.written})")
@@ -69,29 +65,17 @@ BANDWIDTH = Quantity(
 
 
 def seconds_of(text: str) -> float:
-    """A duration in seconds: 45us, 0.5ms, 60s; 0 needs no unit.
-
-    Raises:
-        UsageError: the text is not a duration.
-    """
+    """A duration in seconds: 45us, 0.5ms, 60s; 0 needs no unit."""
     return float(DURATION.read(text))
 
 
 def micros_of(text: str) -> float:
-    """A cost in microseconds: 100us, 2.5ms; 0 needs no unit.
-
-    Raises:
-        UsageError: the text is not a duration.
-    """
+    """A cost in microseconds: 100us, 2.5ms; 0 needs no unit."""
     return float(COST.read(text) * 10**6)
 
 
 def unit_us(text: str) -> Fraction:
-    """Microseconds in a unit (ms) or a multiple of one (2.5ms).
-
-    Raises:
-        UsageError: the text is neither, or is 0.
-    """
+    """Microseconds in a unit (ms) or a multiple of one (2.5ms)."""
     seconds = COST.units.get(text.strip().lower()) or COST.read(text)
     if not seconds:
         raise UsageError(f"must be above 0 (got {text})")
@@ -99,18 +83,10 @@ def unit_us(text: str) -> Fraction:
 
 
 def bytes_of(text: str) -> float:
-    """A size in bytes: 512MB, 1GiB; 0 needs no unit.
-
-    Raises:
-        UsageError: the text is not a size.
-    """
+    """A size in bytes: 512MB, 1GiB; 0 needs no unit."""
     return float(SIZE.read(text))
 
 
 def bits_of(text: str) -> float:
-    """A bandwidth in bits per second: 250Mbps.
-
-    Raises:
-        UsageError: the text is not a bandwidth.
-    """
+    """A bandwidth in bits per second: 250Mbps."""
     return float(BANDWIDTH.read(text))

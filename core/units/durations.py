@@ -14,11 +14,7 @@ _LONGEST_US = 10_000 * 366 * _US["d"]
 
 
 def duration_us(text: str) -> int:
-    """A duration in whole microseconds; 0 needs no unit.
-
-    Raises:
-        UsageError: the text is not a duration, has a fraction of a microsecond, or is longer than any trace.
-    """
+    """A duration in whole microseconds; 0 needs no unit."""
     length = DURATION.read(text) * 10**6
     if length.denominator != 1:
         raise UsageError(f"{text!r} must be a whole number of microseconds, the resolution of a trace")

@@ -8,11 +8,7 @@ from adapt.core.units.durations import duration_text, duration_us
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """Length of a period or window, in time or in rows.
-
-    Raises:
-        UsageError: the size is below 1 or does not fit 64 bits.
-    """
+    """Length of a period or window, in time or in rows."""
 
     size: int  # microseconds, or rows; at least 1
     in_rows: bool = False  # whether the size is in rows
@@ -27,9 +23,6 @@ class Length:
 
         Args:
             what: The option or field it comes from, which an error begins with.
-
-        Raises:
-            UsageError: the text is neither, has no unit, or is 0.
         """
         given = text.strip().lower()
         number = given.removesuffix("rows").removesuffix("row").rstrip()

@@ -100,11 +100,7 @@ class Answer(Displayed):
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "Answer":
-        """The answer that `as_data` wrote.
-
-        Raises:
-            KeyError, TypeError, ValueError: the data is damaged.
-        """
+        """The answer that `as_data` wrote."""
         verdict, channels, frontier = data["verdict"], data["channels_before_and_after"], data["frontier"]
         return cls(
             None if verdict is None else Verdict.from_data(verdict),

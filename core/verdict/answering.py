@@ -46,9 +46,6 @@ def answer_on(
             counts where it has as many partitions as channels, and the engine is its main one.
         trace: Fingerprint of the trace, for the recommended plan.
         goal: Limits, and whether the frontier is asked for.
-
-    Raises:
-        BadInput: the keys of the current plan have another type.
     """
     if isinstance(current, Plan):
         check_key_types(current, frequencies_in(counted))

@@ -8,11 +8,7 @@ from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE, chec
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Limits of a verdict and of the plan that it recommends.
-
-    Raises:
-        UsageError: `max_imbalance` is below 1.
-    """
+    """Limits of a verdict and of the plan that it recommends."""
 
     max_imbalance: float = MAX_IMBALANCE  # T, the most imbalance that is accepted
     limits: Budget = NO_LIMITS  # limits of the plan; with any, the plan is the best within them

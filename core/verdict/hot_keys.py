@@ -109,11 +109,7 @@ class HotKeys(Displayed):
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "HotKeys":
-        """The hot keys that `as_data` wrote.
-
-        Raises:
-            KeyError, TypeError, ValueError: the data is damaged.
-        """
+        """The hot keys that `as_data` wrote."""
         keys = tuple(HotKey(**{**key, "life_line": tuple(key["life_line"])}) for key in data["keys"])
         return cls(
             keys, Weight(data["weight"]), data["complete_above"], data["listed"], tuple(map(int, data["starts_us"]))

@@ -166,11 +166,7 @@ class Verdict(Displayed):
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "Verdict":
-        """The verdict that `as_data` wrote.
-
-        Raises:
-            KeyError, TypeError, ValueError: the data is not a verdict.
-        """
+        """The verdict that `as_data` wrote."""
         derived = {
             "class",
             "gap",

@@ -39,11 +39,6 @@ def calibrate_flink(url: str, job: str | None, operator: str | None, prometheus:
         job: Number or name of the job; None, the only running one.
         operator: Part of the name of a vertex; None, the busiest one that reads rows of others.
         prometheus: Address of a TaskManager's Prometheus reporter; None, garbage collections stay unknown.
-
-    Raises:
-        UsageError: No job or vertex has that name, or several have.
-        EnvironmentFailure: There is no answer.
-        BadInput: The answer is not Flink's, or no row has been processed yet.
     """
     base = url.rstrip("/")
     found = _job(_get(base, "/jobs/overview"), job)

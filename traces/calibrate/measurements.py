@@ -51,9 +51,6 @@ def calibrate_csv(path: Path) -> Calibration:
     """Derive a cost profile from measurements.
 
     Each row of the CSV holds one or more measurements, in the columns of `NUMBERS`, `key` and `pause`.
-
-    Raises:
-        BadInput: The file cannot be read, a column is unknown, or a cell is not a number of at least 0.
     """
     with readable(path):
         try:

@@ -113,10 +113,6 @@ def calibrate_spark(path: Path, workers: int | None = None, stage: int | None = 
         path: An event log, plain or with zstd, its folder, or progress as JSON lines or a list.
         workers: Tasks that run at once; for progress without tasks.
         stage: The stage whose tasks count; None, those with the most run time, by name.
-
-    Raises:
-        BadInput: The file is neither, or has no task with rows and no micro-batch with rows.
-        UsageError: `workers` is missing, or the stage does not exist.
     """
     log = _Log()
     try:

@@ -35,10 +35,6 @@ def channel_loads(
 
     Returns:
         Shape (channels, windows); None if the trace is too short for windows.
-
-    Raises:
-        UsageError: the trace lacks the column of the weight.
-        BadInput: the trace is damaged, or its weights overflow.
     """
     rows = rows_a_pane(trace.rows)
     if rows is None:

@@ -40,11 +40,7 @@ class CountsFiles:
 
     @property
     def key_type(self) -> KeyType:
-        """The type of the keys.
-
-        Raises:
-            UsageError: the column is not text, binary or integers.
-        """
+        """The type of the keys."""
         return key_type_in(self.schema, "key")
 
     @property
@@ -65,10 +61,6 @@ class CountsFiles:
             key: The new name of the keys.
             amounts: Columns to read, by new name.
             wrong: The name of a column that marks rows with a null or negative amount.
-
-        Raises:
-            UsageError: an amount is not numeric.
-            BadInput: a file is damaged.
         """
         schema = self.schema
         kinds = {name: pa.int64() if is_whole_in(schema, name) else pa.float64() for name in amounts.values()}
@@ -82,11 +74,7 @@ class CountsFiles:
 
 
 def counts_files(path: Path) -> CountsFiles:
-    """Open Parquet counts.
-
-    Raises:
-        BadInput: a file is damaged.
-    """
+    """Open Parquet counts."""
     from pyarrow.dataset import FileSystemDataset, ParquetFileFormat, dataset
 
     try:

@@ -8,21 +8,13 @@ from adapt.traces.spark.lazy import Column, DataFrame, F, T
 
 
 def key_column(frame: DataFrame, name: str) -> tuple[Column, KeyType]:
-    """A column of keys as counts store them, with its type.
-
-    Raises:
-        UsageError: the column is missing, or cannot be a key.
-    """
+    """A column of keys as counts store them, with its type."""
     key_type, column = key_type_in(frame.schema, name), "`" + name.replace("`", "``") + "`"
     return F.expr(stored_key_sql(key_type).format(column)), key_type
 
 
 def key_type_in(schema: "T.StructType", name: str) -> KeyType:
-    """The key type of a column.
-
-    Raises:
-        UsageError: as in `key_column`.
-    """
+    """The key type of a column."""
     kind = _type_of(schema, name)
     key_type = spark_key_type(kind.simpleString())
     if key_type is None:
@@ -41,20 +33,13 @@ def amount_column(frame: DataFrame, name: str, *, whole: bool | None = None) -> 
 
     Returns:
         The column, and whether it holds integers.
-
-    Raises:
-        UsageError: the column is missing or not numeric, or not integers although `whole`.
     """
     is_whole = is_whole_in(frame.schema, name, whole=whole)
     return quoted(name).cast("bigint" if is_whole else "double"), is_whole
 
 
 def is_whole_in(schema: "T.StructType", name: str, *, whole: bool | None = None) -> bool:
-    """Whether a column of amounts is taken as integers.
-
-    Raises:
-        UsageError: as in `amount_column`.
-    """
+    """Whether a column of amounts is taken as integers."""
     kind = _type_of(schema, name)
     if not isinstance(kind, T.NumericType):
         raise UsageError(f"column {name!r} must be numeric (got {kind.simpleString()})")

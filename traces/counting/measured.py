@@ -29,11 +29,7 @@ def measurable(trace: Trace) -> tuple[Weight, ...]:
 
 
 def check_measurable(trace: Trace, sources: Sequence[str]) -> tuple[Weight, ...]:
-    """The measured columns by name.
-
-    Raises:
-        UsageError: the trace lacks a column.
-    """
+    """The measured columns by name."""
     known = {weight.value: weight for weight in measurable(trace)}
     for source in sources:
         if source not in known:
@@ -72,10 +68,6 @@ def measure_columns(
 
     Returns:
         One column per source, values in the order of the keys.
-
-    Raises:
-        UsageError: the trace lacks a column.
-        BadInput: the trace is damaged, a value is negative or not a number, or a sum overflows an int64.
     """
     columns = check_measurable(trace, sources)
     blocks = trace.blocks()

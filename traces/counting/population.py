@@ -49,9 +49,6 @@ def population_of(
     Args:
         wanted: Hashers that will be asked for, each step's together, to be summed in one pass; others cost another.
         plans: Plans whose pinned keys are counted exactly, too.
-
-    Raises:
-        BadInput: the trace is damaged.
     """
     is_trace = not source.is_file() and read_manifest(source).kind == "trace"
     trace = open_trace(source) if is_trace else None

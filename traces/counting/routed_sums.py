@@ -53,9 +53,6 @@ def routed_sums(
 
     Returns:
         Columns group, pane, cell, and one per amount, of its name; only cells with load.
-
-    Raises:
-        BadInput: the trace is damaged, or a sum overflows an int64.
     """
     blocks = trace.blocks()
     keys = pa.array([], pa.string()) if listed is None else listed

@@ -26,11 +26,7 @@ def default_weight(trace: Trace) -> Weight:
 
 
 def chosen_weight(trace: Trace, weight: Weight | None) -> Weight:
-    """The requested weight, or the trace's default.
-
-    Raises:
-        UsageError: the trace lacks its column.
-    """
+    """The requested weight, or the trace's default."""
     chosen = weight or default_weight(trace)
     if chosen is not Weight.COUNT and WEIGHT_COLUMNS[chosen] not in trace.columns:
         raise UsageError(f"--weight {chosen}: {trace.path} has no {chosen} column; ingest it with --{chosen} COLUMN")

@@ -64,10 +64,6 @@ def export_plan(
         max_parallelism: Key groups of the Flink job (default: Flink's default).
         bundle: The files of the target (default: those of its exporter).
         force: Overwrite an earlier export.
-
-    Raises:
-        BadInput: the target cannot follow the plan; the message says why, and what to build instead.
-        EnvironmentFailure: the output exists or cannot be written.
     """
     if plan.splits and target is not Target.REKEY:
         raise BadInput(f"the plan splits {counted(len(plan.splits), 'key')}; export it --to rekey")

@@ -29,10 +29,6 @@ def rekey_plan(
         engine: The engine of the job (default: that under the plan).
         trace: A trace whose keys no replacement may equal; all are read, in bounded memory.
         separator: The separator of suffixes (default: the first that no key uses).
-
-    Raises:
-        BadInput: the plan's other keys are not where the engine has them; the trace is damaged, or has other keys.
-        UsageError: as `rekey_table`.
     """
     if trace is None:
         return rekey_table(plan, engine, separator=separator, max_parallelism=max_parallelism)
@@ -49,11 +45,7 @@ def _distinct(keys: pa.Array) -> pa.Array:
 
 
 def write_rekey(table: RekeyTable, path: Path | str) -> None:
-    """Write a rekey table atomically, over an older file.
-
-    Raises:
-        EnvironmentFailure: it cannot be written.
-    """
+    """Write a rekey table atomically, over an older file."""
     replace_whole(location(path), table.to_json())
 
 

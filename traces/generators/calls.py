@@ -28,9 +28,6 @@ class CallStream(SteadyStream):
     Each block of rows has its own random numbers and its own span of time; see `draw_calls`. Keys are "p1", "p2", ...
     from hot to cold, or 1, 2, ...
 
-    Raises:
-        UsageError: there are fewer than 2 or more than `MOST_PHONES` phones.
-
     Source: ordered streams, Figure 1; homes, ways and clones are ours.
     """
 

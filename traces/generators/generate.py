@@ -36,9 +36,6 @@ def generate(
     """Write a synthetic stream, such as `zipf_stream(rows=1000)`, as a trace.
 
     The rows depend only on the stream, not on the number of tasks or machines.
-
-    Raises:
-        EnvironmentFailure: `out` exists or cannot be written, or there is no Java for Spark.
     """
     made = Provenance(command, stream.parameters, seed=stream.seed)
     trace = write_generated(stream, out, made, force=force, spark_options=spark_options, progress=progress)

@@ -53,9 +53,6 @@ class KeyedStream:
 
     Attributes:
         variation: Optional features.
-
-    Raises:
-        UsageError: an attribute is out of its range.
     """
 
     rows: int  # number of rows, at least 1

@@ -24,9 +24,6 @@ def packet_stream(
     """A stream of Zipf keys, the addresses, with self-similar bursts.
 
     See `Cascade`.
-
-    Raises:
-        UsageError: a parameter is out of range.
     """
     varying = variation or Variation()
     bursting = replace(varying, cascade=varying.cascade or Cascade())

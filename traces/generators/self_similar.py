@@ -16,9 +16,5 @@ def self_similar_stream(
     key_type: KeyType = KeyType.STRING,
     variation: Variation | None = None,
 ) -> KeyedStream:
-    """A stream of self-similar keys; see `SelfSimilarKeys` and `KeyedStream` for the parameters.
-
-    Raises:
-        UsageError: a parameter is out of range.
-    """
+    """A stream of self-similar keys; see `SelfSimilarKeys` and `KeyedStream` for the parameters."""
     return KeyedStream(rows, SelfSimilarKeys(domain, hot), seed, rate_per_s, start, key_type, variation or Variation())

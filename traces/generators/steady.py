@@ -23,11 +23,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class SteadyStream:
-    """Rows at a steady rate, of users or items with Zipf shares.
-
-    Raises:
-        UsageError: an attribute is out of its range.
-    """
+    """Rows at a steady rate, of users or items with Zipf shares."""
 
     generator: ClassVar[str]
     rows: int  # number of rows, at least 1
@@ -60,11 +56,7 @@ class SteadyStream:
 
 
 def check_steady(rows: int, seed: int, rate_per_s: float, key_type: KeyType) -> None:
-    """Check the parameters that all synthetic streams have.
-
-    Raises:
-        UsageError: a parameter is out of range.
-    """
+    """Check the parameters that all synthetic streams have."""
     check_rows(rows)
     if not 0 <= seed < 1 << 64:
         raise UsageError(f"--seed must be from 0 to 2^64 - 1 (got {seed})")
@@ -75,11 +67,7 @@ def check_steady(rows: int, seed: int, rate_per_s: float, key_type: KeyType) -> 
 
 
 def check_end(rows: int, rate_per_s: float, start: str, ended_us: int) -> None:
-    """Check that a stream ends by the year 9999.
-
-    Raises:
-        UsageError: it ends later.
-    """
+    """Check that a stream ends by the year 9999."""
     try:
         instant(start) + timedelta(microseconds=ended_us)
     except OverflowError as error:
@@ -143,11 +131,7 @@ def _spell(numbers: NDArray[np.int64], letter: int, offsets: NDArray[np.int32], 
 
 
 def instant(text: str) -> datetime:
-    """Read an ISO 8601 time, in UTC unless it has a zone.
-
-    Raises:
-        UsageError: the text is not a time.
-    """
+    """Read an ISO 8601 time, in UTC unless it has a zone."""
     try:
         time = datetime.fromisoformat(text)
         return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)

@@ -57,9 +57,6 @@ def write_generated(
 
     Args:
         tasks: Blocks of each Spark task; they do not affect the trace.
-
-    Raises:
-        EnvironmentFailure: `out` exists or cannot be written, or there is no Java for Spark.
     """
     check_folder_free(out, force=force)
     runner = (SparkRunner if tasks else runner_for)(stream.rows, spark_options, progress)
@@ -118,10 +115,6 @@ def _written_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def check_rows(rows: int) -> None:
-    """Check the number of rows.
-
-    Raises:
-        UsageError: it is below 1 or above `MOST_ROWS`.
-    """
+    """Check the number of rows."""
     if not 1 <= rows <= MOST_ROWS:
         raise UsageError(f"--rows must be from 1 to {MOST_ROWS:,} (got {rows})")

@@ -19,8 +19,5 @@ def zipf_stream(
     """A stream of Zipf keys; see `ZipfKeys` and `KeyedStream` for the parameters.
 
     Each Spark worker holds 8 bytes per key of the domain.
-
-    Raises:
-        UsageError: a parameter is out of range.
     """
     return KeyedStream(rows, ZipfKeys(domain, exponent), seed, rate_per_s, start, key_type, variation or Variation())

@@ -36,11 +36,7 @@ class ClockShift:
 
     @classmethod
     def parse(cls, text: str) -> "ClockShift":
-        """Read STREAMS=DURATION, where a negative duration shifts back.
-
-        Raises:
-            UsageError: the text has another form.
-        """
+        """Read STREAMS=DURATION, where a negative duration shifts back."""
         streams, equals, length = text.rpartition("=")
         sign = -1 if length.startswith("-") else 1
         if not (streams and equals):
@@ -61,11 +57,7 @@ class ClockShift:
 
 @dataclass(frozen=True, slots=True)
 class Cleaning:
-    """Cleaning rules; all off by default.
-
-    Raises:
-        UsageError: an attribute is out of its range.
-    """
+    """Cleaning rules; all off by default."""
 
     clock_shifts: tuple[ClockShift, ...] = ()  # clock shifts; the first that matches a stream applies
     max_lateness_us: int | None = None  # rows further than this behind an earlier good row of their file are rejected
@@ -91,11 +83,7 @@ class Cleaning:
 
 
 def parse_sample(option: str, text: str) -> Fraction:
-    """A share of keys or records, as P% or a number.
-
-    Raises:
-        UsageError: the text is neither.
-    """
+    """A share of keys or records, as P% or a number."""
     try:
         return Fraction(text[:-1]) / 100 if text.endswith("%") else Fraction(text)
     except (ValueError, ZeroDivisionError):
@@ -103,11 +91,7 @@ def parse_sample(option: str, text: str) -> Fraction:
 
 
 def salt_of(given: str | None) -> bytes:
-    """The given salt of hashed keys, or a random one.
-
-    Raises:
-        UsageError: the salt is too short to be safe.
-    """
+    """The given salt of hashed keys, or a random one."""
     if given is None:
         return secrets.token_bytes(32)
     if len(given) < SHORTEST_SALT:
@@ -123,9 +107,6 @@ def cleaned(rows: DataFrame, cleaning: Cleaning, salt: bytes, progress: Progress
     Args:
         rows: Columns of the trace and of the reader, and `UNIQUE` if rows are deduplicated.
         salt: Salt of hashed keys.
-
-    Raises:
-        UsageError: a clock shift matches no stream.
     """
     if cleaning.clock_shifts:
         _check_shifts(rows, cleaning, progress)

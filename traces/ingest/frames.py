@@ -24,11 +24,7 @@ from adapt.traces.spark.lazy import F, SparkSession
 
 
 def frame_of(sources: Sequence[Any]) -> Any:
-    """The data frame that is the source, or None.
-
-    Raises:
-        UsageError: it is not the only source.
-    """
+    """The data frame that is the source, or None."""
     frame = next((each for each in sources if is_frame(each)), None)
     if frame is not None and len(sources) > 1:
         raise UsageError("a data frame must be the only source; concatenate several, or ingest one at a time")
@@ -39,10 +35,6 @@ def frame_files(frame: Any, folder: Path, streams: Sequence[Stream], spark: Spar
     """The columns that expressions may name, as files in a new folder.
 
     Expressions are checked first, so that a wrong one reads no row. Without a time, all columns are kept to guess it.
-
-    Raises:
-        UsageError: an expression does not fit the columns.
-        BadInput: the frame cannot be read, or a column that is named.
     """
     opened = frame.opened(spark) if isinstance(frame, Query) else frame_opened(frame)
     schema = frame_schema(opened)

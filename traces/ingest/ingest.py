@@ -125,11 +125,6 @@ def ingest(
             order in the file. Or one topic, as `kafka://HOST:PORT/TOPIC`. Or one data frame, as
             `adapt.traces.sources.frames` reads it, or one `Query`.
         mapping: Columns or expressions for key, time, cost, bytes and stream.
-
-    Raises:
-        UsageError: an option does not fit the source.
-        BadInput: the source is empty, damaged, or has too many rejected rows.
-        EnvironmentFailure: `out` exists or cannot be written, or there is no Java; or brokers of a topic fail.
     """
     options, running = options or IngestOptions(), spark_options or SparkOptions()
     cleaning, salt = options.cleaning, salt_of(options.salt)

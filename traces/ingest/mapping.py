@@ -90,9 +90,6 @@ class Mapping:
         """Unit of the cost, stated or read from its column's name.
 
         Empty without a cost.
-
-        Raises:
-            UsageError: neither is known.
         """
         if self.cost_unit or not self.cost:
             return self.cost_unit
@@ -103,11 +100,7 @@ class Mapping:
 
     @property
     def us_per_cost(self) -> Fraction:
-        """Microseconds that 1 in the cost column means; 1 without a cost.
-
-        Raises:
-            UsageError: the unit is unknown or not a duration.
-        """
+        """Microseconds that 1 in the cost column means; 1 without a cost."""
         unit = self.unit_of_cost or "us"
         try:
             return unit_us(unit)
@@ -131,9 +124,6 @@ def chosen_time(sample: Callable[[], DataFrame], columns: Sequence[str]) -> str:
 
     Args:
         sample: Gives some rows, where they are needed.
-
-    Raises:
-        UsageError: no column has times.
     """
     by_name = {name.lower(): name for name in reversed(columns)}
     for name in USUAL_NAMES:
@@ -177,9 +167,6 @@ def mapped(
         paths: Fields within them, for messages.
         local: Which local times are of a second pass.
         key_type: The type of the key. Default: `key_type_of_rows`.
-
-    Raises:
-        UsageError: an expression names an unknown column, does not parse, or has an unsuitable type.
     """
     values: dict[str, Column] = {}
     kinds: dict[str, str] = {}
@@ -253,11 +240,7 @@ def mapped(
 
 
 def check_kept(kept: Sequence[str], columns: Sequence[str]) -> None:
-    """Check that the columns to keep exist.
-
-    Raises:
-        UsageError: one does not.
-    """
+    """Check that the columns to keep exist."""
     for name in kept:
         if name not in columns:
             raise UsageError(f"--keep: column {name!r} does not exist{did_you_mean(name, columns)}")
@@ -286,9 +269,6 @@ def selected(source: DataFrame, text: str, option: str, columns: Sequence[str], 
     """An expression as a column named after its option.
 
     A bare word is a column of the source.
-
-    Raises:
-        UsageError: it names an unknown column, does not parse, or is a key that does not depend on the row alone.
     """
     from pyspark.errors import AnalysisException, ParseException
 
@@ -364,11 +344,7 @@ def key_text(parts: Sequence[str]) -> str:
 
 
 def key_type_of_rows(source: DataFrame, mapping: Mapping, columns: Sequence[str], paths: Sequence[str] = ()) -> KeyType:
-    """The type of the key in a source.
-
-    Raises:
-        UsageError: it names an unknown column, does not parse, or cannot be a key.
-    """
+    """The type of the key in a source."""
     types = []
     for text in key_parts(mapping.key, columns):
         kind = selected(source, text, "key", columns, paths).schema["key"].dataType.simpleString()

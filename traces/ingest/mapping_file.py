@@ -49,11 +49,7 @@ class MappingFile:
 
 
 def read_mapping_file(path: Path) -> MappingFile:
-    """Read a mapping file.
-
-    Raises:
-        BadInput: the file is missing or not TOML, or has an unknown field or one of the wrong type.
-    """
+    """Read a mapping file."""
     with readable(path):
         if not path.exists():
             raise BadInput(f"{path} does not exist; --mapping takes a TOML file")

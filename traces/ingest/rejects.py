@@ -38,11 +38,7 @@ class MaxRejects:
 
     @classmethod
     def parse(cls, text: str) -> "MaxRejects":
-        """Read a number of rows, or a percentage of all rows.
-
-        Raises:
-            UsageError: the text is neither.
-        """
+        """Read a number of rows, or a percentage of all rows."""
         try:
             if text.endswith("%") and 0 <= Fraction(text[:-1]) <= 100:
                 return cls(None, Fraction(text[:-1]) / 100)
@@ -57,11 +53,7 @@ class MaxRejects:
         return rejected > (self.share * rows if self.rows is None else self.rows)
 
     def check(self, where: str, reading: Reading) -> None:
-        """Check a source against the limit.
-
-        Raises:
-            BadInput: more of its rows were rejected.
-        """
+        """Check a source against the limit."""
         rejected = reading.rejects.rows
         if not self.exceeded(rejected, reading.rows):
             return

@@ -49,11 +49,7 @@ _OF = "_of"
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A stream of a source.
-
-    Raises:
-        UsageError: the unit of its cost is not known.
-    """
+    """A stream of a source."""
 
     name: str  # value of `stream` in its rows; empty for a single stream, whose mapping gives it
     mapping: Mapping  # its expressions
@@ -134,9 +130,6 @@ class Several:
             runs: Where plain rows are put as sorted runs, rather than into the table; None for the table.
             most_held: As in `Source`, for each group.
             ordered: Whether lines are in order of arrival.
-
-        Raises:
-            BadInput: a file is truncated, damaged or unreadable.
         """
         placed = {place: file for group in groups for place, file in zip(group.places, group.files, strict=True)}
         self.files = tuple(placed[place] for place in sorted(placed))
@@ -169,9 +162,6 @@ class Several:
         """All rows, with the columns of the trace.
 
         The reader's own columns stay; `_reason` is set in rejected rows.
-
-        Raises:
-            UsageError: an expression does not fit its files, or streams disagree on the type of a column.
         """
         parts: list[tuple[str, DataFrame]] = []
         for source, places, own in self._parts:
@@ -354,9 +344,6 @@ def grouped(
 
     Args:
         recognized: Their format, where it is known.
-
-    Raises:
-        BadInput: a file matches no stream, or streams that read it differently, or no format; a stream has no file.
     """
     groups = []
     for whose, places in _shared_out(files, streams).items():

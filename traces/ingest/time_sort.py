@@ -78,11 +78,7 @@ def _places_within(rows: DataFrame, hot: Mapping[int, int], progress: Progress) 
 
 
 def write_in_order(rows: DataFrame, stock: Stock, folder: Path, progress: Progress) -> None:
-    """Write the good rows as parts, numbered in time order.
-
-    Raises:
-        BadInput: their number has changed, so an expression is not deterministic.
-    """
+    """Write the good rows as parts, numbered in time order."""
     bounds, in_store = stock.bounds, is_stored(folder)
     # a nondeterministic column keeps Spark from evaluating the expressions again for each use
     kept = rows.withColumn(ONCE, F.monotonically_increasing_id()).where("_reason is null")

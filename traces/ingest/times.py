@@ -153,9 +153,6 @@ def stated_format(spark: SparkSession, name: str, given: str) -> TimeFormat:
 
     Args:
         given: The column or expression of the times, as given.
-
-    Raises:
-        UsageError: the name is neither a known format nor a pattern that Spark accepts.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -188,9 +185,6 @@ def guess_format(sample: DataFrame, given: str, kind: str) -> TimeFormat:
         sample: One column of values.
         given: The column or expression of the values, as given.
         kind: Short name of its Spark type.
-
-    Raises:
-        BadInput: no format reads any value.
     """
     column = sample.columns[0]
     value = F.col(column)

@@ -11,11 +11,7 @@ from adapt.traces.locations.location import StoreFile, StorePath, is_stored
 
 
 def arrow_source(path: Path | StorePath) -> Any:
-    """A source for Arrow: the path, or an object read by ranges.
-
-    Raises:
-        FileNotFoundError: there is no such object.
-    """
+    """A source for Arrow: the path, or an object read by ranges."""
     if not is_stored(path):
         return path
     import pyarrow as pa

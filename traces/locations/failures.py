@@ -40,11 +40,7 @@ class Occupied(EnvironmentFailure):
 
 
 def retried(location: object, request: Callable[[], Answer]) -> Answer:
-    """Send a request; repeat it with backoff and jitter.
-
-    Raises:
-        AdaptError, FileNotFoundError: see `store_failures`.
-    """
+    """Send a request; repeat it with backoff and jitter."""
     with store_failures(location):
         for attempt in range(1, ATTEMPTS):
             try:
@@ -61,13 +57,7 @@ def retried(location: object, request: Callable[[], Answer]) -> Answer:
 
 @contextmanager
 def store_failures(location: object) -> Iterator[None]:
-    """Turn errors of a store into one sentence with the remedy.
-
-    Raises:
-        FileNotFoundError: there is no such object.
-        BadInput: there is no such bucket, or the object changed.
-        EnvironmentFailure: credentials, the region or the network are at fault.
-    """
+    """Turn errors of a store into one sentence with the remedy."""
     try:
         yield
     except (AdaptError, AssertionError):

@@ -31,9 +31,6 @@ def location(text: str | os.PathLike[str], options: StorageOptions | None = None
         text: A path; or `file://`, `s3://`, `gs://`, `abfs://` or `hdfs://`, also one that went through `Path`, which
             takes a slash away.
         options: Of its store; those of the process by default.
-
-    Raises:
-        UsageError: the scheme is unknown, the bucket is missing, or the URI has a password.
     """
     given: object = text
     if not isinstance(given, (str, os.PathLike)):  # a location already
@@ -172,11 +169,7 @@ class StorePath:
         return isinstance(other, StorePath) and other.parts == self.parts[: len(other.parts)]
 
     def found(self) -> "Found":
-        """Size, time and version of the object; asked for once.
-
-        Raises:
-            FileNotFoundError: there is none.
-        """
+        """Size, time and version of the object; asked for once."""
         if self._fact is None:
             if not self.key:
                 raise FileNotFoundError(2, "this is a bucket, not an object", str(self))
@@ -206,11 +199,7 @@ class StorePath:
         return self.is_file() or self.is_dir()
 
     def stat(self) -> os.stat_result:
-        """Size and time of change.
-
-        Raises:
-            FileNotFoundError: there is no such object.
-        """
+        """Size and time of change."""
         found = self.found()
         seconds = found.modified_ns // 10**9
         times = (seconds, seconds, seconds)
@@ -264,9 +253,6 @@ class StorePath:
 
         Args:
             over: The version that may be replaced, empty if none may; any by default.
-
-        Raises:
-            Occupied: there is another version.
         """
         from adapt.traces.locations.failures import Occupied
 

@@ -30,9 +30,6 @@ def check_free(target: StorePath, *, force: bool, folder: bool) -> str:
 
     Returns:
         The version of the object to overwrite, which is the manifest of a folder; empty if there is none.
-
-    Raises:
-        EnvironmentFailure: the target exists and `force` is not given, or adapt did not write it.
     """
     if not target.key:
         raise EnvironmentFailure(f"{target} is a bucket; add a name, as in {target}NAME")
@@ -56,9 +53,6 @@ def run_folder(target: StorePath, *, force: bool) -> Iterator[StorePath]:
     """The folder of a new run, for tasks on any machine.
 
     The manifest written there is put in place on success; on failure all is removed.
-
-    Raises:
-        EnvironmentFailure: see `check_free`; or another run wrote the target, or removed a part.
     """
     before = check_free(target, force=force, folder=True)
     old = run_of(target)
@@ -83,11 +77,7 @@ def run_folder(target: StorePath, *, force: bool) -> Iterator[StorePath]:
 
 @contextmanager
 def uploaded_folder(target: StorePath, *, force: bool) -> Iterator[Path]:
-    """A temporary folder of this machine, uploaded on success.
-
-    Raises:
-        EnvironmentFailure: see `run_folder`.
-    """
+    """A temporary folder of this machine, uploaded on success."""
     with run_folder(target, force=force) as run, tempfile.TemporaryDirectory(prefix="adapt-") as passing:
         folder = Path(passing) / run.name
         folder.mkdir()
@@ -97,11 +87,7 @@ def uploaded_folder(target: StorePath, *, force: bool) -> Iterator[Path]:
 
 
 def write_object(target: StorePath, data: bytes, *, force: bool) -> None:
-    """Write one object at once.
-
-    Raises:
-        EnvironmentFailure: see `check_free`; or another run wrote it in the meantime.
-    """
+    """Write one object at once."""
     version = check_free(target, force=force, folder=False)
     _write(target, data, version, target)
 

@@ -41,11 +41,7 @@ _used = StorageOptions()
 
 
 def read_options(texts: Iterable[str]) -> StorageOptions:
-    """Options as typed, each NAME=VALUE.
-
-    Raises:
-        UsageError: an option is unknown, has no such value, or is a secret.
-    """
+    """Options as typed, each NAME=VALUE."""
     known = [each.name for each in fields(StorageOptions)]
     options = StorageOptions()
     for text in texts:
@@ -67,11 +63,7 @@ def read_options(texts: Iterable[str]) -> StorageOptions:
 
 
 def check_no_secret(uri: str) -> None:
-    """Check that a URI has no password.
-
-    Raises:
-        UsageError: it has; the message does not repeat it.
-    """
+    """Check that a URI has no password."""
     scheme, _, rest = uri.partition("://")
     user = rest.split("/")[0].rpartition("@")[0]
     if ":" in user or (user and scheme not in ("abfs", "abfss", "hdfs")):
@@ -82,9 +74,6 @@ def check_region(name: str) -> None:
     """Check a name of a region of AWS, such as eu-west-1.
 
     New areas and numbers pass: a list of regions would age, and the libraries that have one are not needed otherwise.
-
-    Raises:
-        EnvironmentFailure: it has another form.
     """
     if not name or _REGION.fullmatch(name):
         return

@@ -42,11 +42,7 @@ class Watch:
         self._endless_s, self._clock = endless_s, time.perf_counter
 
     def timed(self, decide: Callable[[], Any]) -> tuple[Any, float]:
-        """The answer and the seconds it took.
-
-        Raises:
-            TooSlow: It did not end in time. Only the main thread can be stopped.
-        """
+        """The answer and the seconds it took."""
         begun_s = self._clock()
         with self._stopping():
             answer = decide()
@@ -95,9 +91,6 @@ def check_policy(
 
     Args:
         limit_s: Most seconds that a decision may take.
-
-    Raises:
-        UsageError: It decides nothing, or knows the whole run.
     """
     watch = watch or Watch()
     about = policy.as_data() if isinstance(policy, OwnCode) else None

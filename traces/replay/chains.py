@@ -31,11 +31,7 @@ class NamedChain:
         return list(columns_of(self.chain))
 
     def check_columns(self, columns: Sequence[str], *more: Sequence[str]) -> None:
-        """Check that the traces of all inputs have the chain's columns.
-
-        Raises:
-            BadInput: a column is missing; names chain, line, operator and the available columns.
-        """
+        """Check that the traces of all inputs have the chain's columns."""
         punctuations, graph, telling = self.chain.punctuations, self.chain.graph, self.chain.input_column
         of_inputs = (columns, *more) if telling is None else [columns] * len(graph.inputs)
         if telling is not None and telling not in columns:
@@ -68,9 +64,6 @@ def open_chain(path: Path) -> NamedChain:
     """Read a chain file, or a chain available by name.
 
     Own functions are imported from the module path and from the folder of the file.
-
-    Raises:
-        BadInput: the file is missing or is not a chain; names the file, and the line if possible.
     """
     if str(path) in PRESETS and not path.exists():
         preset = PRESETS[str(path)]

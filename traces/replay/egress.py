@@ -47,11 +47,7 @@ class EgressTarget:
 
     @classmethod
     def named(cls, path: Path, *, csv: bool = False, force: bool = False) -> "EgressTarget":
-        """A target by its file name; on stdout, CSV or JSON lines.
-
-        Raises:
-            UsageError: the name ends in no known format.
-        """
+        """A target by its file name; on stdout, CSV or JSON lines."""
         if path == STDOUT:
             return cls(path, EgressFormat.CSV if csv else EgressFormat.JSON)
         ending = path.suffix.removeprefix(".")
@@ -60,11 +56,7 @@ class EgressTarget:
         return cls(path, EgressFormat(ending), force)
 
     def check(self) -> None:
-        """Check that it can be written, before any work.
-
-        Raises:
-            EnvironmentFailure: the file exists, or its folder does not.
-        """
+        """Check that it can be written, before any work."""
         if self.path != STDOUT:
             check_free(self.path, force=self.force)
 
@@ -90,11 +82,7 @@ class OutputRows:
     """
 
     def __init__(self, chain: BoundChain) -> None:
-        """Name the columns; a key has the name of its column.
-
-        Raises:
-            BadInput: operators give columns of one name with different types.
-        """
+        """Name the columns; a key has the name of its column."""
         self._chain, self._leaving = chain, _leaving(chain)
         columns, given_by = dict[str, pa.DataType](), dict[str, str]()
         if len(self._leaving) > 1:
@@ -260,9 +248,6 @@ def opened_egress(chain: BoundChain, preset: Preset | None, target: EgressTarget
     """What takes the output rows of a run.
 
     A file is complete after the block, or absent.
-
-    Raises:
-        EnvironmentFailure: the file cannot be written.
     """
     if target is None:
         yield Egress(chain, preset, None, EgressFormat.JSON)

@@ -59,11 +59,6 @@ def replay_flux_trace(
     See `replay_flux`. The trace is read once for its totals and once per case, one row group at a time; once more for
     its keys, if the operator needs them, and for uniform hashing if there is a plan. The run is written to `out`, if
     given.
-
-    Raises:
-        UsageError: An argument is out of range, or the trace lacks a column.
-        EnvironmentFailure: `out` exists or cannot be written.
-        BadInput: The trace is damaged, not in time order, or does not fit the stage.
     """
     reading, given = options.reading, settings
     check_folder_free(out, force=force)
@@ -110,11 +105,7 @@ def _uniform_at(trace: Trace, options: FluxOptions, settings: StageSettings) -> 
 
 
 def read_faults(path: Path, settings: StageSettings) -> FaultSchedule:
-    """Read a fault schedule file for a stage.
-
-    Raises:
-        BadInput: The file is missing, malformed or does not fit the stage.
-    """
+    """Read a fault schedule file for a stage."""
     with readable(path):
         text = path.read_bytes()
     try:
@@ -131,11 +122,7 @@ def rows_of(trace: Trace, reading: Reading) -> Rows:
 
 
 def check_key_type(trace: Trace, plan: Plan, path: Path) -> None:
-    """Check that a plan and a trace have the same key type.
-
-    Raises:
-        BadInput: The key types differ.
-    """
+    """Check that a plan and a trace have the same key type."""
     if not plan.fits(trace.key_type):
         raise BadInput(
             f"{path} is for keys of type {plan.key_type}, but {trace.path} has {trace.key_type} keys; build the plan"

@@ -29,11 +29,7 @@ class Operator:
     side: str = STREAM
 
     def check(self, trace: Trace, reading: Reading) -> None:
-        """Check that a trace has the columns that are needed.
-
-        Raises:
-            UsageError: A column is missing.
-        """
+        """Check that a trace has the columns that are needed."""
         check_columns(trace, reading, sized=self.state is not None and self.state.unit is StateUnit.BYTES)
         if self.join is not None and self.side not in trace.columns:
             raise UsageError(
@@ -50,9 +46,6 @@ class Operator:
 
         Args:
             by_key: Whether each key has aggregates of its own.
-
-        Raises:
-            BadInput: A join does not have two sides.
         """
         if self.join is not None:
             columns = [KEY, self.side]
@@ -80,11 +73,7 @@ def groups_of(trace: Trace) -> KeyGroups:
 
 
 def check_columns(trace: Trace, reading: Reading, *, sized: bool) -> None:
-    """Check that a trace has the columns that a replay needs.
-
-    Raises:
-        UsageError: A column is missing.
-    """
+    """Check that a trace has the columns that a replay needs."""
     for wanted, column, option in (
         (sized, BYTES, "--bytes"),
         (reading.by_stream, STREAM, "--stream"),

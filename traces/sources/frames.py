@@ -50,11 +50,7 @@ def frame_name(frame: object) -> str:
 
 
 def frame_opened(frame: Any) -> Any:
-    """A frame as a stream, a dataset or a Spark DataFrame.
-
-    Raises:
-        BadInput: it cannot be read.
-    """
+    """A frame as a stream, a dataset or a Spark DataFrame."""
     return frame if is_spark_frame(frame) or hasattr(frame, "scanner") else frame_reader(frame)
 
 
@@ -75,10 +71,6 @@ def keep_frame(frame: Any, name: str, folder: Path, columns: Sequence[str]) -> l
     Args:
         frame: As `frame_opened` gives it.
         name: The name of the frame.
-
-    Raises:
-        UsageError: Spark cannot read or write a column.
-        BadInput: the frame cannot be read to its end.
     """
     if not is_spark_frame(frame):
         folder.mkdir()
@@ -130,11 +122,7 @@ def _gathered(reader: pa.RecordBatchReader, name: str) -> Iterator[pa.Table]:
 
 
 def frame_reader(frame: Any, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
-    """The rows of a frame as a stream of record batches.
-
-    Raises:
-        BadInput: they are not of one type in each column.
-    """
+    """The rows of a frame as a stream of record batches."""
     try:
         if isinstance(frame, pa.RecordBatchReader):
             return frame

@@ -18,11 +18,7 @@ from adapt.traces.sources.sniff import HEAD_BYTES, ReadOptions, recognize
 
 
 def offered_columns(sources: Sequence[Any]) -> tuple[str, ...]:
-    """Columns and nested fields of a source, in its order.
-
-    Raises:
-        BadInput: the source is missing, empty or of an unknown format.
-    """
+    """Columns and nested fields of a source, in its order."""
     if is_frame(sources[0]):
         schema = frame_schema(sources[0])
         return (*schema.names, *field_paths(schema))

@@ -43,11 +43,7 @@ _NOT_TEXT = tuple(_BEGINS.values())
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """Stated format of a source; the rest is guessed.
-
-    Raises:
-        UsageError: settings contradict each other.
-    """
+    """Stated format of a source; the rest is guessed."""
 
     format: FormatName = FormatName.AUTO  # the format, or auto
     delimiter: str = ""  # the character between fields; guessed if empty
@@ -89,9 +85,6 @@ def recognize(files: Sequence[SourceFile], options: ReadOptions) -> Recognized:
     """Recognize the format of files by their first bytes.
 
     The first file that is not empty counts.
-
-    Raises:
-        BadInput: all files are empty, or the format is unknown.
     """
     head, name = b"", ""
     for file in files:

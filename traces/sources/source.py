@@ -84,9 +84,6 @@ class Source:
             staging: An empty folder for parsed rows.
             by_file: Formats of files whose columns differ from those of the first, by position.
             most_held: Most bytes of parsed rows that this process reads and holds, instead of Spark tasks.
-
-        Raises:
-            BadInput: a file is truncated, damaged or unreadable.
         """
         self.files = tuple(files)
         self.rows = self.left = 0

@@ -32,12 +32,7 @@ class Query:
             return replace(self, version=current_version(spark, self.table))
 
     def opened(self, spark: SparkSession) -> DataFrame:
-        """Its rows; nothing is read yet.
-
-        Raises:
-            UsageError: the query does not parse, or does anything but read.
-            BadInput: a catalog or table is not there, or two columns have one name.
-        """
+        """Its rows; nothing is read yet."""
         from pyspark.errors import AnalysisException, ParseException
 
         option = f"--table {self.table}" if self.table else "--sql"

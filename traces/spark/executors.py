@@ -104,9 +104,6 @@ def bring_packages(spark: "SparkSession", found: Sequence[Installed] | None = No
 
     Returns:
         Whether they were sent.
-
-    Raises:
-        EnvironmentFailure: an executor has no Python for our packages, or a given archive is outdated.
     """
     found = executors(spark) if found is None else found
     if not is_remote():

@@ -41,9 +41,6 @@ def check_held(doing: str, rows: int, schema: str, limit: str) -> None:
     Args:
         doing: The work, such as "counting keys".
         limit: The value of `RESULT_SETTING`.
-
-    Raises:
-        EnvironmentFailure: the result is larger than the limit.
     """
     size = result_bytes(rows, schema)
     _LOG.info("%s: this process holds at most %s rows, %s", doing, f"{rows:,}", shown(held_bytes(rows, schema)))

@@ -48,11 +48,7 @@ class Packed:
 
 
 def pack(out: Path) -> Packed:
-    """Write the packages of this process that tasks need.
-
-    Raises:
-        EnvironmentFailure: the archive cannot be written.
-    """
+    """Write the packages of this process that tasks need."""
     found = task_packages()
     try:
         with (
@@ -68,11 +64,7 @@ def pack(out: Path) -> Packed:
 
 
 def packed_once() -> Path:
-    """The archive in the user's cache, written anew if the packages changed.
-
-    Raises:
-        EnvironmentFailure: it cannot be written anywhere.
-    """
+    """The archive in the user's cache, written anew if the packages changed."""
     own = [(name, path.stat().st_size, path.stat().st_mtime_ns) for name, path in sorted(own_files())]
     versions = sorted((name, each.version) for name, each in task_packages().items())
     key = sha256(repr((sys.version_info[:2], sys.platform, machine(), versions, own)).encode()).hexdigest()[:16]

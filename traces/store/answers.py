@@ -20,9 +20,6 @@ def found_in(data: Mapping[str, Any], name: str) -> Answer | None:
 
     Args:
         name: The file, for the error message.
-
-    Raises:
-        BadInput: the answer is damaged.
     """
     stored = data.get(FIELD)
     if stored is None:

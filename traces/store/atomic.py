@@ -18,12 +18,7 @@ _OWNER = "_owner"
 
 
 def check_free(target: Path, *, force: bool) -> None:
-    """Check, before any work, that an artefact can be written here.
-
-    Raises:
-        EnvironmentFailure: the target exists and `force` is not given, or it is a folder that adapt did not create, or
-            its parent folder is missing or not writable.
-    """
+    """Check, before any work, that an artefact can be written here."""
     if is_stored(target):
         run_folders.check_free(target, force=force, folder=False)
         return
@@ -65,9 +60,6 @@ def whole_folder(target: Path, *, force: bool = False, local: bool = False) -> I
 
     Args:
         local: Whether it has to be on a disk of this machine; otherwise it is in the store, where tasks write parts.
-
-    Raises:
-        EnvironmentFailure: see `check_free`; or the target is a file; or another run is writing it; or the disk fails.
     """
     if is_stored(target):
         stored = run_folders.uploaded_folder if local else run_folders.run_folder
@@ -98,11 +90,7 @@ def whole_folder(target: Path, *, force: bool = False, local: bool = False) -> I
 
 
 def write_whole(target: Path, data: bytes, *, force: bool = False) -> None:
-    """Write one file atomically.
-
-    Raises:
-        EnvironmentFailure: see `check_free`; or another run is writing it; or the disk fails.
-    """
+    """Write one file atomically."""
     if is_stored(target):
         run_folders.write_object(target, data, force=force)
         return
@@ -112,11 +100,7 @@ def write_whole(target: Path, data: bytes, *, force: bool = False) -> None:
 
 @contextmanager
 def whole_file(target: Path, *, force: bool = False) -> Iterator[Path]:
-    """A temporary file that becomes `target` on success, else is removed.
-
-    Raises:
-        EnvironmentFailure: see `check_free`; or another run is writing it; or the disk fails.
-    """
+    """A temporary file that becomes `target` on success, else is removed."""
     if is_stored(target):
         run_folders.check_free(target, force=force, folder=False)
         with disk.disk_failures(cast(Path, target)), disk.complete_file(cast(Path, target), 0) as passing:
@@ -131,11 +115,7 @@ def whole_file(target: Path, *, force: bool = False) -> Iterator[Path]:
 
 
 def replace_whole(target: Path, data: bytes) -> None:
-    """Write one file atomically, over any existing one.
-
-    Raises:
-        EnvironmentFailure: another run is writing it, or the disk fails.
-    """
+    """Write one file atomically, over any existing one."""
     if is_stored(target):
         target.write_bytes(data)
         return
@@ -164,11 +144,7 @@ def _replacing(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def alone(target: Path) -> Iterator[None]:
-    """Time in which no run writes one file.
-
-    Raises:
-        EnvironmentFailure: a run is writing it, or the disk fails.
-    """
+    """Time in which no run writes one file."""
     partial = _partial_of(target)
     with disk.disk_failures(target), ExitStack() as locks:
         claim(partial, target, disk.make_file, locks)
@@ -192,9 +168,6 @@ def claim(partial: Path, target: Path, make: Callable[[Path], None], locks: Exit
 
     Returns:
         A handle that holds the lock until `locks` close.
-
-    Raises:
-        EnvironmentFailure: another run has locked it.
     """
     while True:
         with suppress(FileExistsError):

@@ -12,11 +12,7 @@ FILE = "rows.parquet"
 
 
 def read_rows(path: Path, manifest: Manifest) -> Table:
-    """One row per plan and channel count.
-
-    Raises:
-        BadInput: the rows are damaged; the message names the file.
-    """
+    """One row per plan and channel count."""
     try:
         return read_table(manifest.file(path, FILE), manifest.summary["rows"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -29,28 +29,16 @@ RECOMMENDED = "recommended"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StoredComparison(Displayed):
-    """A comparison read from disk.
+    """A comparison read from disk."""
 
-    Attributes:
-        path: The artefact's folder.
-        manifest: How it was made.
-        table: One row per plan and channel count, each ratio with its floor.
-        frequencies: Facts about the counted keys.
-        plan_files: The last plan of each chain, by name.
-    """
-
-    path: Path
-    manifest: Manifest
-    table: Table
-    frequencies: Mapping[str, Any]
-    plan_files: Mapping[str, Path]
+    path: Path  # the artefact's folder
+    manifest: Manifest  # how it was made
+    table: Table  # one row per plan and channel count, each ratio with its floor
+    frequencies: Mapping[str, Any]  # facts about the counted keys
+    plan_files: Mapping[str, Path]  # the last plan of each chain, by name
 
     def plan(self, name: str) -> Plan:
-        """Read one of the plans.
-
-        Raises:
-            BadInput: no plan has that name, or it is damaged.
-        """
+        """Read one of the plans."""
         if name not in self.plan_files:
             raise BadInput(f"{self.path} has no plan {name!r}{did_you_mean(name, self.plan_files)}")
         return read_plan(self.plan_files[name])
@@ -89,9 +77,6 @@ def write_comparison(
         frequencies: The counted keys; facts about them are stored.
         made: How it was made; stored in the plans too.
         answer: The verdict on the stream; not part of the content hash.
-
-    Raises:
-        EnvironmentFailure: the output exists or cannot be written.
     """
     table = comparison.table()
     with whole_folder(out, force=force, local=True) as folder:
@@ -111,11 +96,7 @@ def write_comparison(
 
 
 def read_comparison(path: Path) -> StoredComparison:
-    """Read a comparison and verify its files; plans are read on demand.
-
-    Raises:
-        BadInput: it is not a comparison, or damaged; the message names the file.
-    """
+    """Read a comparison and verify its files; plans are read on demand."""
     manifest = read_manifest(path, "comparison")
     verify(path, manifest)
     facts = manifest.summary

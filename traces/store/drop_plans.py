@@ -21,15 +21,10 @@ SCHEMA = "adapt.drop-plans/1"
 
 @dataclass(frozen=True, slots=True)
 class StoredDropPlans:
-    """Drop plans read from disk.
+    """Drop plans read from disk."""
 
-    Attributes:
-        path: The artefact's folder.
-        manifest: How they were made.
-    """
-
-    path: Path
-    manifest: Manifest
+    path: Path  # the artefact's folder
+    manifest: Manifest  # how they were made
     plans: DropPlans
 
 
@@ -38,9 +33,6 @@ def write_drop_plans(plans: DropPlans, network_text: str, out: Path, made: Prove
 
     Args:
         network_text: The text of their network file.
-
-    Raises:
-        EnvironmentFailure: the output exists or cannot be written.
     """
     tables = plans.tables()
     facts = {
@@ -70,9 +62,6 @@ def read_drop_plans(path: Path, asked: PlannerOptions | None = None) -> StoredDr
 
     Args:
         asked: How d-fit nodes exchange messages during the replay; its other fields come from the artefact.
-
-    Raises:
-        BadInput: it is not an artefact of drop plans, or damaged; the message names the file.
     """
     manifest = read_manifest(path, KIND)
     verify(path, manifest)

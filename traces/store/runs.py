@@ -18,23 +18,14 @@ from adapt.traces.store.tables import columns_of, read_table, table_facts, table
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StoredRun(Displayed):
-    """A run read from disk.
+    """A run read from disk."""
 
-    Attributes:
-        path: The artefact's folder.
-        manifest: How it was made.
-        mechanism: The replayed mechanism.
-        parameters: Everything except the stream that decides the result.
-        summary: The whole run in a few rows.
-        tables: Time series by name.
-    """
-
-    path: Path
-    manifest: Manifest
-    mechanism: str
-    parameters: Mapping[str, Any]
-    summary: Table
-    tables: Mapping[str, Table]
+    path: Path  # the artefact's folder
+    manifest: Manifest  # how it was made
+    mechanism: str  # the replayed mechanism
+    parameters: Mapping[str, Any]  # everything except the stream that decides the result
+    summary: Table  # the whole run in a few rows
+    tables: Mapping[str, Table]  # time series by name
 
     @property
     def files(self) -> dict[str, Path]:
@@ -44,11 +35,7 @@ class StoredRun(Displayed):
 
     @property
     def periods(self) -> Table:
-        """One row per period.
-
-        Raises:
-            BadInput: the run has no periods.
-        """
+        """One row per period."""
         if "periods" not in self.tables:
             raise BadInput(f"{self.path} is a run of {self.mechanism}, which has no periods")
         return self.tables["periods"]
@@ -69,9 +56,6 @@ def write_run(
 
     Args:
         parts: Further files to copy into it, by name.
-
-    Raises:
-        EnvironmentFailure: the output exists or cannot be written.
     """
     tables, summary = run.tables(), run.summary()
     decisive = {
@@ -104,11 +88,7 @@ def keep_run(
 
 
 def read_run(path: Path) -> StoredRun:
-    """Read a run and verify its files.
-
-    Raises:
-        BadInput: it is not a run, or damaged; the message names the file.
-    """
+    """Read a run and verify its files."""
     manifest = read_manifest(path, "run")
     verify(path, manifest)
     facts = manifest.summary

@@ -36,9 +36,6 @@ def read_table(path: Path, facts: Mapping[str, Any]) -> Table:
     """Read a table that was written with these facts.
 
     Whole numbers in a column of real numbers are read as floats.
-
-    Raises:
-        BadInput: the file is damaged, or does not match the facts.
     """
     try:
         # pq.read_table would import pandas, which takes longer than the rest.
@@ -62,11 +59,7 @@ def table_facts(table: Table) -> dict[str, Any]:
 
 
 def columns_of(facts: Mapping[str, Any]) -> tuple[Column, ...]:
-    """The columns in the facts of `table_facts`.
-
-    Raises:
-        KeyError, ValueError: the facts have another format.
-    """
+    """The columns in the facts of `table_facts`."""
     return tuple(Column(each["name"], Kind(each["kind"]), each["unit"], each["about"]) for each in facts["columns"])
 
 
@@ -78,11 +71,7 @@ def table_hash(table: Table) -> str:
 
 
 def arrow_of(table: Table) -> pa.Table:
-    """The cells as Arrow columns: UTC timestamps, float64 real numbers.
-
-    Raises:
-        ValueError: a column mixes types of cells.
-    """
+    """The cells as Arrow columns: UTC timestamps, float64 real numbers."""
     by_column = list(zip(*table.rows, strict=True)) or [()] * len(table.columns)
     arrays = [_array(column, cells) for column, cells in zip(table.columns, by_column, strict=True)]
     return pa.table(dict(zip((column.name for column in table.columns), arrays, strict=True)))

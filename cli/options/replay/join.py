@@ -30,11 +30,7 @@ class JoinOptions:
     )
 
     def joined(self) -> "Join | None":
-        """The join; None without one.
-
-        Raises:
-            UsageError: a column without a window, or keys without a column.
-        """
+        """The join; None without one."""
         from adapt.core.stage.conditions.join import Join
 
         if self.join is None:

@@ -42,9 +42,6 @@ class MigrationOptions:
 
         Args:
             engine: Whose queues the stage has.
-
-        Raises:
-            UsageError: A value is out of range.
         """
         from dataclasses import replace
 

@@ -53,9 +53,6 @@ class QueueingOptions:
 
         Args:
             trace: Whose engine decides if no queues are named; None, Flux.
-
-        Raises:
-            UsageError: A value is out of range.
         """
         from adapt.core.stage.conditions.queueing import MOST_IN_CHANNEL, Queueing, segment_rows
 

@@ -30,11 +30,7 @@ class SpeedOptions:
         return (self.offered, self.growth, self.speedup) != (None, None, None)
 
     def speeds(self) -> tuple[Speed, ...]:
-        """The speeds, in the order given.
-
-        Raises:
-            UsageError: A value is malformed, or several options are given.
-        """
+        """The speeds, in the order given."""
         return speeds_of(self.offered, self.growth, self.speedup, self.USUAL)
 
     def only(self, command: str) -> Speed:

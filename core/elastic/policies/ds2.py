@@ -15,13 +15,10 @@ class TrueRates:
     The true rate of a worker is what it processes per second of busy time, so waiting for input or for backpressure
     does not count. Where nothing was processed, the number of workers stays.
 
-    Attributes:
-        utilization: Target utilization of a worker, in (0, 1]; DS2 itself uses 1.
-
     Source: Kalavri et al., "Three steps is all you need", OSDI 2018.
     """
 
-    utilization: float = 0.8
+    utilization: float = 0.8  # target utilization of a worker, in (0, 1]; DS2 itself uses 1
 
     def __post_init__(self) -> None:
         if not 0 < self.utilization <= 1:
@@ -45,17 +42,12 @@ class ScalingManager:
 
     It never scales in by one worker. The activation time is one interval, its default.
 
-    Attributes:
-        model: Wants a number of workers for the rates of an interval.
-        interval_s: Decision interval.
-        warm_up: Intervals ignored after a start.
-
     Source: strymon-system/ds2, controller/config/ds2.toml and controller/src/bin/manager.rs.
     """
 
-    model: TrueRates
-    interval_s: float = POLICY_INTERVAL_S
-    warm_up: int = WARM_UP
+    model: TrueRates  # wants a number of workers for the rates of an interval
+    interval_s: float = POLICY_INTERVAL_S  # decision interval
+    warm_up: int = WARM_UP  # intervals ignored after a start
     _intervals: JobIntervals = field(init=False)
 
     def __post_init__(self) -> None:

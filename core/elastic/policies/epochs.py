@@ -46,13 +46,9 @@ class Job:
 
 @dataclass(slots=True)
 class Epoch:
-    """Collects observations until an interval has passed.
+    """Collects observations until an interval has passed."""
 
-    Attributes:
-        interval_s: Length of the interval.
-    """
-
-    interval_s: float
+    interval_s: float  # length of the interval
     _so_far: Seen | None = None
 
     def clear(self) -> None:
@@ -70,17 +66,11 @@ class Epoch:
 
 @dataclass(slots=True)
 class JobIntervals:
-    """Decision intervals of a job that warms up after each start.
+    """Decision intervals of a job that warms up after each start."""
 
-    Attributes:
-        interval_s: Length of an interval.
-        warm_up: Intervals after a start in which the job is not warm.
-        is_warm: Whether the job was warm in the last interval.
-    """
-
-    interval_s: float
-    warm_up: int
-    is_warm: bool = False
+    interval_s: float  # length of an interval
+    warm_up: int  # intervals after a start in which the job is not warm
+    is_warm: bool = False  # whether the job was warm in the last interval
     _job: Job = field(default_factory=Job)
     _epoch: Epoch = field(init=False)
     _passed: int = 0

@@ -17,31 +17,18 @@ SAMPLES = 60
 
 @dataclass(frozen=True, slots=True)
 class AutoscalerOptions:
-    """Options of the autoscaler, with its defaults.
+    """Options of the autoscaler, with its defaults."""
 
-    Attributes:
-        target: utilization.target.
-        boundary: target.utilization.boundary, around the target.
-        most_down: scale-down.max-factor.
-        most_up: scale-up.max-factor.
-        window_s: metrics.window.
-        stabilization_s: stabilization.interval.
-        scale_down_s: scale-down.interval.
-        catch_up_s: catch-up.duration.
-        restart_s: restart.time.
-        backlog_s: backlog-processing.lag-threshold.
-    """
-
-    target: float = 0.7
-    boundary: float = 0.3
-    most_down: float = 0.6
-    most_up: float = 100_000.0
-    window_s: float = 900.0
-    stabilization_s: float = 300.0
-    scale_down_s: float = 3600.0
-    catch_up_s: float = 1800.0
-    restart_s: float = 300.0
-    backlog_s: float = 300.0
+    target: float = 0.7  # utilization.target
+    boundary: float = 0.3  # target.utilization.boundary, around the target
+    most_down: float = 0.6  # scale-down.max-factor
+    most_up: float = 100_000.0  # scale-up.max-factor
+    window_s: float = 900.0  # metrics.window
+    stabilization_s: float = 300.0  # stabilization.interval
+    scale_down_s: float = 3600.0  # scale-down.interval
+    catch_up_s: float = 1800.0  # catch-up.duration
+    restart_s: float = 300.0  # restart.time
+    backlog_s: float = 300.0  # backlog-processing.lag-threshold
 
     def sped_up(self, factor: float) -> "AutoscalerOptions":
         """All times multiplied by a factor."""
@@ -56,19 +43,12 @@ class AutoscalerOptions:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Evaluated metrics of a window.
+    """Evaluated metrics of a window."""
 
-    Attributes:
-        rate: TARGET_DATA_RATE, rows that arrive per second.
-        true_rate: TRUE_PROCESSING_RATE of all workers, by the busiest one; infinite if nothing was processed.
-        lag: Rows waiting.
-        input_rate: Rows processed per second.
-    """
-
-    rate: float
-    true_rate: float
-    lag: float
-    input_rate: float
+    rate: float  # TARGET_DATA_RATE, rows that arrive per second
+    true_rate: float  # TRUE_PROCESSING_RATE of all workers, by the busiest one; infinite if nothing was processed
+    lag: float  # rows waiting
+    input_rate: float  # rows processed per second
 
     @classmethod
     def of(cls, window: Seen, busy: float) -> "Metrics":
@@ -130,16 +110,11 @@ class FlinkAutoscaler:
     A start, at first or after a rescale, clears all metrics. A rescale happens only while the true processing rate is
     outside its bounds; a scale-in only if fewer workers were recommended throughout the scale-down interval, and then
     to the largest of these recommendations.
-
-    Attributes:
-        options: Its options.
-        pool: The maximum number of workers.
-        groups: Key groups: the partitions of the stage.
     """
 
     options: AutoscalerOptions
-    pool: int
-    groups: int
+    pool: int  # the maximum number of workers
+    groups: int  # key groups: the partitions of the stage
     _job: Job = field(default_factory=Job)
     _started_s: float = 0.0
     _sample: Epoch = field(init=False)

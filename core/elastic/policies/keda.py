@@ -16,18 +16,13 @@ class LagThreshold:
 
     As in the Horizontal Pod Autoscaler, nothing changes while the lag of a worker is within the tolerance.
 
-    Attributes:
-        rows: Lag threshold of a worker, above 0.
-        tolerance: Relative deviation from the threshold that is ignored.
-        partitions: Partitions of the stage, which bound the workers; None, no bound.
-
     Source: kedacore/keda, Kafka scaler, lagThreshold and allowIdleConsumers (false by default); Kubernetes,
     GetExternalPerPodMetricReplicas, whose tolerance is 0.1.
     """
 
-    rows: float
-    tolerance: float = 0.1
-    partitions: int | None = None
+    rows: float  # lag threshold of a worker, above 0
+    tolerance: float = 0.1  # relative deviation from the threshold that is ignored
+    partitions: int | None = None  # partitions of the stage, which bound the workers; None, no bound
 
     def __post_init__(self) -> None:
         if not 0 < self.rows < math.inf:
@@ -58,17 +53,12 @@ class PodAutoscaler:
 
     It scales in to the largest recommendation of the window, and out at once, to at most twice the workers or 4 more.
 
-    Attributes:
-        recommendation: Wants a number of workers for the current metrics.
-        sync_s: Time between decisions.
-        window_s: Stabilization window for scaling in.
-
     Source: Kubernetes, pkg/apis/autoscaling/v2/defaults.go and stabilizeRecommendationWithBehaviors.
     """
 
-    recommendation: LagThreshold
-    sync_s: float = SYNC_S
-    window_s: float = SCALE_DOWN_WINDOW_S
+    recommendation: LagThreshold  # wants a number of workers for the current metrics
+    sync_s: float = SYNC_S  # time between decisions
+    window_s: float = SCALE_DOWN_WINDOW_S  # stabilization window for scaling in
     _recent: deque[tuple[float, int]] = field(default_factory=deque)
 
     def wanted(self, seen: Seen) -> int:

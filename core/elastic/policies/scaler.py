@@ -30,18 +30,10 @@ class PlacingPolicy(Policy, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Scale-out delay and cooldown before a rescale.
+    """Scale-out delay and cooldown before a rescale."""
 
-    Attributes:
-        scale_out_delay_s: How long more workers must be wanted without a break.
-        cooldown_s: How long fewer workers must be wanted without a break.
-
-    Raises:
-        UsageError: one is not above 0.
-    """
-
-    scale_out_delay_s: float = 5.0
-    cooldown_s: float = 30.0
+    scale_out_delay_s: float = 5.0  # how long more workers must be wanted without a break
+    cooldown_s: float = 30.0  # how long fewer workers must be wanted without a break
 
     def __post_init__(self) -> None:
         for name, time_s in (("scale-out delay", self.scale_out_delay_s), ("cooldown", self.cooldown_s)):
@@ -51,20 +43,11 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Rebuild:
-    """When the plan is rebuilt without a rescale.
+    """When the plan is rebuilt without a rescale."""
 
-    Attributes:
-        every_s: Time between rebuilds; None, no regular rebuilds.
-        limit: Imbalance above which the plan is rebuilt; None, imbalance is ignored.
-        min_interval_s: Least time between rebuilds because of imbalance.
-
-    Raises:
-        UsageError: a time is not above 0, or the limit is below 1.
-    """
-
-    every_s: float | None = None
-    limit: float | None = None
-    min_interval_s: float = 5.0
+    every_s: float | None = None  # time between rebuilds; None, no regular rebuilds
+    limit: float | None = None  # imbalance above which the plan is rebuilt; None, imbalance is ignored
+    min_interval_s: float = 5.0  # least time between rebuilds because of imbalance
 
     def __post_init__(self) -> None:
         for time_s in (self.every_s, self.min_interval_s):
@@ -82,28 +65,15 @@ class Rebuild:
 
 @dataclass(frozen=True, slots=True)
 class ElasticController:
-    """Scales within [least, pool] by a policy, and rebuilds plans.
+    """Scales within [least, pool] by a policy, and rebuilds plans."""
 
-    Attributes:
-        policy: Wants a number of workers.
-        least: M, the workers at the start and the minimum.
-        pool: The maximum number of workers.
-        patience: Scale-out delay and cooldown; None for a policy with its own timing.
-        rebuild: When the plan is rebuilt without a rescale.
-        partitions: Number of partitions, for the alignment.
-        alignment: Which numbers of workers are allowed.
-
-    Raises:
-        UsageError: the pool is smaller than M, or M is below 1.
-    """
-
-    policy: Policy
-    least: int
-    pool: int
-    patience: Patience | None = Patience()
-    rebuild: Rebuild = Rebuild()
-    partitions: int = 0
-    alignment: Alignment = Alignment.ANY
+    policy: Policy  # wants a number of workers
+    least: int  # M, the workers at the start and the minimum
+    pool: int  # the maximum number of workers
+    patience: Patience | None = Patience()  # scale-out delay and cooldown; None for a policy with its own timing
+    rebuild: Rebuild = Rebuild()  # when the plan is rebuilt without a rescale
+    partitions: int = 0  # number of partitions, for the alignment
+    alignment: Alignment = Alignment.ANY  # which numbers of workers are allowed
 
     def __post_init__(self) -> None:
         check_pool(self.least, self.pool)
@@ -151,11 +121,7 @@ def aligned_to(partitions: int, wanted: int, pool: int) -> int:
 
 
 def check_pool(least: int, pool: int) -> None:
-    """Check the workers at the start against the pool.
-
-    Raises:
-        UsageError: the pool is smaller than M, or M is below 1.
-    """
+    """Check the workers at the start against the pool."""
     if least < 1:
         raise UsageError(f"a stage needs at least 1 worker (got {least})")
     if pool < least:

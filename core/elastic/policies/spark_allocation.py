@@ -19,17 +19,12 @@ class DynamicAllocation:
     The tasks of a batch are the partitions, so that they are never fewer than the workers. Tasks are pending while more
     rows wait than arrive in a period. A worker that processes nothing is idle.
 
-    Attributes:
-        pool: The maximum number of workers.
-        backlog_s: How long tasks must be pending before more workers are added.
-        idle_s: How long a worker must be idle before it is removed.
-
     Source: apache/spark, org.apache.spark.ExecutorAllocationManager, spark.dynamicAllocation.*.
     """
 
-    pool: int
-    backlog_s: float = BACKLOG_S
-    idle_s: float = IDLE_S
+    pool: int  # the maximum number of workers
+    backlog_s: float = BACKLOG_S  # how long tasks must be pending before more workers are added
+    idle_s: float = IDLE_S  # how long a worker must be idle before it is removed
     _add_at_s: float | None = None
     _adds: int = 1
     _busy_at_s: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))

@@ -34,9 +34,6 @@ def initial_workers(rate_per_s: float, window_s: float, capacity_tuples: float, 
         capacity_tuples: W, the capacity of a worker.
         tau1: Target utilization.
 
-    Raises:
-        UsageError: the rate is below 0 or not finite.
-
     Source: ESJ, initial deployment: ceil(E(rate) window / (W tau1)).
     """
     if not 0 <= rate_per_s < np.inf:
@@ -63,19 +60,13 @@ def starts_at(thresholds: Thresholds, factor: ShedFactor | None, signal: Signal)
 
 @dataclass(frozen=True, slots=True)
 class ThresholdScaling:
-    """Scales to tau1 once utilization reaches tau3 or falls to tau0.
+    """Scales to tau1 once utilization reaches tau3 or falls to tau0."""
 
-    Attributes:
-        thresholds: tau0 to tau3.
-        signal: The utilization that is compared with them.
-        capacity_tuples: W, the buffer capacity of a worker; None without buffers, where utilization is busy time.
-        scale_on: Whose utilization it is.
-    """
-
-    thresholds: Thresholds
-    signal: Signal = Signal.HELD
+    thresholds: Thresholds  # tau0 to tau3
+    signal: Signal = Signal.HELD  # the utilization that is compared with them
+    # W, the buffer capacity of a worker; None without buffers, where utilization is busy time
     capacity_tuples: int | None = None
-    scale_on: ScaleOn = BUSIEST
+    scale_on: ScaleOn = BUSIEST  # whose utilization it is
 
     def wanted(self, seen: Seen) -> int:
         """The number of workers wanted for one observation.

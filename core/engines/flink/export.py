@@ -58,12 +58,7 @@ with the same plan. To try it, pass keys in hex; it prints key group and route:
 
 
 def flink_bundle(plan: ExportablePlan, max_parallelism: int | None) -> Bundle:
-    """Key groups, routes, and the program that routes each key.
-
-    Raises:
-        BadInput: the plan is an engine's own placement.
-        UsageError: the max parallelism does not fit the plan.
-    """
+    """Key groups, routes, and the program that routes each key."""
     grouped = group_plan(plan, max_parallelism)
     if isinstance(plan.scheme, Engine):
         raise BadInput(

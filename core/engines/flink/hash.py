@@ -18,9 +18,6 @@ def flink_hash(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
     The key's hash code in Java (`String` or `Long`), mixed. Flink has no null or array keys; here null has hash code 0,
     as `Objects.hashCode`, and a binary key that of `Arrays.hashCode` (our decision, so that every key has a channel).
 
-    Raises:
-        ValueError: the column is none of string, int64 and binary.
-
     Source: users and peers, section 5.1.
     """
     return mixed_codes(hash_codes(keys))
@@ -30,9 +27,6 @@ def hash_codes(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
     """Java's `hashCode` of each `String`, `Long` or byte array; shape (rows,).
 
     Null has 0.
-
-    Raises:
-        ValueError: the column is none of string, int64 and binary.
     """
     column = one_array(keys)
     codes = codes_of_bytes(key_bytes(column), key_type_of(column.type))

@@ -70,10 +70,6 @@ def group_plan(plan: ExportablePlan, max_parallelism: int | None = None) -> Grou
 
     Args:
         max_parallelism: The key groups of the job (default: those of the plan, else Flink's default).
-
-    Raises:
-        BadInput: the plan is Flink's own placement, or for keys of another type than text, bytes and int64.
-        UsageError: there are fewer groups than channels, too many, or others than the plan's.
     """
     if plan.scheme is Engine.FLINK:
         raise BadInput("scheme flink is Flink's own placement by keyBy(key); it needs no export")

@@ -20,9 +20,6 @@ class FlinkPartitioner(EnginePartitioner):
     A key's group is its mixed hash code modulo the max parallelism, and group g belongs to subtask
     floor(g N / max parallelism). Null and binary keys, which Flink rejects, have the codes of `flink_hash`.
 
-    Raises:
-        UsageError: there are no channels, fewer groups than channels, or more than 32768 groups.
-
     Source: users and peers, section 5.1, with vectors from Flink's own classes.
     """
 

@@ -20,11 +20,7 @@ _INLINE = 7
 
 
 def row_codes(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
-    """`BinaryRowData.hashCode` of each key in a row of its own; shape (rows,).
-
-    Raises:
-        ValueError: the column is none of string, int64 and binary.
-    """
+    """`BinaryRowData.hashCode` of each key in a row of its own; shape (rows,)."""
     column = one_array(keys)
     codes = row_codes_of_bytes(key_bytes(column), key_type_of(column.type))
     if column.null_count:

@@ -17,9 +17,6 @@ class FlinkSqlPartitioner(FlinkPartitioner):
 
     As Flink's, with the hash code of the key's binary row. Rows with a null key are one group.
 
-    Raises:
-        UsageError: there are no channels, fewer groups than channels, or more than 32768 groups.
-
     Source: Flink 2.3, `BinaryRowData` and `BinaryRowWriter`; tested against both and a running job.
     """
 

@@ -25,9 +25,6 @@ def kafka_hash(keys: pa.Array | pa.ChunkedArray) -> Hashes:
     records without a key; here null is the empty key, as in librdkafka's partitioner `murmur2` (our decision, so that
     every key has a channel).
 
-    Raises:
-        ValueError: the column is none of string, int64 and binary.
-
     Source: users and peers, section 5.1; tested against librdkafka.
     """
     return hash_of_column(murmur2, keys)

@@ -15,9 +15,6 @@ class KafkaPartitioner(HashModulo):
     UTF-8, integers as 8 bytes big-endian, binary keys unchanged. Records without a key have no fixed partition;
     here null is the empty key, as in librdkafka (`kafka_hash`).
 
-    Raises:
-        UsageError: the number of channels is not from 1 to 2^31 - 1.
-
     Source: users and peers, section 5.1; tested against librdkafka.
     """
 

@@ -25,9 +25,6 @@ class KinesisPartitioner(EnginePartitioner):
     Partition keys are text; an integer is hashed in decimal, a binary key unchanged. Kinesis has no null or empty keys;
     here both hash as empty text.
 
-    Raises:
-        UsageError: the number of channels is not from 1 to 1,000,000, or not that of the shards.
-
     Source: Kinesis Data Streams API reference, PutRecord.
     """
 

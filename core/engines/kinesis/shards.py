@@ -24,9 +24,6 @@ def shards_from_text(text: str) -> tuple[int, ...]:
     Args:
         text: The JSON of `aws kinesis list-shards` or `describe-stream`; shards with an ending sequence number are
             closed, and skipped.
-
-    Raises:
-        BadInput: it is another document, or the ranges of the open shards leave gaps or overlap.
     """
     try:
         data = json.loads(text)
@@ -51,11 +48,7 @@ def shards_from_text(text: str) -> tuple[int, ...]:
 
 
 def shard_starts(texts: Sequence[Any], channels: int) -> tuple[int, ...]:
-    """The first hash keys of the shards of a plan.
-
-    Raises:
-        BadInput: they are not as many ascending numbers from 0 as there are channels.
-    """
+    """The first hash keys of the shards of a plan."""
     if not all(isinstance(text, str) and text.isdecimal() for text in texts):
         raise BadInput("must be a list of numbers as text")
     starts = tuple(map(int, texts))

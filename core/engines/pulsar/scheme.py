@@ -35,9 +35,6 @@ class PulsarPartitioner(EnginePartitioner):
     A key's slot is its hash modulo 65,536. Partition keys are text; an integer is hashed in decimal. A message without
     a key has the key `NONE_KEY`.
 
-    Raises:
-        UsageError: the number of channels is not from 1 to 32,768.
-
     Source: Pulsar, HashRangeAutoSplitStickyKeyConsumerSelector.java.
     """
 

@@ -70,12 +70,7 @@ a `map` before `keyBy`: a `KeySelector` is called more than once and must not ta
 
 
 def export_rekeyed(plan: ExportablePlan, max_parallelism: int | None) -> Bundle:
-    """The rekey table of a plan, checked against its own keys.
-
-    Raises:
-        BadInput: the plan's other keys are not where an engine has them.
-        UsageError: the max parallelism is not the plan's.
-    """
+    """The rekey table of a plan, checked against its own keys."""
     return rekey_bundle(rekey_table(plan, max_parallelism=max_parallelism))
 
 

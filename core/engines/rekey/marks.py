@@ -154,9 +154,6 @@ def mark_for(blocks: Iterable[pa.Array], key_type: KeyType, channels: int, wante
 
     Args:
         blocks: Every key known, of that type, in blocks; read once.
-
-    Raises:
-        UsageError: a key uses the separator, every one is in use, or integers leave no bits free.
     """
     if wanted is not None and key_type is KeyType.INT64:
         raise UsageError(f"--separator is for keys of text or bytes; integer keys have none (got {wanted!r})")

@@ -26,9 +26,6 @@ def replacements(keys: pa.Array, channels: Channels, place: Place, mark: Mark) -
 
     Returns:
         A replacement for each key, by number of the mark; shape (keys,).
-
-    Raises:
-        UsageError: no replacement of a key lands there.
     """
     left = np.arange(len(keys))
     rows: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []

@@ -137,12 +137,7 @@ class RekeyTable:
 
 
 def rekey_from_data(data: Mapping[str, Any]) -> RekeyTable:
-    """Read the data of `RekeyTable.to_data`; unknown fields are ignored.
-
-    Raises:
-        BadInput: a field is missing or wrong, a replacement does not lead back to its key, or two replacements of a key
-            have one channel.
-    """
+    """Read the data of `RekeyTable.to_data`; unknown fields are ignored."""
     if data.get("schema") != SCHEMA:
         raise BadInput(f"field 'schema' must be {SCHEMA!r} (got {data.get('schema')!r})")
     try:

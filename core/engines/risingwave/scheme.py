@@ -41,9 +41,6 @@ class RisingWavePartitioner(EnginePartitioner):
 
     Keys are of type varchar, smallint, integer, bigint or bytea. Null is hashed as a word of its own.
 
-    Raises:
-        UsageError: the number of channels is not from 1 to 256.
-
     Source: RisingWave, src/common/src/hash/consistent_hash: vnode.rs and mapping.rs.
     """
 

@@ -23,9 +23,6 @@ def spark_hash(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
     Strings are hashed as UTF-8. Unlike in the standard function, each byte after the last word of four is sign-extended
     and mixed as a word. Null gives the seed. Integers are hashed as bigint.
 
-    Raises:
-        ValueError: the column is none of string, int64 and binary.
-
     Source: users and peers, section 5.1; tested against Spark.
     """
     column = one_array(keys)

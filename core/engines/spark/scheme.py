@@ -13,9 +13,6 @@ class SparkPartitioner(HashModulo):
 
     Null hashes to 42.
 
-    Raises:
-        UsageError: the number of channels is not from 1 to 2^31 - 1.
-
     Source: users and peers, section 5.1; tested against Spark.
     """
 

@@ -99,11 +99,7 @@ class Coordinated(Exchanging[Correspondent]):
             self._exchange.wait(until_s)
 
     def change(self, program: Program) -> None:
-        """Apply new costs, selectivities, capacities or placements; nodes report them.
-
-        Raises:
-            UsageError: the arcs differ.
-        """
+        """Apply new costs, selectivities, capacities or placements; nodes report them."""
         if program.wiring.arcs != self.program.wiring.arcs:
             raise UsageError("plans follow new costs, capacities and placements; a change of operators needs new ones")
         self._place(program)

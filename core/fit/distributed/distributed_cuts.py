@@ -86,9 +86,6 @@ class DFitCuts(Exchanging[GroupPeer]):
 
         Args:
             program: Of a network with the same inputs, operators and outputs.
-
-        Raises:
-            UsageError: the arcs differ.
         """
         if program.wiring.arcs != self.program.wiring.arcs:
             raise UsageError(

@@ -63,11 +63,7 @@ def stored_nodes(nodes: DFit) -> dict[str, Table]:
 
 
 def kept_nodes(program: Program, epsilon: float, tables: Mapping[str, Table]) -> KeptTables:
-    """Restore what `stored_nodes` gave.
-
-    Raises:
-        KeyError, ValueError: the tables belong to another network.
-    """
+    """Restore what `stored_nodes` gave."""
     parts = {node: Part.from_program(program, node) for node in busy_nodes(program.wiring)}
     topology = Topology.from_parts(parts, program.wiring)
     rows = {node: _rows(topology.dimensions[node], part.drops, tables[f"node-{node}"]) for node, part in parts.items()}

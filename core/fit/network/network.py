@@ -162,13 +162,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A query network, valid from construction.
-
-    Raises:
-        BadInput: elements are invalid; one line for each, which names it: unknown or duplicate names, cycles, operators
-            that reach no output, inputs that nothing reads, cost and selectivity both 0, joins without two count
-            windows, a wrong number of inputs, numbers out of range, missing tuple sizes on a link.
-    """
+    """A query network, valid from construction."""
 
     nodes: tuple[Node, ...]
     inputs: tuple[Input, ...]

@@ -47,11 +47,7 @@ class NetworkFile:
 
 
 def read_network(text: str) -> NetworkFile:
-    """Read a network from the text of its file.
-
-    Raises:
-        BadInput: the text is not TOML, or elements are invalid; the message has all of them, with their lines.
-    """
+    """Read a network from the text of its file."""
     document = document_of(text, "the network is")
     faults: list[str] = []
     try:

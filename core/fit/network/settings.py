@@ -21,9 +21,6 @@ class SheddingSettings:
         feedback: Whether capacities are corrected by measured utilization.
         drops: What is dropped before aggregates.
         batch: Consecutive windows kept or dropped together, where windows are dropped; at least 1.
-
-    Raises:
-        BadInput: a setting is out of range.
     """
 
     tick_us: int = 1_000_000
@@ -51,10 +48,6 @@ class SheddingSettings:
 
 
 def check_ratio(name: str, value: float, *, above_0: bool = False, error: type[AdaptError] = UsageError) -> None:
-    """Require a value in [0, 1), or in (0, 1).
-
-    Raises:
-        AdaptError: `error`; the value is outside.
-    """
+    """Require a value in [0, 1), or in (0, 1)."""
     if not 0 <= value < 1 or (above_0 and value == 0):
         raise error(f"{name} must be {'above' if above_0 else 'at least'} 0 and below 1 (got {value:g})")

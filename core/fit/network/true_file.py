@@ -57,11 +57,7 @@ class Listed:
 
 
 def read_true(text: str, network: Network) -> Listed:
-    """Read true values from the text of their file.
-
-    Raises:
-        BadInput: the text is not TOML, or an element is invalid.
-    """
+    """Read true values from the text of their file."""
     document = document_of(text, "the true values are")
     only("the file of true values", document, ("noise", "seed", "change"))
     top = Element("the file of true values", document, tuple(document))

@@ -127,11 +127,7 @@ class Drawn:
 
     @classmethod
     def from_text(cls, text: str) -> "Drawn | None":
-        """Read `drift:0.5,noise:0.1@7`; None if the text does not begin like that.
-
-        Raises:
-            UsageError: it begins like that, but is invalid.
-        """
+        """Read `drift:0.5,noise:0.1@7`; None if the text does not begin like that."""
         if not re.match(r"(drift|jump|noise):", text):
             return None
         kinds, _, seed = text.partition("@")

@@ -36,9 +36,6 @@ class Regions:
         Args:
             most: The highest rates to plan for, at least 0, shape (inputs,).
             workload: Distribution of rates; rates outside the box are clamped to it.
-
-        Raises:
-            UsageError: a rate is negative or not finite, or there are too many inputs.
         """
         if most.shape != (program.inputs,) or not ((most >= 0) & (most < np.inf)).all():
             raise UsageError(f"highest rates must be {program.inputs} finite numbers, at least 0 (got {most})")

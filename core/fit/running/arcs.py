@@ -153,11 +153,7 @@ def server_records(servers: int) -> NDArray[Any]:
 
 
 def largest_burst(wiring: Wiring, scale: Floats) -> int:
-    """Maximum tuples queued by one row, or by one piece of work.
-
-    Raises:
-        BadInput: an operator or input emits too many tuples for one.
-    """
+    """Maximum tuples queued by one row, or by one piece of work."""
     fan_out = np.bincount(wiring.source, minlength=len(wiring.network.sources))
     given = np.zeros(len(wiring.network.sources))
     given[: wiring.inputs] = scale

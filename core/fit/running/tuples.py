@@ -52,9 +52,6 @@ class Tuples:
             windows: Windows kept or dropped whole, of the same seed, with tallies where queues are bounded to withdraw
                 them; None: random tuples are dropped everywhere.
             highest: The network with the highest selectivities to follow; None: they do not change.
-
-        Raises:
-            BadInput: an operator or input emits too many tuples for one.
         """
         self._wiring, self._scales = wiring, scales(wiring)
         self._cost_scale = cost_scale

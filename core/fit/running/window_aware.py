@@ -56,9 +56,6 @@ class WindowAware:
 
         Args:
             together: Whether one planner decides for all nodes.
-
-        Raises:
-            UsageError: windows cannot be dropped: parallel aggregates differ, or have no window.
         """
         wiring = Wiring.from_network(network)
         behind = windows_behind(wiring)

@@ -39,9 +39,6 @@ def composed(part: Part, tables: Sequence[FitRows], similar: float, most: int, a
         similar: Share of its score that a row may lose altogether.
         apart: Whether the node also works for other tables.
 
-    Raises:
-        TooManyRows: there are too many combinations.
-
     Source: FIT, section 6.3, on several children.
     """
     arcs = part.arcs[carrying(part)]

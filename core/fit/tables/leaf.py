@@ -52,9 +52,6 @@ def leaf_rows(
     Returns:
         Rows with ascending rates.
 
-    Raises:
-        TooManyRows: the table exceeds its limit.
-
     Source: FIT, section 6.2.
     """
     rates = feasible_grid(lines, order.loads[-1], order.limit, triangle, max_rows)
@@ -63,11 +60,7 @@ def leaf_rows(
 
 
 def feasible_grid(grid: GridLines, loads: Floats, limit: float, triangle: Triangle | None, max_rows: int) -> Floats:
-    """Grid points that fit, outside the triangle; shape (points, dimensions).
-
-    Raises:
-        TooManyRows: there are more than `max_rows`.
-    """
+    """Grid points that fit, outside the triangle; shape (points, dimensions)."""
     counts = np.array([len(rates) for rates in grid.rates], np.int64)
     lines = np.zeros((len(counts), counts.max(initial=1)))
     for axis, rates in enumerate(grid.rates):

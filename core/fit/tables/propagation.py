@@ -23,9 +23,6 @@ def mapped_back(part: Part, rows: FitRows, epsilon: float, most: int, entering: 
         epsilon: Relative size of the steps.
         entering: The entering arcs of the new table, where others have tables of their own; None: all.
 
-    Raises:
-        TooManyRows: the table exceeds its limit.
-
     Source: FIT, section 6.3.
     """
     rows, needs = needed_rates(part, rows, epsilon, most)

@@ -49,9 +49,6 @@ class FitRows:
 def merged(tables: Sequence[FitRows], most: int) -> FitRows:
     """Every combination of rows of several tables; scores add up.
 
-    Raises:
-        TooManyRows: there are more than `most`.
-
     Source: FIT, section 6.3, on several children.
     """
     sizes = [len(table) for table in tables]

@@ -105,9 +105,6 @@ class Server:
         Args:
             bounds: Of the entering arcs.
             behind: Tables of other nodes, whose dimensions include all arcs to them.
-
-        Raises:
-            TooManyRows: the table exceeds its limit.
         """
         made = self._leaf_table(bounds, spacing) if self.leaf else self._parent_table(bounds, behind, spacing)
         return self._within_links(made)

@@ -26,9 +26,6 @@ class GridLines:
         Args:
             most: The highest rates, tuples/s, shape (arcs,).
             steps: Distances, shape (arcs,). 0: only rate 0.
-
-        Raises:
-            TooManyRows: there are more lines than rows allowed.
         """
         rates = []
         for highest, step in zip(most.tolist(), steps.tolist(), strict=True):
@@ -46,9 +43,6 @@ class GridLines:
             most: The highest rates, tuples/s, shape (arcs,).
             ratio: Distance between two lines / the upper one, in (0, 1).
             least: Rates below which no lines are needed, at least 0; shape (arcs,). inf: only rate 0.
-
-        Raises:
-            TooManyRows: there are more lines than rows allowed.
         """
         rates = []
         for highest, low in zip(most.tolist(), least.tolist(), strict=True):
@@ -83,9 +77,6 @@ class Spacing:
         Args:
             most: The highest rates, tuples/s, shape (arcs,).
             worth: Value of a tuple, shape (arcs,).
-
-        Raises:
-            TooManyRows: there are more lines than rows allowed.
 
         Source: FIT, sections 6.2 and 8.2.5.
         """

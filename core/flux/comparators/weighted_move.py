@@ -27,12 +27,9 @@ class WeightedMoves:
 
     Source: Adya et al., "Slicer", OSDI 2016, section 4.4.1, without its merges and splits of slices (partitions stay)
     and without replicas.
-
-    Attributes:
-        churn: Share of the partitions that may move in a round, in (0, 1].
     """
 
-    churn: float = CHURN
+    churn: float = CHURN  # share of the partitions that may move in a round, in (0, 1]
 
     def __post_init__(self) -> None:
         if not 0 < self.churn <= 1:

@@ -19,21 +19,13 @@ WORTH_MOVING_ALL = 0.05
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Demand:
-    """Work of partitions and resources of workers.
+    """Work of partitions and resources of workers."""
 
-    Attributes:
-        work_s: Mean CPU seconds per tuple of the stage in each partition, shape (partitions,).
-        fixed_s: CPU seconds per tuple on each worker, independent of the placement.
-        speeds: Share of its CPU available on each worker, above 0, shape (workers,).
-        sizes: State of each partition in bytes, shape (partitions,).
-        room: Memory of each worker in bytes, shape (workers,).
-    """
-
-    work_s: NDArray[np.float64]
-    fixed_s: float
-    speeds: NDArray[np.float64]
-    sizes: NDArray[np.float64]
-    room: NDArray[np.float64]
+    work_s: NDArray[np.float64]  # mean CPU seconds per tuple of the stage in each partition, shape (partitions,)
+    fixed_s: float  # CPU seconds per tuple on each worker, independent of the placement
+    speeds: NDArray[np.float64]  # share of its CPU available on each worker, above 0, shape (workers,)
+    sizes: NDArray[np.float64]  # state of each partition in bytes, shape (partitions,)
+    room: NDArray[np.float64]  # memory of each worker in bytes, shape (workers,)
 
     def __post_init__(self) -> None:
         if not (self.speeds.min() > 0 and self.work_s.min() >= 0 and self.fixed_s >= 0):
@@ -51,17 +43,11 @@ class Demand:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assignment:
-    """An assignment of partitions to workers, with a lower bound.
+    """An assignment of partitions to workers, with a lower bound."""
 
-    Attributes:
-        owners: Worker of each partition, shape (partitions,).
-        slowest_s: Seconds per tuple at the bottleneck.
-        bound_s: Lower bound for any assignment.
-    """
-
-    owners: NDArray[np.int32]
-    slowest_s: float
-    bound_s: float
+    owners: NDArray[np.int32]  # worker of each partition, shape (partitions,)
+    slowest_s: float  # seconds per tuple at the bottleneck
+    bound_s: float  # lower bound for any assignment
 
     @property
     def gap(self) -> float:

@@ -29,19 +29,12 @@ LEAST_SPEED = 1e-3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ahead:
-    """Knowledge of a run in advance.
+    """Knowledge of a run in advance."""
 
-    Attributes:
-        settings: The stage and its disturbances.
-        work_s: CPU seconds of each partition per tuple of the period, shape (periods, partitions).
-        period_s: Length of a period; infinite for a single one.
-        memory: Memory limits, if any.
-    """
-
-    settings: StageSettings
-    work_s: NDArray[np.float64]
-    period_s: float
-    memory: Memory | None = None
+    settings: StageSettings  # the stage and its disturbances
+    work_s: NDArray[np.float64]  # CPU seconds of each partition per tuple of the period, shape (periods, partitions)
+    period_s: float  # length of a period; infinite for a single one
+    memory: Memory | None = None  # memory limits, if any
 
     def demand(self, from_s: float, to_s: float) -> Demand:
         """Mean work and speeds between two times, and the smallest memory."""
@@ -134,9 +127,6 @@ class OptimumController:
         Args:
             collection_s: Time between moves and the next round.
             horizon_s: Lookahead.
-
-        Raises:
-            UsageError: A time is not above 0.
         """
         if not (collection_s > 0 and horizon_s > 0):
             raise UsageError(

@@ -26,16 +26,13 @@ class GuardedLoadBalancing:
     after a move, producers hold back the tuples of a hot partition, other workers look idle, and the paper estimates
     that it would cost them nothing. The higher utilization of the pair must also fall by a share of the partition's
     load, so a partition that is most of its worker's load does not circulate.
-
-    Attributes:
-        pairs: Thresholds of the paper.
-        min_gain: Smallest fall of the higher utilization, as a share of the partition's load on the donor, in (0, 1].
-        least_cost: Smallest assumed cost per tuple on a busy receiver, as a share of the donor's; below 1 for long
-            statistics. An idle receiver is assumed to have at least the donor's cost.
     """
 
-    pairs: LoadBalancing = field(default_factory=LoadBalancing)
+    pairs: LoadBalancing = field(default_factory=LoadBalancing)  # thresholds of the paper
+    # smallest fall of the higher utilization, as a share of the partition's load on the donor, in (0, 1]
     min_gain: float = MIN_GAIN
+    # smallest assumed cost per tuple on a busy receiver, as a share of the donor's; below 1 for long statistics. An
+    # idle receiver is assumed to have at least the donor's cost
     least_cost: float = 1.0
 
     def __post_init__(self) -> None:

@@ -15,14 +15,10 @@ class HybridBalancing:
     then form; here a donor passes over workers without room for any of its partitions.
 
     Source: Flux, section 6.3.
-
-    Attributes:
-        load: Policy while everything is in memory.
-        memory: Policy otherwise.
     """
 
-    load: LoadBalancing = field(default_factory=LoadBalancing)
-    memory: MemoryBalancing = field(default_factory=MemoryBalancing)
+    load: LoadBalancing = field(default_factory=LoadBalancing)  # policy while everything is in memory
+    memory: MemoryBalancing = field(default_factory=MemoryBalancing)  # policy otherwise
 
     def plan(self, observed: Observation) -> tuple[Move, ...]:
         """Moves of this round."""

@@ -24,15 +24,13 @@ class LoadBalancing:
     is predicted to stay idle, so this policy thrashes where the paper's does.
 
     Source: Flux, section 5.3.
-
-    Attributes:
-        min_imbalance: lambda_min, the smallest utilization ratio of a pair that triggers a move; at least 1.
-        max_receiver_utilization: u_max, the utilization above which a worker receives no partitions, in (0, 1].
-        imbalance: What a move must reduce. By the ratio, an idle worker receives nothing: it is predicted to stay idle.
     """
 
+    # lambda_min, the smallest utilization ratio of a pair that triggers a move; at least 1
     min_imbalance: float = MIN_IMBALANCE
+    # u_max, the utilization above which a worker receives no partitions, in (0, 1]
     max_receiver_utilization: float = MAX_RECEIVER
+    # what a move must reduce. By the ratio, an idle worker receives nothing: it is predicted to stay idle
     imbalance: Imbalance = Imbalance.DIFFERENCE
 
     def __post_init__(self) -> None:

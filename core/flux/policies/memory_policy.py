@@ -20,12 +20,9 @@ class MemoryBalancing:
     the load policy. Of equal partitions the last moves, since a worker short of memory writes its first ones first.
 
     Source: Flux, section 6.1.
-
-    Attributes:
-        min_imbalance: Smallest ratio of memory utilization that triggers a move, at least 1.
     """
 
-    min_imbalance: float = MIN_IMBALANCE
+    min_imbalance: float = MIN_IMBALANCE  # smallest ratio of memory utilization that triggers a move, at least 1
 
     def __post_init__(self) -> None:
         if not self.min_imbalance >= 1:

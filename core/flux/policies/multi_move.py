@@ -19,16 +19,12 @@ class SeveralMoves:
     """Several moves per round: busiest to least busy worker, by predicted utilization.
 
     The paper's policy moves one partition of a loaded worker per round, so recovery takes one round per partition.
-
-    Attributes:
-        guard: Estimator and thresholds.
-        least_donor: Utilization below which a worker gives nothing.
-        within_memory: Whether receivers need room for the state; the mean then excludes workers that are full and idle,
-            since they say nothing about what the others could reach.
     """
 
-    guard: GuardedLoadBalancing = field(default_factory=GuardedLoadBalancing)
-    least_donor: float = 0.0
+    guard: GuardedLoadBalancing = field(default_factory=GuardedLoadBalancing)  # estimator and thresholds
+    least_donor: float = 0.0  # utilization below which a worker gives nothing
+    # whether receivers need room for the state; the mean then excludes workers that are full and idle, since they say
+    # nothing about what the others could reach
     within_memory: bool = False
 
     def plan(self, observed: Observation) -> tuple[Move, ...]:

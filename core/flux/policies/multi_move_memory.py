@@ -25,14 +25,10 @@ class SeveralMemoryMoves:
     most time is spent waiting for rounds. Producers hold back tuples of moving partitions, so a round cannot move
     everything either. Receivers are filled up to their limit only: with less memory than state, balancing would make
     all workers spill.
-
-    Attributes:
-        pairs: Thresholds of the memory policy.
-        most_per_worker: Largest number of partitions that a worker gives per round, at least 1.
     """
 
-    pairs: MemoryBalancing = field(default_factory=MemoryBalancing)
-    most_per_worker: int = MOST_A_WORKER
+    pairs: MemoryBalancing = field(default_factory=MemoryBalancing)  # thresholds of the memory policy
+    most_per_worker: int = MOST_A_WORKER  # largest number of partitions that a worker gives per round, at least 1
 
     def __post_init__(self) -> None:
         if self.most_per_worker < 1:
@@ -80,9 +76,6 @@ class SeveralMemoryController:
         Args:
             memory: Policy while any partition is on disk, and always without `load`.
             load: Policy otherwise; it should respect memory limits.
-
-        Raises:
-            UsageError: The minimum collection time is not above 0.
         """
         self._memory, self._load = memory, load
         self._paced = PacedController(memory, min_collection_s)

@@ -22,15 +22,10 @@ class Policy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PacedController:
-    """Runs a policy in rounds, at most half the time moving.
-
-    Attributes:
-        policy: The policy.
-        min_collection_s: Minimum collection time, delta_min, above 0.
-    """
+    """Runs a policy in rounds, at most half the time moving."""
 
     policy: Policy
-    min_collection_s: float = MIN_COLLECTION_S
+    min_collection_s: float = MIN_COLLECTION_S  # minimum collection time, delta_min, above 0
 
     def __post_init__(self) -> None:
         if not self.min_collection_s > 0:

@@ -50,9 +50,6 @@ class SettlingController:
 
         Args:
             coarse: Policy for large differences.
-
-        Raises:
-            UsageError: The minimum collection time is not above 0.
         """
         self._coarse = coarse or SeveralMoves()
         self._paced = PacedController(self._coarse, min_collection_s)

@@ -42,9 +42,6 @@ class TunedController:
 
         Args:
             begin_s: Initial delta_min.
-
-        Raises:
-            UsageError: It is not above 0.
         """
         self._paced = PacedController(policy, begin_s)
         self._least_s, self._most_s = min(begin_s, LEAST_S), max(begin_s, MOST_S)

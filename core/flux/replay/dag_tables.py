@@ -31,23 +31,15 @@ _STAGE = Column("stage")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DagInput:
-    """A DAG of stages with its input.
+    """A DAG of stages with its input."""
 
-    Attributes:
-        file: Stages and queries.
-        settings: The stages, in the order of the file's.
-        inputs: Source of each stage that reads the trace; of every other, how its tuples are keyed.
-        rows: Rows of the trace.
-        last_s: Arrival of the last row; 0 without arrival times.
-        service_s: Mean CPU time of a tuple of each stage.
-    """
-
-    file: StagesFile
-    settings: DagSettings
+    file: StagesFile  # stages and queries
+    settings: DagSettings  # the stages, in the order of the file's
+    # source of each stage that reads the trace; of every other, how its tuples are keyed
     inputs: tuple[Source | Made, ...]
-    rows: int
-    last_s: float
-    service_s: tuple[float, ...]
+    rows: int  # rows of the trace
+    last_s: float  # arrival of the last row; 0 without arrival times
+    service_s: tuple[float, ...]  # mean CPU time of a tuple of each stage
 
     def work_s(self, tuples: Iterable[float]) -> float:
         """CPU seconds to produce and process tuples, given their number per stage."""
@@ -62,17 +54,11 @@ class DagInput:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DagOutcome:
-    """Outcome of one case.
+    """Outcome of one case."""
 
-    Attributes:
-        case: Name of the case.
-        run: Result of the simulation.
-        of: The stages and their input.
-    """
-
-    case: str
-    run: SimulatedDag
-    of: DagInput
+    case: str  # name of the case
+    run: SimulatedDag  # result of the simulation
+    of: DagInput  # the stages and their input
 
     @property
     def processed(self) -> int:

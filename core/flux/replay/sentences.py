@@ -23,18 +23,11 @@ COSTS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class FluxVerdict:
-    """Verdict on the cases of a replay.
+    """Verdict on the cases of a replay."""
 
-    Attributes:
-        best: The policy closest to capacity; None without policies.
-        static_full_at: Speed-up at which the busiest worker is fully utilized on average.
-        best_full_at: The same for the best placement of whole partitions.
-        sentence: The verdict.
-    """
-
-    best: str | None
-    static_full_at: float | None
-    best_full_at: float | None
+    best: str | None  # the policy closest to capacity; None without policies
+    static_full_at: float | None  # speed-up at which the busiest worker is fully utilized on average
+    best_full_at: float | None  # the same for the best placement of whole partitions
     sentence: str
 
 

@@ -45,9 +45,6 @@ def run_ordered(
         interval_s: Length of a measurement interval.
         duration_s: When to stop; None, when all rows are processed.
 
-    Raises:
-        UsageError: there are more workers than the model supports.
-
     Source: ordered streams, sections 3 to 5.
     """
     chain, due_ns = chain_of(rows, settings)

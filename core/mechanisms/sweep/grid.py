@@ -31,11 +31,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What a comparison varies: loads, workers and seeds.
-
-    Raises:
-        UsageError: A number is out of range or there twice.
-    """
+    """What a comparison varies: loads, workers and seeds."""
 
     speeds: tuple[Speed, ...] = ()  # loads, or growth of the rate; empty for the given one
     workers: tuple[int, ...] = ()  # the loads are of the first; empty for the given number

@@ -32,10 +32,6 @@ def bind_blocks(
         blocks: Columns of consecutive rows, at least one block.
         store: Keeps the tuples, and later their arrival times.
         where: How errors of a column begin.
-
-    Raises:
-        BadInput: as `bind`; rows are counted from the first row of a block, which is named.
-        UsageError: as `bind`.
     """
     binder = _Binder(chain, plan, where)
     tuples = store(binder.tuples(blocks))

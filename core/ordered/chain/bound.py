@@ -254,10 +254,6 @@ def bind(
         columns: Columns of the trace by name, all of one length; at least those of `columns_of`.
         plan: Maps the keys of operators that are partitioned by a plan.
         more: Columns of further inputs. Rows of all are ordered by `ts`, then by input.
-
-    Raises:
-        BadInput: a column is missing or has the wrong type, or an operator reads a field that an earlier one drops.
-        UsageError: an operator is partitioned by a plan, but no plan is given; or the number of inputs is wrong.
     """
     graph = chain.graph
     if len(more) + 1 != len(graph.inputs):

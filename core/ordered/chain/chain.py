@@ -40,9 +40,6 @@ class Operator:
         tuple_bytes: Payload that it reads of each tuple, and that tuples therefore carry; for `work` only.
         state_bytes: State of each key, all of which it reads and writes for each tuple; for `work` only. 0 for a word.
 
-    Raises:
-        BadInput: the attributes do not fit together; names the operator.
-
     Source: ordered streams, sections 2.1 and 7.1 (parametric operators).
     """
 
@@ -76,9 +73,6 @@ class Punctuations:
     Attributes:
         column: Column of times in ascending order.
         every_us: Length of the intervals, aligned to 1970; None for only one punctuation at the end.
-
-    Raises:
-        BadInput: an attribute is out of range.
     """
 
     column: str = TIME
@@ -101,10 +95,6 @@ class Chain:
         inputs: Names of the inputs; empty for a single one.
         outputs: Operators whose output leaves the chain; empty for the only one that no other reads.
         input_column: Column of one trace that names the input of each row; None for a trace per input.
-
-    Raises:
-        BadInput: no operators, more than 32, or two of one name; or an operator needs punctuations and the chain has
-            none; or the operators form no valid graph (`graph_of`); or there is an input column and one input.
     """
 
     operators: tuple[Operator, ...]

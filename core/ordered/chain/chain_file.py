@@ -40,9 +40,6 @@ def read_chain(text: str, load: Load | None = None) -> Chain:
 
     Args:
         load: Loads own functions; None refuses them.
-
-    Raises:
-        BadInput: the text is not TOML, or an element is invalid; names the element and its line.
     """
     document = document_of(text, "the chain is")
     only("the chain", document, (*FIELDS, *NAMES, COLUMN))

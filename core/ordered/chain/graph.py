@@ -65,9 +65,6 @@ def graph_of(
         reads: What each one reads; None for the operator before it, and for the first one the only input.
         inputs: Names of the inputs; empty for one, `TRACE`.
         outputs: Operators whose output leaves; empty for the only one that nobody reads.
-
-    Raises:
-        BadInput: a name is unknown or used twice, operators form a cycle, or nobody reads a stream.
     """
     if len(inputs) > MOST_INPUTS:
         raise BadInput(f"a chain must have at most {MOST_INPUTS} inputs (got {len(inputs)})")

@@ -33,9 +33,6 @@ def layouts_of(chain: Chain, columns: Sequence[tuple[str, ...]]) -> Layouts:
     """Layouts of a chain whose inputs have these fields.
 
     Functions that pass on only needed fields drop those that no later operator reads.
-
-    Raises:
-        BadInput: an operator reads a field that an earlier one drops.
     """
     operators, graph = chain.operators, chain.graph
     roles, keys_made = [role_of(operator.function) for operator in operators], made_keys(operators, graph)

@@ -37,12 +37,7 @@ class Merged(Mapping[str, Column]):
             self.places = np.split(place, np.cumsum(lengths)[:-1])
 
     def __getitem__(self, name: str) -> Column:
-        """A column.
-
-        Raises:
-            KeyError: no input has it.
-            BadInput: it has different types.
-        """
+        """A column."""
         found = [(at, columns[name]) for at, columns in enumerate(self.inputs) if name in columns]
         if not found:
             raise KeyError(name)

@@ -38,11 +38,7 @@ class Skipped:
 
 
 def named_inputs(values: pa.ChunkedArray, column: str) -> pa.ChunkedArray:
-    """The input that each row names, as texts.
-
-    Raises:
-        BadInput: the column holds neither texts nor integers.
-    """
+    """The input that each row names, as texts."""
     kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
         raise BadInput(f"input_column: column {column!r} must hold texts or integers (its type is {kind})")
@@ -59,9 +55,6 @@ def split_inputs(
     Args:
         column: Names the input of each row.
         columns: Columns of the trace, the input column among them.
-
-    Raises:
-        BadInput: an input has no rows, or the column has the wrong type.
     """
     names, rows, inputs = named_inputs(columns[column], column), pa.table(dict(columns)), chain.graph.inputs
     counted = sorted(

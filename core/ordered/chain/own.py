@@ -90,11 +90,7 @@ _RESULTS = "-> bool for a filter, -> Row or -> Row | None for a map, -> Iterator
 
 
 def own_function(name: str, call: Callable[..., Any]) -> OwnFunction:
-    """Read the declaration of a user's function or class.
-
-    Raises:
-        BadInput: an annotation is missing or wrong, or the class has no method `step`.
-    """
+    """Read the declaration of a user's function or class."""
     where = f"function {name!r}"
     is_class = inspect.isclass(call)
     step = getattr(call, "step", None) if is_class else call

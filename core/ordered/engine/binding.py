@@ -18,9 +18,6 @@ def degrees_of(operators: Sequence[BoundOperator], settings: RunSettings) -> tup
     """Most workers on each operator: its replicas, if it has any.
 
     By its kind, never more than the workers or its partitions.
-
-    Raises:
-        UsageError: the degrees are neither one for all operators nor one for each.
     """
     given = settings.degrees or (settings.workers,)
     if settings.parallelism is Parallelism.PIPELINE:

@@ -10,11 +10,7 @@ from adapt.core.ordered.chain.names import Heuristic
 
 @dataclass(frozen=True, slots=True)
 class Contention:
-    """Time of contention and scheduling in the model; 0 for none.
-
-    Raises:
-        UsageError: a value is out of range.
-    """
+    """Time of contention and scheduling in the model; 0 for none."""
 
     # share of a tuple's cost, 0 to 1, that is drawn from an exponential distribution with the same mean
     jitter: float = 0.0

@@ -82,9 +82,6 @@ class Memory:
             waits: Whether the kept tuples are taken out during the run (`take_kept`), and workers wait for room.
             model: What a model is given, which writes its own fields (`model_memory`); None for threads.
             arrivals_ns: When each tuple arrives, ascending, from the start on; None if all are there at the start.
-
-        Raises:
-            UsageError: the run would take more than 16 GiB, or arrival times are not one for each tuple.
         """
         chain = chain.by_workers(settings.workers)
         degrees = degrees_of(chain.operators, settings)

@@ -131,12 +131,7 @@ class CompiledStep:
         self._partition_of = np.ascontiguousarray(np.zeros(0) if of is None else of, np.int64)
 
     def passed(self, tuples: Words) -> Words:
-        """Outputs of tuples, in order, each after its mark.
-
-        Raises:
-            BadInput: an own function raised an exception.
-            MemoryError: there is no memory for a state or for outputs.
-        """
+        """Outputs of tuples, in order, each after its mark."""
         closing, bound = self._function.closing, self._bound
         self._result[_USED] = 0
         ended = _pass_through(
@@ -184,12 +179,7 @@ def marked_chunks(chain: BoundChain, rows: int | None = None) -> Iterator[Words]
 
 
 def reference_egress(chain: BoundChain) -> Egress:
-    """Egress of a serial run by the compiled functions.
-
-    Raises:
-        BadInput: an own function raised an exception.
-        MemoryError: a function ran out of memory.
-    """
+    """Egress of a serial run by the compiled functions."""
     steps = [CompiledStep(chain, bound) for bound in chain.operators]
     tuples, fold = 0, np.uint64(FOLD)
     try:

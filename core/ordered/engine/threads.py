@@ -33,13 +33,6 @@ def run_by_workers(
         taken: Called with the output tuples in order, some at a time, instead of keeping them.
         arrivals_ns: When each tuple arrives, ascending, from the start on; workers take it in then. None if all are
             there at the start.
-
-    Raises:
-        UsageError: the run would take too much memory.
-        BadInput: an own function raised an exception.
-        MemoryError: a function ran out of memory for its state.
-        RuntimeError: an operator's function failed or the run stalled; a bug in the program.
-        BaseException: a worker failed, or `taken`, or an interrupt; the workers are stopped.
     """
     pace = measured_pace() if pace is None else pace
     kept, waits = (keep, False) if taken is None else (KEPT, True)

@@ -232,11 +232,7 @@ class Work(Function):
         return *of, bound.cost_at, cost_ns, is_free, *sizes
 
     def state(self, bound: BoundOperator) -> Words:
-        """One word per key, or `state_bytes`.
-
-        Raises:
-            UsageError: that is more than 16 GiB.
-        """
+        """One word per key, or `state_bytes`."""
         size = bound.operator.state_bytes // WORD or 1
         if bound.keys * size * WORD > MOST_BYTES:
             raise UsageError(

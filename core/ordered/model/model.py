@@ -53,11 +53,6 @@ def run_model(
         selectivities: Measured outputs per tuple by operator; default: those of the chain.
         arrivals_ns: When each tuple arrives, ascending, from 0 on; None if all are there at the start.
 
-    Raises:
-        UsageError: an argument is out of range, or the model does not support the work queue.
-        BadInput: an own function raised an exception.
-        RuntimeError: the run stalled; a bug in the program.
-
     Source: ordered streams, sections 3 to 6; the model is ours.
     """
     if settings.work_queue is WorkQueue.SHARED:

@@ -11,11 +11,7 @@ from adapt.core.ordered.model.events import MODEL_WORKER
 
 
 def model_memory(chain: BoundChain, settings: RunSettings, model: Modeled, arrivals_ns: Words | None = None) -> Memory:
-    """Lay out a run of the model.
-
-    Raises:
-        UsageError: the run would take too much memory.
-    """
+    """Lay out a run of the model."""
     memory = Memory(chain, settings, 1, 0, model, arrivals_ns=arrivals_ns)
     settings, contention = memory.settings, model.contention
     _write_header(memory, settings, model)

@@ -47,11 +47,7 @@ def value_of(word: int, kind: WordType) -> int | float | bool:
 
 
 def word_of(value: Any, kind: WordType) -> int:
-    """The word of a value.
-
-    Raises:
-        TypeError: it has another type.
-    """
+    """The word of a value."""
     if isinstance(value, np.generic):
         value = value.item()
     if kind is WordType.FLOAT and isinstance(value, (int, float)):
@@ -92,11 +88,7 @@ class Own(Function):
 
     @property
     def compiled(self) -> AtAddress:
-        """The compiled step.
-
-        Raises:
-            NotCompiled: Numba cannot compile it.
-        """
+        """The compiled step."""
         return self._made().step
 
     @property

@@ -143,11 +143,7 @@ def state_kind(own: OwnFunction) -> np.dtype[np.void]:
 
 
 def compiled_kernels(own: OwnFunction, layout: Layout) -> Kernels:
-    """Compile an own function.
-
-    Raises:
-        NotCompiled: Numba cannot compile it.
-    """
+    """Compile an own function."""
     if own.obstacle is not None:
         raise NotCompiled(f"{own.name}: {own.obstacle}")
     try:

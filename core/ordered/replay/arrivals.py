@@ -21,9 +21,6 @@ class Arrivals:
     """How fast rows arrive, and how evenly.
 
     Exactly one of the first four is given.
-
-    Raises:
-        UsageError: a value is out of range, or not exactly one is given.
     """
 
     rate: float | None = None  # rows per second, on average
@@ -69,10 +66,6 @@ class Arrivals:
             capacity: Rows per second if all are there at the start, if it was measured; needed with `offered`.
             times_us: Times of the rows in microseconds, ascending; needed if arrivals follow the trace.
             sustained: The sustainable rate; needed with `sustained`.
-
-        Raises:
-            UsageError: times are missing or do not ascend, all rows have the same time, or the last row arrives too
-                late.
         """
         rate = self.rate if self.offered is None else self.offered * (capacity or 0.0)
         if self.sustained is not None and sustained is not None:

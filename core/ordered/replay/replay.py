@@ -58,11 +58,7 @@ Clock: TypeAlias = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """Options of an ordered replay.
-
-    Raises:
-        UsageError: no number of workers, one out of range, or a setting that the model does not support.
-    """
+    """Options of an ordered replay."""
 
     workers: tuple[int, ...]  # numbers of workers to run with
     backend: Backend = Backend.THREADS  # threads or the model
@@ -220,12 +216,6 @@ def replay_ordered(
         told: Progress callback.
         taken: Called with the output tuples of the run with the most workers, in order, some at a time.
         times_us: Times of the rows in microseconds, ascending; needed if they arrive by the times of the trace.
-
-    Raises:
-        UsageError: an argument is out of range, times are missing, or the model or a rate of arrivals is given a
-            function that cannot be compiled.
-        BadInput: an own function raised an exception, or differs from its plain Python form.
-        RuntimeError: a bug in the program.
     """
     tell = told or (lambda *_: None)
     check_chain(chain, ordered)
@@ -312,11 +302,7 @@ def _searched(
 
 
 def check_chain(chain: BoundChain, ordered: Ordered) -> None:
-    """Check a chain and its options before a run.
-
-    Raises:
-        UsageError: the model is given a function that cannot be compiled.
-    """
+    """Check a chain and its options before a run."""
     degrees_of(chain.operators, ordered.settings)
     if ordered.arrivals:
         for why in obstacles(chain.operators):

@@ -26,9 +26,6 @@ def check_sample(chain: BoundChain, rows: int, tell: Callable[[int], None] = lam
     """Check that compiled functions give what plain Python gives.
 
     On a stream of the first rows, with its end. `tell` is given the rows done.
-
-    Raises:
-        BadInput: an operator differs, or an own function raised an exception; names the operator and the row.
     """
     steps = [(CompiledStep(chain, bound), function_of(bound).step(bound)) for bound in chain.operators]
     end = np.zeros((1, len(chain.fields) + 1), np.int64)

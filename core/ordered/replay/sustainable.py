@@ -35,11 +35,7 @@ Run = Callable[[float, int], WorkersOutcome]
 
 @dataclass(frozen=True, slots=True)
 class LatencyTarget:
-    """Highest 99th percentile from arrival to output at a sustainable rate.
-
-    Raises:
-        UsageError: a value is out of range.
-    """
+    """Highest 99th percentile from arrival to output at a sustainable rate."""
 
     seconds: float | None = None  # the latency; None for a multiple
     times: float = 10.0  # the latency over that at `LOW` of the capacity; not used with `seconds`
@@ -83,9 +79,6 @@ def searched(capacity: float, target: LatencyTarget, run: Run, *, is_steady: boo
     Args:
         capacity: Saturated throughput of these workers, in rows/s.
         is_steady: Whether rows arrive at the same rate throughout; else a burst at the end would pass for growth.
-
-    Raises:
-        UsageError: not even `LOW` of the capacity is sustained, or every rate is.
     """
     low = [run(LOW * capacity, number) for number in range(VOTES)]
     target_s = target.seconds or target.times * median(_p99_s(one) for one in low)

@@ -24,26 +24,17 @@ _TIE = 1e-8
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A placement on the frontier, and what is possible at its budget.
+    """A placement on the frontier, and what is possible at its budget."""
 
-    Attributes:
-        budget: The budget that it was searched for.
-        placed: The channel of each key, int32, shape (keys,); empty after reading.
-        pins: Number of keys away from home.
-        state_moved: State of those keys / all state.
-        imbalance: Of the loads that it was built from.
-        bound: Lower bound of the imbalance of any placement within the budget.
-        proved: Whether the placement is proven optimal.
-        out_of_sample: Median imbalance in later windows of plans of this budget; None without windows.
-    """
-
-    budget: Budget = field(compare=False)
+    budget: Budget = field(compare=False)  # the budget that it was searched for
+    # the channel of each key, int32, shape (keys,); empty after reading
     placed: Channels = field(compare=False, repr=False)
-    pins: int
-    state_moved: float
-    imbalance: float
-    bound: float
-    proved: bool
+    pins: int  # number of keys away from home
+    state_moved: float  # state of those keys / all state
+    imbalance: float  # of the loads that it was built from
+    bound: float  # lower bound of the imbalance of any placement within the budget
+    proved: bool  # whether the placement is proven optimal
+    # median imbalance in later windows of plans of this budget; None without windows
     out_of_sample: float | None = None
 
     @property
@@ -74,21 +65,16 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Frontier:
-    """Pareto-optimal placements, from doing nothing to the full rebuild.
+    """Pareto-optimal placements, from doing nothing to the full rebuild."""
 
-    Attributes:
-        points: By rising state moved; the first one pins nothing.
-        knee: Where more state moved begins to buy less: the point of greatest distance to the chord. With x the state
-            moved and y the logarithm of the imbalance, out of sample if known, each scaled to [0, 1] between doing
-            nothing and the least of all, it is the point of least x + y; the lower imbalance of equal ones. If no point
-            lowers the imbalance, nothing is pinned. Without state, x counts pins.
-        recommended: The point of the plan that is recommended, if any; others may beat it.
-        bounds: Shares of state, rising, each with the lower bound of the imbalance of any placement that moves no more.
-    """
-
-    points: tuple[Point, ...]
+    points: tuple[Point, ...]  # by rising state moved; the first one pins nothing
+    # where more state moved begins to buy less: the point of greatest distance to the chord. With x the state moved
+    # and y the logarithm of the imbalance, out of sample if known, each scaled to [0, 1] between doing nothing and
+    # the least of all, it is the point of least x + y; the lower imbalance of equal ones. If no point lowers the
+    # imbalance, nothing is pinned. Without state, x counts pins
     knee: Point
-    recommended: Point | None = None
+    recommended: Point | None = None  # the point of the plan that is recommended, if any; others may beat it
+    # shares of state, rising, each with the lower bound of the imbalance of any placement that moves no more
     bounds: tuple[tuple[float, float], ...] = ()
 
     @classmethod
@@ -145,11 +131,7 @@ class Frontier:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "Frontier":
-        """The frontier that `as_data` wrote, without placements.
-
-        Raises:
-            KeyError, TypeError, ValueError: the data is not a frontier.
-        """
+        """The frontier that `as_data` wrote, without placements."""
         names = ("pins", "state_moved", "imbalance", "bound", "proved", "out_of_sample")
         nowhere = np.zeros(0, np.int32)
         points = [Point(NO_LIMITS, nowhere, *(row[name] for name in names)) for row in data["points"]]

@@ -16,18 +16,13 @@ class Alike:
 
     Interchangeable channels may be renumbered in any assignment by the first key on each. Then the j-th of them,
     counted from 0, has none of the first j keys; no other assignment needs to be searched.
-
-    Attributes:
-        keys: The keys in the order of their groups, shape (keys,).
-        sizes: Number of keys of each group, shape (groups,).
-        channels: The groups of interchangeable channels, by rising number; unique channels may be missing.
-        most: How many keys of each group each channel may have, shape (groups, channels).
     """
 
-    keys: NDArray[np.intp]
-    sizes: NDArray[np.int64]
+    keys: NDArray[np.intp]  # the keys in the order of their groups, shape (keys,)
+    sizes: NDArray[np.int64]  # number of keys of each group, shape (groups,)
+    # the groups of interchangeable channels, by rising number; unique channels may be missing
     channels: tuple[NDArray[np.intp], ...]
-    most: NDArray[np.int64]
+    most: NDArray[np.int64]  # how many keys of each group each channel may have, shape (groups, channels)
 
     @classmethod
     def from_descriptions(cls, described: Sequence[Floats], channels: Floats, unlike: Channels) -> "Alike":

@@ -16,18 +16,10 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits of moved state and pins; each is optional.
+    """Limits of moved state and pins; each is optional."""
 
-    Attributes:
-        max_moved_state: Share of all state that may move, in [0, 1].
-        max_pins: Number of keys that may be pinned, from 0.
-
-    Raises:
-        UsageError: a limit is out of range.
-    """
-
-    max_moved_state: float | None = None
-    max_pins: int | None = None
+    max_moved_state: float | None = None  # share of all state that may move, in [0, 1]
+    max_pins: int | None = None  # number of keys that may be pinned, from 0
 
     def __post_init__(self) -> None:
         share, pins = self.max_moved_state, self.max_pins
@@ -61,23 +53,14 @@ NO_LIMITS = Budget()
 
 @dataclass(frozen=True, slots=True)
 class Today:
-    """Keys that may be pinned, on the channels of today.
+    """Keys that may be pinned, on the channels of today."""
 
-    Attributes:
-        loads: Of each key, from 0; shape (keys,).
-        state: Of each key, from 0; shape (keys,).
-        home: Channel of each key today; shape (keys,).
-        residual: Load of all other keys of each channel; shape (channels,).
-        capacities: Of each channel, above 0; shape (channels,).
-        other_state: State of all other keys, for shares of all state.
-    """
-
-    loads: Floats
-    state: Floats
-    home: Channels
-    residual: Floats
-    capacities: Floats
-    other_state: float = 0.0
+    loads: Floats  # of each key, from 0; shape (keys,)
+    state: Floats  # of each key, from 0; shape (keys,)
+    home: Channels  # channel of each key today; shape (keys,)
+    residual: Floats  # load of all other keys of each channel; shape (channels,)
+    capacities: Floats  # of each channel, above 0; shape (channels,)
+    other_state: float = 0.0  # state of all other keys, for shares of all state
 
     @property
     def average(self) -> float:

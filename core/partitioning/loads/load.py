@@ -39,17 +39,12 @@ class ResourceFunction(StrEnum):
 class Growth:
     """Beta of another form: n^p, n log n, or either capped.
 
-    Attributes:
-        power: p, above 0.
-        logarithm: Whether n^p is multiplied by log2(1 + n), which is 1 for a single row.
-        most: The cap; infinite without one.
-
     Source: partitioning functions, section 3.1: beta depends on the processing.
     """
 
-    power: float = 1.0
-    logarithm: bool = False
-    most: float = math.inf
+    power: float = 1.0  # p, above 0
+    logarithm: bool = False  # whether n^p is multiplied by log2(1 + n), which is 1 for a single row
+    most: float = math.inf  # the cap; infinite without one
 
     def costs(self, counts: ArrayLike) -> Floats:
         """The cost of each count, same shape."""
@@ -71,13 +66,9 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """A sum of loads, such as those of a region's operators.
+    """A sum of loads, such as those of a region's operators."""
 
-    Attributes:
-        terms: Each load with its factor, above 0.
-    """
-
-    terms: tuple[tuple[float, CountFunction | Measured], ...]
+    terms: tuple[tuple[float, CountFunction | Measured], ...]  # each load with its factor, above 0
 
 
 Load: TypeAlias = CountFunction | Measured | Sum
@@ -93,9 +84,6 @@ def load_of(load: Load, counts: ArrayLike, column: Callable[[str], ArrayLike] = 
 
     Args:
         column: The values of these keys in a measured column.
-
-    Raises:
-        UsageError: a column was not measured.
     """
     if isinstance(load, Sum):
         return np.asarray(sum(factor * load_of(term, counts, column) for factor, term in load.terms))

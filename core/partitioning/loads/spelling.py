@@ -20,11 +20,7 @@ MOST_POWER = 4.0
 
 
 def load_named(text: str) -> Load:
-    """A load as typed, e.g. "min(n,100) + 3*nlogn".
-
-    Raises:
-        UsageError: the text is not a load.
-    """
+    """A load as typed, e.g. "min(n,100) + 3*nlogn"."""
     amounts: dict[CountFunction | Measured, float] = {}
     for part in text.split("+"):
         factor, term = _term(part.strip(), text)

@@ -21,16 +21,11 @@ class Proposal:
     """A plan to adopt, and what must move for it.
 
     Keys that neither plan pins move only if the number of channels changes; they are in `moved_state` alone.
-
-    Attributes:
-        before: The plan in force.
-        plan: The proposed plan; its parent is the one in force.
-        counted: The counts that it was built from.
     """
 
-    before: Plan
-    plan: Plan
-    counted: Frequencies
+    before: Plan  # the plan in force
+    plan: Plan  # the proposed plan; its parent is the one in force
+    counted: Frequencies  # the counts that it was built from
     resources: Resources
 
     @property

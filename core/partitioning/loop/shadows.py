@@ -24,16 +24,11 @@ class Spent:
     """Cost of one way to re-plan.
 
     Since the number of channels last changed.
-
-    Attributes:
-        busiest: Load of the busiest channel of each step, summed up.
-        moved_state: State that moved.
-        adopted: Plans that it adopted.
     """
 
-    busiest: float = 0.0
+    busiest: float = 0.0  # load of the busiest channel of each step, summed up
     moved_state: float = 0.0
-    adopted: int = 0
+    adopted: int = 0  # plans that it adopted
 
     def worked(self, load: float) -> "Spent":
         """The same after a step."""
@@ -50,15 +45,10 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Shadow:
-    """A step under the plan in force and under earlier proposals.
+    """A step under the plan in force and under earlier proposals."""
 
-    Attributes:
-        in_force: Load of the busiest channel in the step, by the plan in force.
-        proposed: The same by proposals, by their age in steps; 0 is that of the start of the step.
-    """
-
-    in_force: float
-    proposed: Mapping[int, float]
+    in_force: float  # load of the busiest channel in the step, by the plan in force
+    proposed: Mapping[int, float]  # the same by proposals, by their age in steps; 0 is that of the start of the step
 
 
 class Shadows:

@@ -34,25 +34,16 @@ BEHIND = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What is known at a time, from earlier rows alone.
+    """What is known at a time, from earlier rows alone."""
 
-    Attributes:
-        at_us: Time in microseconds.
-        full: Whether a whole window was counted.
-        ratios: Measures max/min load of each resource over the window (r_k); None if a channel is empty.
-        tolerance: Tolerated max/min load of each (alpha_k).
-        plan_since_us: Time since which the plan is in force.
-        shadows: Plans that are not in force, if the trigger compares with some.
-        proposal: Builds the next plan from the counts, once.
-    """
-
-    at_us: int
-    full: bool
+    at_us: int  # time in microseconds
+    full: bool  # whether a whole window was counted
+    # measures max/min load of each resource over the window (r_k); None if a channel is empty
     ratios: Callable[[], Sequence[float | None]]
-    tolerance: Sequence[float]
-    plan_since_us: int
-    shadows: Shadows | None
-    proposal: Callable[[], Proposal]
+    tolerance: Sequence[float]  # tolerated max/min load of each (alpha_k)
+    plan_since_us: int  # time since which the plan is in force
+    shadows: Shadows | None  # plans that are not in force, if the trigger compares with some
+    proposal: Callable[[], Proposal]  # builds the next plan from the counts, once
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,19 +131,11 @@ class WhenWorth:
     rows: of doing nothing, and of a rebuild every period. Where the plans in force cost more than the cheaper one, by
     the share `BEHIND`, it follows that one: it keeps the plan, or adopts one that costs less than it fell behind since
     the last. All is in units of load, on the busiest channel.
-
-    Attributes:
-        period_us: Period of the rebuild that it is compared with.
-        move_cost: Load that moving one unit of state costs the busiest channel.
-        pause_cost: Load that any adoption costs.
-
-    Raises:
-        UsageError: a cost is below 0.
     """
 
-    period_us: int
-    move_cost: float = 1.0
-    pause_cost: float = 0.0
+    period_us: int  # period of the rebuild that it is compared with
+    move_cost: float = 1.0  # load that moving one unit of state costs the busiest channel
+    pause_cost: float = 0.0  # load that any adoption costs
 
     def __post_init__(self) -> None:
         if not (0 <= self.move_cost < np.inf and 0 <= self.pause_cost < np.inf):

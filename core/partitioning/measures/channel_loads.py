@@ -23,9 +23,6 @@ def channel_loads(
         placed: The channel of each entry of the population (`Population.placed`).
         kept: Which of these count. Default: all.
 
-    Raises:
-        UsageError: a load was not measured.
-
     Source: partitioning functions, section 3.1.
     """
     population = Population.from_counts(counted)

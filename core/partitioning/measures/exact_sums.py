@@ -25,15 +25,11 @@ class ExactSums:
     Numbers are added in 32-bit limbs, from the last bit of the smallest to the first of the largest. `totals` and
     `whole` round once, to the nearest float.
 
-    Attributes:
-        limbs: The limbs of each sum, the lowest first, each in [0, 2^32); shape (groups, limbs).
-        lowest: The lowest limb is in units of 2^(32 lowest - 1088).
-
     Source: Kulisch's long accumulator, cut to what is needed.
     """
 
-    limbs: NDArray[np.int64]
-    lowest: int = 0
+    limbs: NDArray[np.int64]  # the limbs of each sum, the lowest first, each in [0, 2^32); shape (groups, limbs)
+    lowest: int = 0  # the lowest limb is in units of 2^(32 lowest - 1088)
 
     @classmethod
     def from_groups(cls, groups: NDArray[np.int32], values: Floats, number: int) -> "ExactSums":

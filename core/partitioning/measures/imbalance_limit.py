@@ -7,10 +7,6 @@ MAX_IMBALANCE = 1.2
 
 
 def check_max_imbalance(limit: float) -> None:
-    """Check a limit on the imbalance.
-
-    Raises:
-        UsageError: it is below 1 or not a number.
-    """
+    """Check a limit on the imbalance."""
     if not limit >= 1:
         raise UsageError(f"--max-imbalance must be at least 1, the imbalance of equal loads (got {limit:g})")

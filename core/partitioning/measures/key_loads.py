@@ -10,11 +10,7 @@ from adapt.core.partitioning.measures.resources import Resources
 
 
 def listed_loads(frequencies: Frequencies, load: Load) -> Floats:
-    """The load of each listed key, shape (keys,).
-
-    Raises:
-        UsageError: it was not measured.
-    """
+    """The load of each listed key, shape (keys,)."""
     return load_of(load, frequencies.count_low, lambda source: frequencies.column(source).values)
 
 
@@ -22,9 +18,6 @@ def loads_at(frequencies: Frequencies, rows: NDArray[np.int32], load: Load) -> F
     """The load of the key in each row.
 
     Shape (rows,); row -1 is a key that is not listed, of count 0.
-
-    Raises:
-        UsageError: it was not measured.
     """
     counts = _at(frequencies.count_low, rows)
     return load_of(load, counts, lambda source: _at(frequencies.column(source).values, rows))
@@ -40,9 +33,6 @@ def largest_shares(frequencies: Frequencies, resources: Resources, rows: NDArray
 
     Args:
         rows: The rows of keys, -1 for one that is not listed. Default: all listed keys.
-
-    Raises:
-        UsageError: a load was not measured.
     """
     at = np.arange(len(frequencies.keys), dtype=np.int32) if rows is None else rows
     shares = [
@@ -63,9 +53,6 @@ def whole_load(frequencies: Frequencies, load: Load) -> float:
     """The load of all keys.
 
     For a quadratic load, where rare keys hardly count, and for other functions of the count, that of the listed keys.
-
-    Raises:
-        UsageError: it was not measured.
     """
     if isinstance(load, Sum):
         return sum(factor * whole_load(frequencies, term) for factor, term in load.terms)

@@ -13,15 +13,11 @@ class BeforeAfter:
     """The load of each channel / mean load, before and after.
 
     A channel that exists only before or only after is None on the other side.
-
-    Attributes:
-        placed_before, placed_after: The partitioner before and after.
-        rows: Channel, before, after; busiest before first.
     """
 
-    placed_before: str
+    placed_before: str  # placed_before, placed_after: the partitioner before and after
     placed_after: str
-    rows: tuple[tuple[int, float | None, float | None], ...]
+    rows: tuple[tuple[int, float | None, float | None], ...]  # channel, before, after; busiest before first
 
     @classmethod
     def from_loads(cls, placed_before: str, before: Floats, placed_after: str, after: Floats) -> "BeforeAfter":
@@ -51,10 +47,6 @@ class BeforeAfter:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "BeforeAfter":
-        """Read the data of `as_data`.
-
-        Raises:
-            KeyError, TypeError, ValueError: the data is invalid.
-        """
+        """Read the data of `as_data`."""
         rows = tuple((int(channel), before, after) for channel, before, after in data["rows"])
         return cls(data["placed_before"], data["placed_after"], rows)

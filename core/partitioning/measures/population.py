@@ -38,21 +38,14 @@ class Population:
     place as they would the real ones. So loads and migration show the noise of hashing many rare keys: of the same
     size, though not the same to the digit. What a lossy counter missed of its listed keys is in the rest too. Exact
     counts have no rest.
-
-    Attributes:
-        keys: The listed keys, then any stand-ins; shape (keys,).
-        unlisted: Number of keys that were not listed; at least one if they have weight.
-        unlisted_weight: Their mean weight.
-        rest: The cells of the rest; None with stand-ins, or without any.
-        sums: Makes the cells of other partitioners; None without cells.
     """
 
     frequencies: Frequencies
-    keys: pa.Array
-    unlisted: int
-    unlisted_weight: float
-    rest: Cells | None = None
-    sums: RestSums | None = None
+    keys: pa.Array  # the listed keys, then any stand-ins; shape (keys,)
+    unlisted: int  # number of keys that were not listed; at least one if they have weight
+    unlisted_weight: float  # their mean weight
+    rest: Cells | None = None  # the cells of the rest; None with stand-ins, or without any
+    sums: RestSums | None = None  # makes the cells of other partitioners; None without cells
     _routes: list[tuple[Hasher, Channels]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @classmethod
@@ -135,11 +128,7 @@ class Population:
         return places
 
     def rest_on(self, partitioner: Hasher, load: Load) -> Floats:
-        """The load of unlisted keys on each channel, shape (channels,).
-
-        Raises:
-            UsageError: it was not measured.
-        """
+        """The load of unlisted keys on each channel, shape (channels,)."""
         if not self.unlisted:
             return np.zeros(partitioner.channels)
         stand_ins = self.keys[self.listed :]
@@ -147,11 +136,7 @@ class Population:
         return np.bincount(placed, self._rest_loads(load), partitioner.channels).astype(np.float64)
 
     def loads(self, load: Load) -> Floats:
-        """The load of each key, then of each cell; shape (entries,).
-
-        Raises:
-            UsageError: it was not measured.
-        """
+        """The load of each key, then of each cell; shape (entries,)."""
         listed = listed_loads(self.frequencies, load)
         return np.concatenate((listed, self._rest_loads(load))) if self.unlisted else listed
 
@@ -159,9 +144,6 @@ class Population:
         """The loads of the listed keys, falling, without stand-ins.
 
         Without a listed key, that of a key without load: floors then know of none.
-
-        Raises:
-            UsageError: it was not measured.
         """
         if not self.frequencies.real and (self.unlisted or self.listed):
             return np.zeros(1)

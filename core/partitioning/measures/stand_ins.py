@@ -27,9 +27,6 @@ def stand_in_keys(kind: pa.DataType, number: int) -> pa.Array:
     Args:
         kind: string, int64 or binary, with offsets of 32 or 64 bits.
         number: How many; shape (number,). Cached, since a chain of plans is measured on the same keys.
-
-    Raises:
-        ValueError: `kind` is not a type of keys.
     """
     words = mix(np.arange(number, dtype=np.uint64) + _OFFSET)
     if key_type_of(kind) is KeyType.INT64:

@@ -30,24 +30,16 @@ class Tally:
 
     Memory grows with the channels and the pinned keys, not with the tallied keys. Sums are exact, so the total does not
     depend on how keys were split into tallies.
-
-    Attributes:
-        keys: Number of keys.
-        loads: Their loads on each channel, by kind of load.
-        heaviest: The network loads of the hottest keys, falling; all or `floor_keys`.
-        tracked: The pinned ones: the row of each in the explicit map, rising. Shape (tracked,).
-        tracked_loads: Their network loads, shape (tracked,).
-        moved_keys: Number of keys with another channel than under the partitioner before; None without one.
-        moved: Their state, as the one group of the sums.
     """
 
     keys: int
-    loads: Mapping[Load, ExactSums]
-    heaviest: Floats
-    tracked: NDArray[np.int32]
-    tracked_loads: Floats
+    loads: Mapping[Load, ExactSums]  # their loads on each channel, by kind of load
+    heaviest: Floats  # the network loads of the hottest keys, falling; all or `floor_keys`
+    tracked: NDArray[np.int32]  # the pinned ones: the row of each in the explicit map, rising. Shape (tracked,)
+    tracked_loads: Floats  # their network loads, shape (tracked,)
+    # number of keys with another channel than under the partitioner before; None without one
     moved_keys: int | None = None
-    moved: ExactSums | None = None
+    moved: ExactSums | None = None  # their state, as the one group of the sums
 
     def plus(self, other: "Tally") -> "Tally":
         """The tally of the keys of both."""
@@ -115,10 +107,6 @@ def tallies(
         keys: Distinct keys, shape (keys,).
         counts: Their exact weights; same shape.
         columns: Their measured columns, by source; same shape.
-
-    Raises:
-        BadInput: a count or another load is negative, infinite or not a number, or its square is.
-        UsageError: pinned keys have another type.
     """
     check_counts(KeyCounts(keys, counts, len(keys)))
     weighed = {load: _weighed(keys, load, counts, columns) for load in dict.fromkeys(resources.loads)}

@@ -11,9 +11,6 @@ def tolerance_for_utilization(utilization: float) -> float:
 
     Relative to the busiest one.
 
-    Raises:
-        UsageError: the utilization is not in (0, 1].
-
     Source: partitioning functions, section 3.1, discussion.
     """
     if not 0 < utilization <= 1:
@@ -30,9 +27,6 @@ def tolerance_for_capacity(total: float, capacity: float, channels: int) -> floa
         total: x, the load of all channels together.
         capacity: y, the capacity of one channel.
 
-    Raises:
-        UsageError: the channels together cannot hold the load, or a number is not above 0.
-
     Source: partitioning functions, section 3.1, discussion: (N - 1) y / (x - y).
     """
     if not (0 < total < math.inf and 0 < capacity < math.inf):
@@ -48,11 +42,7 @@ def tolerance_for_capacity(total: float, capacity: float, channels: int) -> floa
 def suggested_tolerances(
     channels: int, *, utilization: float | None = None, total: float | None = None, capacity: float | None = None
 ) -> Table:
-    """Suggested tolerances, each with the utilization that it keeps.
-
-    Raises:
-        UsageError: nothing is given, or as in the functions above.
-    """
+    """Suggested tolerances, each with the utilization that it keeps."""
     rows: list[list[Cell]] = []
     if utilization is not None:
         alpha = tolerance_for_utilization(utilization)

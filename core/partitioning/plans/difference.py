@@ -31,27 +31,21 @@ class Difference(Displayed):
     """What moves between two plans over counted keys.
 
     All numbers cover the whole population: listed keys and others (`Population`).
-
-    Attributes:
-        before, after: The metrics of each plan; `after` with its migration.
-        migration: Keys and state that move.
-        keys_moved, state_moved: From channel (row) to channel (column); shape (N before, N after). Unlisted keys
-            are estimated and rounded.
-        hot_keys: The hottest listed keys that move, at most `MOST_KEYS`: key, state, from, to.
-        loads_before, loads_after: The network load of each channel / mean load, shapes (N,); with unequal capacities,
-            its relative utilization.
-        estimate: Whether what unlisted keys load and move is an estimate.
     """
 
-    before: Metrics
+    before: Metrics  # before, after: the metrics of each plan; `after` with its migration
     after: Metrics
-    migration: Migration
+    migration: Migration  # keys and state that move
+    # keys_moved, state_moved: from channel (row) to channel (column); shape (N before, N after). Unlisted keys are
+    # estimated and rounded
     keys_moved: NDArray[np.int64]
     state_moved: Floats
-    hot_keys: Table
+    hot_keys: Table  # the hottest listed keys that move, at most `MOST_KEYS`: key, state, from, to
+    # loads_before, loads_after: the network load of each channel / mean load, shapes (N,); with unequal capacities,
+    # its relative utilization
     loads_before: Floats
     loads_after: Floats
-    estimate: bool = False
+    estimate: bool = False  # whether what unlisted keys load and move is an estimate
 
     def table(self) -> Table:
         """Both plans side by side, one row per metric."""
@@ -103,9 +97,6 @@ def plan_difference(before: Plan, after: Plan, counted: Counted, resources: Reso
     """What moves from one plan to another, over counted keys.
 
     Each plan is measured with its own capacities.
-
-    Raises:
-        BadInput: a plan is for keys of another type than the counted ones, or records invalid capacities.
     """
     frequencies = frequencies_in(counted)
     for name, plan in (("first", before), ("second", after)):

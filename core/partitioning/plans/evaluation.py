@@ -34,34 +34,25 @@ MERGING = (
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedPlan:
-    """A plan with its measured metrics.
-
-    Attributes:
-        measured: Its metrics, with the migration from the plan before it, if there is one.
-        loads: The loads of its channels: state, computation, network; shape (3, channels).
-        predicted: The plan's own predictions of these metrics. Empty if it was built for other resources; without
-            migration if it was built to follow another plan than the one before it.
-    """
+    """A plan with its measured metrics."""
 
     name: str
     plan: Plan
-    measured: Metrics
-    loads: Floats
+    measured: Metrics  # its metrics, with the migration from the plan before it, if there is one
+    loads: Floats  # the loads of its channels: state, computation, network; shape (3, channels)
+    # the plan's own predictions of these metrics. Empty if it was built for other resources; without migration if it
+    # was built to follow another plan than the one before it
     predicted: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Evaluation(Displayed):
-    """Plans measured on every key of one stream, in order.
-
-    Attributes:
-        resources: The loads and tolerances that they were measured by.
-    """
+    """Plans measured on every key of one stream, in order."""
 
     plans: tuple[EvaluatedPlan, ...]
     keys: int
     weight: Weight
-    resources: Resources
+    resources: Resources  # the loads and tolerances that they were measured by
 
     def table(self) -> Table:
         """One row per plan."""
@@ -180,11 +171,7 @@ def doing_nothing(plans: Sequence[Plan], today: AnyScheme | None = None) -> Plan
 
 
 def resources_of(plans: Sequence[Plan]) -> Resources:
-    """The resources that the first plan was built for.
-
-    Raises:
-        UsageError: the plan records invalid resources.
-    """
+    """The resources that the first plan was built for."""
     default = Resources()
     said = plans[0].parameters
     measured = [f"{resource}={source}" for resource, source in said.get("measured", {}).items()]

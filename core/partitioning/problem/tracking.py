@@ -58,9 +58,6 @@ def tracked_keys(
             first sum) and balances nothing: the hottest of them, up to `MOST_TRACKED` keys in all. Ignored with
             `track`.
 
-    Raises:
-        UsageError: `track` is negative, or a load was not measured.
-
     Source: partitioning functions, sections 4.1.1 to 4.1.3.
     """
     if track is not None and track < 0:
@@ -155,17 +152,13 @@ def threshold(frequencies: Frequencies, resources: Resources, channels: int) -> 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a stream's keys before they are counted.
+    """What is known of a stream's keys before they are counted."""
 
-    Attributes:
-        domain: The number of distinct keys, or an estimate.
-        total: The weight of all rows. Default: as if each key had one row; powers of the count do not depend on it.
-        hottest: Counts of some of the hottest keys, or lower bounds; the other keys are taken as equally frequent, for
-            which a load that grows faster than the count is least.
-    """
-
-    domain: int
+    domain: int  # the number of distinct keys, or an estimate
+    # the weight of all rows. Default: as if each key had one row; powers of the count do not depend on it
     total: float = 0.0
+    # counts of some of the hottest keys, or lower bounds; the other keys are taken as equally frequent, for which a
+    # load that grows faster than the count is least
     hottest: Counts = field(default_factory=lambda: np.zeros(0))
 
     @property

@@ -23,22 +23,13 @@ class ExplicitMap(Mapping[Key, int]):
     Two columns, readable as a mapping.
 
     Source: partitioning functions, section 4.1 (H_p).
-
-    Attributes:
-        column: The keys, distinct, of one type; one of them may be null. Shape (keys,).
-        channels: Their channels, read-only. Shape (keys,).
     """
 
-    column: pa.Array
-    channels: Channels
+    column: pa.Array  # the keys, distinct, of one type; one of them may be null. Shape (keys,)
+    channels: Channels  # their channels, read-only. Shape (keys,)
 
     def __init__(self, column: pa.Array | pa.ChunkedArray, channels: ArrayLike) -> None:
-        """Give each key of a column the channel of the same row.
-
-        Raises:
-            ValueError: the columns differ in length, or the keys are not string, int64 or binary.
-            BadInput: a key occurs twice, or a channel is negative or above 2^31 - 1.
-        """
+        """Give each key of a column the channel of the same row."""
         keys, owners = one_array(column), np.asarray(channels, np.int64)
         if len(keys) != len(owners):
             raise ValueError(f"{len(keys)} keys do not fit {len(owners)} channels")
@@ -57,9 +48,6 @@ class ExplicitMap(Mapping[Key, int]):
         """The explicit map of a mapping.
 
         `key_type` is that of a mapping without keys but null.
-
-        Raises:
-            UsageError: the keys have several types, or not `key_type`.
         """
         if isinstance(mapping, ExplicitMap) and key_type in (None, mapping.key_type):
             return mapping
@@ -96,9 +84,6 @@ class ExplicitMap(Mapping[Key, int]):
         """The row of each key in this map, or -1.
 
         Null matches null. Shape (rows,).
-
-        Raises:
-            UsageError: this map has keys of another type.
         """
         return self.rows_of_hashed(HashedKeys.from_column(keys, HashName.MURMUR3), keys.type)
 
@@ -111,9 +96,6 @@ class ExplicitMap(Mapping[Key, int]):
         """Check that this map can look up an Arrow type.
 
         Null has every type.
-
-        Raises:
-            UsageError: this map has keys of another type.
         """
         if self.column.null_count < len(self) and not self._holds_type(kind):
             raise UsageError(f"the column has {key_type_of(kind)} keys, but the pinned keys are {self.key_type}")
@@ -150,11 +132,7 @@ def beyond(key: Key, channel: int, channels: int) -> str:
 
 
 def refuse_out_of_range(keys: pa.Array, channels: ArrayLike, n: int) -> None:
-    """Check that every channel is in [0, n).
-
-    Raises:
-        BadInput: one is not; the error names its key.
-    """
+    """Check that every channel is in [0, n)."""
     owners = np.asarray(channels)
     outside = np.flatnonzero((owners < 0) | (owners >= n))
     if len(outside):

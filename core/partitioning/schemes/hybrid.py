@@ -21,24 +21,16 @@ from adapt.core.stream import Key
 class HybridPartitioner:
     """Looks keys up among the pinned ones, then asks the base.
 
-    Attributes:
-        explicit: H_p, the pinned keys with their channels, readable as a mapping.
-        base: H_c, the partitioner of every other key: the paper's ring, or an engine's own placement.
-
     Source: partitioning functions, section 4.1.1, Algorithm 1.
     """
 
-    explicit: ExplicitMap
-    base: Partitioner
+    explicit: ExplicitMap  # H_p, the pinned keys with their channels, readable as a mapping
+    base: Partitioner  # H_c, the partitioner of every other key: the paper's ring, or an engine's own placement
 
     def __init__(self, explicit: Mapping[Key, int], base: Partitioner) -> None:
         """Put an explicit map before a base.
 
         Any mapping of keys of one type serves.
-
-        Raises:
-            BadInput: a key is pinned to a channel that the base does not have.
-            UsageError: the keys have several types.
         """
         columns = ExplicitMap.from_mapping(explicit)
         refuse_out_of_range(columns.column, columns.channels, base.channels)
@@ -51,11 +43,7 @@ class HybridPartitioner:
         return self.base.channels
 
     def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
-        """The channel of each key of a column.
-
-        Raises:
-            UsageError: the pinned keys have another type.
-        """
+        """The channel of each key of a column."""
         column = one_array(keys)
         if isinstance(self.base, ConsistentHash):  # hash each key once, for both
             hashed = HashedKeys.from_column(column, self.base.hash)

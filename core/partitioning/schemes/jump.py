@@ -21,16 +21,10 @@ class JumpHash(ByColumn):
 
     The generator starts from the first word of a key's position. O(log N) per key, no memory.
 
-    Attributes:
-        channels: N, from 1 to 2^31 - 1.
-
-    Raises:
-        UsageError: there is no channel, or 2^31 or more.
-
     Source: Lamping and Veach, A Fast, Minimal Memory, Consistent Hash Algorithm (2014), figure 1.
     """
 
-    channels: int
+    channels: int  # N, from 1 to 2^31 - 1
     hash: HashName = HashName.MURMUR3
 
     def __post_init__(self) -> None:

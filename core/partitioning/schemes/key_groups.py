@@ -25,19 +25,12 @@ class KeyGroups(ByColumn):
 
     A key's group is its hash modulo the number of groups, and group g belongs to channel floor(g N / groups).
 
-    Attributes:
-        channels: N, from 1 to the number of groups.
-        max_parallelism: The number of groups. Default: Flink's default for N channels.
-
-    Raises:
-        UsageError: there is no channel, or there are fewer groups than channels, or 2^31 or more groups.
-
     Source: Carbone et al., State Management in Apache Flink (VLDB 2017), section 3.4; users and peers, section 5.1.
     """
 
-    channels: int
+    channels: int  # N, from 1 to the number of groups
     hash: HashName = HashName.MURMUR3
-    max_parallelism: int | None = None
+    max_parallelism: int | None = None  # the number of groups. Default: Flink's default for N channels
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "max_parallelism", groups_for(self.channels, self.max_parallelism))
@@ -61,11 +54,7 @@ def default_max_parallelism(channels: int) -> int:
 
 
 def groups_for(channels: int, max_parallelism: int | None, most: int = 2**31 - 1) -> int:
-    """The number of groups for N channels: as given, or the default.
-
-    Raises:
-        UsageError: there is no channel, or fewer groups than channels, or more than `most` groups.
-    """
+    """The number of groups for N channels: as given, or the default."""
     check_channels(channels, most)
     groups = default_max_parallelism(channels) if max_parallelism is None else max_parallelism
     if not channels <= groups <= most:

@@ -28,16 +28,10 @@ class Maglev(ByColumn):
     0, each takes its first free entry until the table is full. A key belongs to the entry of its hash modulo M.
     Channels differ by at most one entry, so with N near M a channel has 1 or 2 of them; the paper wants M above 100 N.
 
-    Attributes:
-        channels: N, from 1 to M.
-
-    Raises:
-        UsageError: there is no channel, or more than M.
-
     Source: Eisenbud et al., Maglev: A Fast and Reliable Software Network Load Balancer (NSDI 2016), section 3.4.
     """
 
-    channels: int
+    channels: int  # N, from 1 to M
     hash: HashName = HashName.MURMUR3
     _table: Channels = field(init=False, repr=False, compare=False)
 

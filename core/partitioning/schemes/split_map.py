@@ -18,24 +18,14 @@ from adapt.core.stream import Key, KeyType
 
 
 class SplitMap(Mapping[Key, tuple[int, ...]]):
-    """Keys whose records are spread over several channels, in key order.
+    """Keys whose records are spread over several channels, in key order."""
 
-    Attributes:
-        column: The keys, distinct, none of them null; shape (keys,).
-        channels: The channels of all keys, one key after the other; shape (places,).
-        offsets: Key i has channels[offsets[i]:offsets[i + 1]]; shape (keys + 1,).
-    """
-
-    column: pa.Array
-    channels: Channels
-    offsets: NDArray[np.int64]
+    column: pa.Array  # the keys, distinct, none of them null; shape (keys,)
+    channels: Channels  # the channels of all keys, one key after the other; shape (places,)
+    offsets: NDArray[np.int64]  # key i has channels[offsets[i]:offsets[i + 1]]; shape (keys + 1,)
 
     def __init__(self, channels: Mapping[Key, tuple[int, ...]], key_type: KeyType) -> None:
-        """Give each key its channels.
-
-        Raises:
-            BadInput: a key is null, or has fewer than two channels or one of them twice.
-        """
+        """Give each key its channels."""
         for key, places in channels.items():
             if key is None or len(places) < 2 or len(set(places)) < len(places):
                 raise BadInput(f"split key {key!r} needs two or more different channels (got {list(places)})")
@@ -55,11 +45,7 @@ class SplitMap(Mapping[Key, tuple[int, ...]]):
         return self.column.take(pa.array(self.rows))
 
     def refuse_pinned(self, pinned: Mapping[Key, int]) -> None:
-        """Check that no key is pinned too.
-
-        Raises:
-            BadInput: one is.
-        """
+        """Check that no key is pinned too."""
         both = [key for key in self if key in pinned] if self else []
         if both:
             raise BadInput(f"{counted(len(both), 'key')} both pinned and split, such as {both[0]!r}")
@@ -82,17 +68,11 @@ class SplitMap(Mapping[Key, tuple[int, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class Dealing:
-    """Equal parts of the records of keys, by place.
+    """Equal parts of the records of keys, by place."""
 
-    Attributes:
-        rows: The row of each place's key in a column, rising; shape (places,).
-        channels: Its channel, shape (places,).
-        share: Its share of the key's records, shape (places,).
-    """
-
-    rows: NDArray[np.int64]
-    channels: Channels
-    share: NDArray[np.float64]
+    rows: NDArray[np.int64]  # the row of each place's key in a column, rising; shape (places,)
+    channels: Channels  # its channel, shape (places,)
+    share: NDArray[np.float64]  # its share of the key's records, shape (places,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +80,10 @@ class SplitPartitioner:
     """Deals the records of split keys to their channels.
 
     All other keys are placed whole.
-
-    Attributes:
-        whole: The partitioner of the keys that are not split.
     """
 
     splits: SplitMap
-    whole: Partitioner
+    whole: Partitioner  # the partitioner of the keys that are not split
 
     @property
     def channels(self) -> int:

@@ -14,9 +14,6 @@ from adapt.core.keys.partitioner import ByColumn, Channels
 class UniformPartitioner(ByColumn):
     """Spreads keys evenly; a rescale moves nearly all of them.
 
-    Raises:
-        UsageError: there is no channel, or 2^31 or more.
-
     Source: partitioning functions, section 2 (the hash that consistent hashing replaces); docs/plan-format.md.
     """
 

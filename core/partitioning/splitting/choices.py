@@ -17,15 +17,10 @@ _MIX2 = np.uint64(0xC4CEB9FE1A85EC53)
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The distinct channels that each key may use, first choice first.
+    """The distinct channels that each key may use, first choice first."""
 
-    Attributes:
-        channels: Those of all keys, one key after the other, shape (places,).
-        offsets: Key i has channels[offsets[i]:offsets[i + 1]]; shape (keys + 1,).
-    """
-
-    channels: Channels
-    offsets: NDArray[np.int64]
+    channels: Channels  # those of all keys, one key after the other, shape (places,)
+    offsets: NDArray[np.int64]  # key i has channels[offsets[i]:offsets[i + 1]]; shape (keys + 1,)
 
     @property
     def keys(self) -> NDArray[np.int64]:

@@ -18,15 +18,12 @@ from adapt.core.table import Column, Kind
 class MergeCost:
     """Cost of splitting keys.
 
-    Attributes:
-        channels_per_key: Mean number of channels with state of a key, over keys and periods; None without messages.
-        merge_tuples: Merge messages: one per key, channel beyond its first, and period.
-
     Source: docs/theory.md, the verdict: each further worker of a split key costs a message per window.
     """
 
+    # mean number of channels with state of a key, over keys and periods; None without messages
     channels_per_key: float | None
-    merge_tuples: int
+    merge_tuples: int  # merge messages: one per key, channel beyond its first, and period
 
 
 WHOLE = MergeCost(1.0, 0)
@@ -64,9 +61,6 @@ def measure_split(done: Split, messages: Messages, resources: Resources) -> Metr
 
     Loads exclude the merge messages, which go to the merger; each channel that received a key holds a part of its
     state. There is no migration: keys are not assigned to channels.
-
-    Raises:
-        UsageError: a resource was measured.
     """
     if resources.sources:
         raise UsageError(

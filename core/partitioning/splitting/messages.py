@@ -18,19 +18,12 @@ MOST_MESSAGES = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """The messages of a stream in order.
+    """The messages of a stream in order."""
 
-    Attributes:
-        keys: The distinct keys, shape (keys,).
-        rows: The row in `keys` of each message, shape (messages,).
-        weights: The weight of each message, shape (messages,).
-        periods: The period of each message, from 0, never falling; shape (messages,).
-    """
-
-    keys: pa.Array
-    rows: NDArray[np.int64]
-    weights: Floats
-    periods: NDArray[np.int64]
+    keys: pa.Array  # the distinct keys, shape (keys,)
+    rows: NDArray[np.int64]  # the row in `keys` of each message, shape (messages,)
+    weights: Floats  # the weight of each message, shape (messages,)
+    periods: NDArray[np.int64]  # the period of each message, from 0, never falling; shape (messages,)
 
     def __post_init__(self) -> None:
         if not len(self.rows) == len(self.weights) == len(self.periods):
@@ -49,9 +42,6 @@ class Messages:
             weights: The weight of each, from 0. Default: 1.
             periods: The period of each, from 0, never falling; partial results are merged at the end of each period.
                 Default: one period.
-
-        Raises:
-            ValueError: the columns differ in length.
         """
         encoded = pc.dictionary_encode(one_array(keys), null_encoding="encode")
         rows = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)

@@ -21,25 +21,16 @@ CHOICES = 8
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The channels that received the messages of a stream.
-
-    Attributes:
-        choices: Number of choices of a hot key; N if it may use every channel.
-        head_keys: Number of hot keys; 0 if they are treated as any other.
-        places: The channels that each key may use.
-        weights: What each key sent to each of its channels, by place; shape (places,).
-        key_periods: Number of keys that occurred, summed over periods.
-        place_periods: Number of pairs of key and channel that occurred, summed over periods.
-    """
+    """The channels that received the messages of a stream."""
 
     splitting: Splitting
     channels: int
-    choices: int
-    head_keys: int
-    places: Choices
-    weights: Floats
-    key_periods: int
-    place_periods: int
+    choices: int  # number of choices of a hot key; N if it may use every channel
+    head_keys: int  # number of hot keys; 0 if they are treated as any other
+    places: Choices  # the channels that each key may use
+    weights: Floats  # what each key sent to each of its channels, by place; shape (places,)
+    key_periods: int  # number of keys that occurred, summed over periods
+    place_periods: int  # number of pairs of key and channel that occurred, summed over periods
 
     @property
     def merge_tuples(self) -> int:
@@ -81,9 +72,6 @@ def split(
     Args:
         choices: d of d-choices, from 2.
         sources: Number of senders, from 1.
-
-    Raises:
-        UsageError: a number is out of its range.
 
     Source: Nasir et al., The Power of Both Choices (ICDE 2015), for two choices; When Two Choices Are Not Enough (ICDE
     2016), for d and all, and for the threshold.

@@ -16,38 +16,26 @@ from adapt.core.stage.records.tuples import ROW
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drawn:
-    """Unbounded source of random groups, as fast as producers can send.
+    """Unbounded source of random groups, as fast as producers can send."""
 
-    Attributes:
-        shares: Weight of each group, at least 0, shape (groups,); None, all equal.
-    """
-
-    shares: NDArray[np.float64] | None = None
+    shares: NDArray[np.float64] | None = None  # weight of each group, at least 0, shape (groups,); None, all equal
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """Consecutive rows of a stream, in order per producer.
+    """Consecutive rows of a stream, in order per producer."""
 
-    Attributes:
-        groups: The group of each row, shape (rows,).
-        producers: The worker of its producer, shape (rows,).
-        due_s: Arrival time in seconds from the start, ascending; None, as soon as a producer accepts it.
-        cost_s: CPU seconds to process it; None, drawn.
-        numbers: Identity of the row and the value to aggregate; None, its rank among all rows.
-        sides: Side of a join: 0, 1, or -1 for neither.
-        times: Event time of a row, ascending, in the unit of the window of a join or of the state.
-        sizes: State of the row in bytes, at least 0, where rows have sizes of their own.
-    """
-
-    groups: NDArray[Any]
-    producers: NDArray[Any]
+    groups: NDArray[Any]  # the group of each row, shape (rows,)
+    producers: NDArray[Any]  # the worker of its producer, shape (rows,)
+    # arrival time in seconds from the start, ascending; None, as soon as a producer accepts it
     due_s: NDArray[np.float64] | None = None
-    cost_s: NDArray[np.float64] | None = None
+    cost_s: NDArray[np.float64] | None = None  # CPU seconds to process it; None, drawn
+    # identity of the row and the value to aggregate; None, its rank among all rows
     numbers: NDArray[np.int64] | None = None
-    sides: NDArray[np.int8] | None = None
+    sides: NDArray[np.int8] | None = None  # side of a join: 0, 1, or -1 for neither
+    # event time of a row, ascending, in the unit of the window of a join or of the state
     times: NDArray[np.int64] | None = None
-    sizes: NDArray[np.int64] | None = None
+    sizes: NDArray[np.int64] | None = None  # state of the row in bytes, at least 0, where rows have sizes of their own
 
     def part(self, first: int, end: int) -> "Chunk":
         """Rows from `first` to before `end`."""
@@ -72,13 +60,9 @@ Source: TypeAlias = Drawn | Rows
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Made:
-    """Input of a later stage of a DAG: emitted tuples.
+    """Input of a later stage of a DAG: emitted tuples."""
 
-    Attributes:
-        shares: Weight of each group, at least 0, shape (groups,); None, all equal.
-    """
-
-    shares: NDArray[np.float64] | None = None
+    shares: NDArray[np.float64] | None = None  # weight of each group, at least 0, shape (groups,); None, all equal
 
 
 def alias_table(shares: NDArray[np.float64] | None, groups: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -89,9 +73,6 @@ def alias_table(shares: NDArray[np.float64] | None, groups: int) -> tuple[NDArra
 
     Returns:
         Thresholds out of 2^32 and aliases, each of shape (groups,).
-
-    Raises:
-        BadInput: The number of shares is not that of the groups, a share is negative or infinite, or all are 0.
     """
     whole = 2**32
     aliases = np.arange(groups, dtype=np.int32)
@@ -227,9 +208,6 @@ class Feed:
         Args:
             rows: Remaining rows, grouped by producer, in order.
             producers: First and last position of each producer's rows; updated for the returned rows.
-
-        Raises:
-            BadInput: A row has an invalid group or producer, arrives before its predecessor, or has a negative cost.
         """
         numbered = next(self._chunks, None)
         self.last_read = numbered[1] if numbered else None

@@ -12,17 +12,11 @@ from adapt.core.stage.conditions.faults import Crash
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Capacity:
-    """Cumulative CPU seconds over time, piecewise linear.
+    """Cumulative CPU seconds over time, piecewise linear."""
 
-    Attributes:
-        times_s: Breakpoints from 0, ascending.
-        cpu_s: CPU seconds until each breakpoint.
-        rate: CPU seconds per second after the last breakpoint.
-    """
-
-    times_s: NDArray[np.float64]
-    cpu_s: NDArray[np.float64]
-    rate: float
+    times_s: NDArray[np.float64]  # breakpoints from 0, ascending
+    cpu_s: NDArray[np.float64]  # CPU seconds until each breakpoint
+    rate: float  # CPU seconds per second after the last breakpoint
 
     @classmethod
     def from_disturbances(cls, workers: int, disturbances: Sequence[ExternalLoad | SlowDown | Crash]) -> "Capacity":

@@ -68,10 +68,6 @@ def segments_of(workers: int, disturbances: Sequence[ExternalLoad | SlowDown]) -
 
     Returns:
         The segments of all workers, worker by worker, and the n + 1 offsets of each worker's segments.
-
-    Raises:
-        BadInput: A disturbance names an unknown worker, ends before it starts, overlaps another, or never ends at speed
-            0.
     """
     segments: list[tuple[float, float, float, float]] = []
     firsts = [0]

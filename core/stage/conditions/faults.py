@@ -40,15 +40,10 @@ Fault: TypeAlias = ExternalLoad | SlowDown | Crash
 
 @dataclass(frozen=True, slots=True)
 class FaultSchedule:
-    """Faults sorted by time.
-
-    Attributes:
-        faults: The faults.
-        detection_s: Failure detection timeout: the controller declares a silent worker dead after it.
-    """
+    """Faults sorted by time."""
 
     faults: tuple[Fault, ...] = ()
-    detection_s: float = DETECTION_S
+    detection_s: float = DETECTION_S  # failure detection timeout: the controller declares a silent worker dead after it
 
     @property
     def disturbances(self) -> tuple[ExternalLoad | SlowDown, ...]:
@@ -69,11 +64,7 @@ class FaultSchedule:
         return json.dumps(self.document(), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     def check(self, workers: int, disturbances: Sequence[ExternalLoad | SlowDown] = ()) -> None:
-        """Check the schedule against a stage and its other disturbances.
-
-        Raises:
-            BadInput: A fault names an unknown worker, all workers are dead at once, or a crash overlaps a disturbance.
-        """
+        """Check the schedule against a stage and its other disturbances."""
         for index, fault in enumerate(self.faults):
             if not 0 <= fault.worker < workers:
                 raise BadInput(f"faults[{index}].worker must be from 0 to {workers - 1} (got {fault.worker})")
@@ -98,9 +89,6 @@ def parse_faults(text: str | bytes) -> FaultSchedule:
 
     Args:
         text: The JSON document; bytes are UTF-8.
-
-    Raises:
-        BadInput: The document is malformed; the message names the entry and its field.
     """
     try:
         document = json.loads(text, object_pairs_hook=_without_doubles)

@@ -12,23 +12,13 @@ class Growth:
     State begins empty. A processed row enters the state of its group, and leaves it once it is more than a window older
     than the watermark: the event time of the oldest row that has arrived and is not processed. A group without rows
     takes no state.
-
-    Attributes:
-        group_bytes: State of a group with rows, besides the rows.
-        row_bytes: State of a row.
-        sized: Whether each row has its own size too (`Chunk.sizes`).
-        window: How long rows stay, in the unit of `Chunk.times`; None, forever.
-        rows_per_group: Last rows that a group keeps; 0, all.
-
-    Raises:
-        UsageError: A size or window is negative, or rows of their own size or with a window are counted per group.
     """
 
-    group_bytes: int = 0
-    row_bytes: int = 0
-    sized: bool = False
-    window: int | None = None
-    rows_per_group: int = 0
+    group_bytes: int = 0  # state of a group with rows, besides the rows
+    row_bytes: int = 0  # state of a row
+    sized: bool = False  # whether each row has its own size too (`Chunk.sizes`)
+    window: int | None = None  # how long rows stay, in the unit of `Chunk.times`; None, forever
+    rows_per_group: int = 0  # last rows that a group keeps; 0, all
 
     def __post_init__(self) -> None:
         least = min(self.group_bytes, self.row_bytes, self.rows_per_group, self.window or 0)

@@ -23,18 +23,10 @@ NEITHER = -1
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A windowed equi-join on the group.
+    """A windowed equi-join on the group."""
 
-    Attributes:
-        window: Largest distance of matching tuples, inclusive, in the unit of `Chunk.times`; at least 0.
-        match_s: CPU seconds per match, on top of the tuple's own cost.
-
-    Raises:
-        UsageError: A number is out of range.
-    """
-
-    window: int
-    match_s: float = 0.0
+    window: int  # largest distance of matching tuples, inclusive, in the unit of `Chunk.times`; at least 0
+    match_s: float = 0.0  # CPU seconds per match, on top of the tuple's own cost
 
     def __post_init__(self) -> None:
         if self.window < 0:
@@ -54,11 +46,7 @@ class SerialJoin:
         self._lists: NDArray[np.int64] = np.empty(0, np.int64)
 
     def matches(self, chunk: Chunk) -> NDArray[np.int64]:
-        """Matches of each tuple of the next chunk, shape (rows,).
-
-        Raises:
-            BadInput: Sides or times are missing or invalid.
-        """
+        """Matches of each tuple of the next chunk, shape (rows,)."""
         times, lists = join_lists(chunk, int(self._times[-1]) if len(self._times) else None)
         before = len(self._times)
         self._times, self._lists = np.concatenate([self._times, times]), np.concatenate([self._lists, lists])
@@ -75,9 +63,6 @@ def join_lists(chunk: Chunk, last: int | None) -> tuple[NDArray[np.int64], NDArr
 
     Args:
         last: Time of the row before; None, unknown.
-
-    Raises:
-        BadInput: Sides or times are missing or invalid.
     """
     if chunk.sides is None or chunk.times is None or not len(chunk.sides) == len(chunk.times) == len(chunk.groups):
         raise BadInput("a join needs a side and a time for every row")

@@ -21,34 +21,20 @@ def segment_rows(tuple_bytes: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Queueing:
-    """Whose queues a stage has, and their sizes.
-
-    Attributes:
-        engine: The engine.
-        fetch_rows: Kafka: rows that a worker takes from one log before the next (max.poll.records).
-        log_rows: Kafka, Spark: unprocessed rows that all logs hold in memory; beyond, the source waits.
-        channel_rows: Flink: rows that a producer may buffer for one worker; at that many it stops.
-        checkpoint_s: Flink: interval of checkpoints; None, none.
-        aligned: Flink: whether barriers stop the channels on which they arrive first.
-        checkpoint_pause_s: Flink: time for which a worker stops to take its part of a checkpoint.
-        trigger_s: Spark: interval of micro-batches; 0, one after the other.
-        batch_overhead_s: Spark: time to plan and commit a micro-batch. Spark's guide states latencies from 100 ms.
-        batch_rows: Spark: most rows of a micro-batch (maxOffsetsPerTrigger).
-
-    Raises:
-        UsageError: A number is out of range.
-    """
+    """Whose queues a stage has, and their sizes."""
 
     engine: QueueingName = QueueingName.FLUX
-    fetch_rows: int = 500
-    log_rows: int = 2**24
+    fetch_rows: int = 500  # Kafka: rows that a worker takes from one log before the next (max.poll.records)
+    log_rows: int = 2**24  # Kafka, Spark: unprocessed rows that all logs hold in memory; beyond, the source waits
+    # Flink: rows that a producer may buffer for one worker; at that many it stops
     channel_rows: int = MOST_IN_CHANNEL * SEGMENT_BYTES // 80
-    checkpoint_s: float | None = None
-    aligned: bool = True
-    checkpoint_pause_s: float = 0.0
-    trigger_s: float = 0.0
+    checkpoint_s: float | None = None  # Flink: interval of checkpoints; None, none
+    aligned: bool = True  # Flink: whether barriers stop the channels on which they arrive first
+    checkpoint_pause_s: float = 0.0  # Flink: time for which a worker stops to take its part of a checkpoint
+    trigger_s: float = 0.0  # Spark: interval of micro-batches; 0, one after the other
+    # Spark: time to plan and commit a micro-batch. Spark's guide states latencies from 100 ms
     batch_overhead_s: float = 0.1
-    batch_rows: int = 2**20
+    batch_rows: int = 2**20  # Spark: most rows of a micro-batch (maxOffsetsPerTrigger)
 
     def __post_init__(self) -> None:
         least = min(self.fetch_rows, self.log_rows, self.channel_rows, self.batch_rows)
@@ -66,11 +52,7 @@ class Queueing:
         return self.engine in (QueueingName.KAFKA, QueueingName.SPARK)
 
     def check(self, *of_flux: object) -> None:
-        """Refuse crashes, standby and split partitions with queues other than Flux's.
-
-        Raises:
-            UsageError: Something is.
-        """
+        """Refuse crashes, standby and split partitions with queues other than Flux's."""
         if self.engine is not QueueingName.FLUX and any(of_flux):
             raise UsageError(
                 f"queueing {self.engine} excludes crashes, standby replicas and split partitions; use queueing flux"

@@ -14,28 +14,15 @@ from adapt.core.stage.conditions.settings import Network
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """A restart.
+    """A restart."""
 
-    Attributes:
-        stop_s: Time to stop, besides saving state.
-        start_s: Time to start again, besides restoring state.
-        saves: Whether workers save their state first.
-        is_whole: Whether all partitions stop, not only those that move.
-        restores_all: Whether workers restore all of their state, not only that of partitions that move.
-        save_byte_s: Time of a worker to save a byte; None, by the bandwidth for state.
-        restore_byte_s: Time of a worker to restore a byte; likewise.
-
-    Raises:
-        UsageError: A time is out of range.
-    """
-
-    stop_s: float = 0.0
-    start_s: float = 0.0
-    saves: bool = True
-    is_whole: bool = True
-    restores_all: bool = True
-    save_byte_s: float | None = None
-    restore_byte_s: float | None = None
+    stop_s: float = 0.0  # time to stop, besides saving state
+    start_s: float = 0.0  # time to start again, besides restoring state
+    saves: bool = True  # whether workers save their state first
+    is_whole: bool = True  # whether all partitions stop, not only those that move
+    restores_all: bool = True  # whether workers restore all of their state, not only that of partitions that move
+    save_byte_s: float | None = None  # time of a worker to save a byte; None, by the bandwidth for state
+    restore_byte_s: float | None = None  # time of a worker to restore a byte; likewise
 
     def __post_init__(self) -> None:
         times_s = self.stop_s, self.start_s, self.save_byte_s or 0.0, self.restore_byte_s or 0.0

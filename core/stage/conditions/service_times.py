@@ -27,22 +27,13 @@ class SpreadKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spread:
-    """A distribution of service times over their mean.
+    """A distribution of service times over their mean."""
 
-    Attributes:
-        kind: The family.
-        shape: Coefficient of variation of a lognormal, exponent of a Pareto distribution.
-        sample: Measured service times in seconds, ascending; of an empirical distribution.
-        assumed: Whether nobody has stated it.
-
-    Raises:
-        UsageError: The shape is out of range, or the sample has no service time above 0.
-    """
-
-    kind: SpreadKind
-    shape: float = 0.0
+    kind: SpreadKind  # the family
+    shape: float = 0.0  # coefficient of variation of a lognormal, exponent of a Pareto distribution
+    # measured service times in seconds, ascending; of an empirical distribution
     sample: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    assumed: bool = False
+    assumed: bool = False  # whether nobody has stated it
 
     def __post_init__(self) -> None:
         if self.kind is SpreadKind.LOGNORMAL and not 0 <= self.shape < np.inf:
@@ -101,31 +92,18 @@ _ARGUMENTS = {
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Mean service time and spread, as one option states them.
+    """Mean service time and spread, as one option states them."""
 
-    Attributes:
-        mean_s: Mean in seconds; None, rows have their own.
-        sd_s: Standard deviation of a normal distribution in seconds; None, the spread is not normal.
-        spread: Spread around the mean; None, none or normal.
-        column: The column of the trace with the mean of each row.
-        key_file: The file with the mean of each key.
-        sample_file: The file with measured service times.
-    """
-
-    mean_s: float | None = None
-    sd_s: float | None = None
-    spread: Spread | None = None
-    column: str | None = None
-    key_file: str | None = None
-    sample_file: str | None = None
+    mean_s: float | None = None  # mean in seconds; None, rows have their own
+    sd_s: float | None = None  # standard deviation of a normal distribution in seconds; None, the spread is not normal
+    spread: Spread | None = None  # spread around the mean; None, none or normal
+    column: str | None = None  # the column of the trace with the mean of each row
+    key_file: str | None = None  # the file with the mean of each key
+    sample_file: str | None = None  # the file with measured service times
 
     @classmethod
     def parse(cls, text: str) -> "Service":
-        """Read such as 45us, lognormal(1ms, 1), cost_us, lognormal(keys:FILE, 0.5) or empirical:FILE.
-
-        Raises:
-            UsageError: The text is none of these.
-        """
+        """Read such as 45us, lognormal(1ms, 1), cost_us, lognormal(keys:FILE, 0.5) or empirical:FILE."""
         if text.startswith(EMPIRICAL):
             return cls(sample_file=text.removeprefix(EMPIRICAL))
         call = _CALL.fullmatch(text)

@@ -25,23 +25,17 @@ MOST_WORKERS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Network between producers and workers, and between workers.
+    """Network between producers and workers, and between workers."""
 
-    Attributes:
-        latency_s: One-way network latency.
-        connection_tuples: K, the credits of a connection: tuples in flight or queued; at least a packet.
-        packet_tuples: Tuples whose credits return together, once all of them are taken, or all that are queued.
-        link_bits_per_s: Bandwidth of a worker for the tuples it sends; one for all, or one per worker; None, unlimited.
-        flow_bits_per_s: Bandwidth of one state transfer; one for all workers, or one per sending worker.
-        state_bits_per_s: Bandwidth of all state transfers together.
-    """
-
-    latency_s: float = 70e-6
+    latency_s: float = 70e-6  # one-way network latency
+    # K, the credits of a connection: tuples in flight or queued; at least a packet
     connection_tuples: int = 2 * PACKET_TUPLES
-    packet_tuples: int = 1
+    packet_tuples: int = 1  # tuples whose credits return together, once all of them are taken, or all that are queued
+    # bandwidth of a worker for the tuples it sends; one for all, or one per worker; None, unlimited
     link_bits_per_s: float | tuple[float | None, ...] | None = None
+    # bandwidth of one state transfer; one for all workers, or one per sending worker
     flow_bits_per_s: float | tuple[float, ...] = 250e6
-    state_bits_per_s: float = 500e6
+    state_bits_per_s: float = 500e6  # bandwidth of all state transfers together
 
     def __post_init__(self) -> None:
         if self.connection_tuples < PACKET_TUPLES:
@@ -65,50 +59,30 @@ class Network:
 class FixedCosts:
     """What a rescale takes whatever the size of its state.
 
-    Attributes:
-        plan_s: Time to build a plan.
-        order_s: Time of the controller to order a move, one after the other.
-        extract_s: CPU seconds of the donor of a move.
-        install_s: CPU seconds of its receiver.
-        between_rows: Whether workers read orders between two rows; else at once.
-
     Source: Flux reads orders at once, section 5.2.
     """
 
-    plan_s: float = 0.0
-    order_s: float = 0.0
-    extract_s: float = 0.0
-    install_s: float = 0.0
-    between_rows: bool = False
+    plan_s: float = 0.0  # time to build a plan
+    order_s: float = 0.0  # time of the controller to order a move, one after the other
+    extract_s: float = 0.0  # CPU seconds of the donor of a move
+    install_s: float = 0.0  # CPU seconds of its receiver
+    between_rows: bool = False  # whether workers read orders between two rows; else at once
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """CPU costs and the size of a tuple.
+    """CPU costs and the size of a tuple."""
 
-    Attributes:
-        service_s: Mean CPU seconds to process a tuple.
-        service_sd_s: Standard deviation of the same where it is normal.
-        spread: Its distribution around the mean; None, normal.
-        produce_s: CPU seconds to produce a tuple, on the producer's worker.
-        marshal_s: CPU seconds to serialize a tuple of state.
-        tuple_bytes: Size of a tuple, as input and in the state.
-        install_s: CPU seconds to install a tuple of state; None, as to serialize it.
-        fixed: Costs of a rescale besides its state.
-        pauses: Recurring pauses of workers.
-        profile: SHA-256 of the cost profile that these come from; None, none.
-    """
-
-    service_s: float = 45e-6
-    service_sd_s: float = 3e-6
-    produce_s: float = 0.5e-6
-    marshal_s: float = 0.2e-6
-    tuple_bytes: int = 80
-    spread: Spread | None = None
-    install_s: float | None = None
-    fixed: FixedCosts = FixedCosts()
-    pauses: tuple[Pause, ...] = ()
-    profile: str | None = None
+    service_s: float = 45e-6  # mean CPU seconds to process a tuple
+    service_sd_s: float = 3e-6  # standard deviation of the same where it is normal
+    produce_s: float = 0.5e-6  # CPU seconds to produce a tuple, on the producer's worker
+    marshal_s: float = 0.2e-6  # CPU seconds to serialize a tuple of state
+    tuple_bytes: int = 80  # size of a tuple, as input and in the state
+    spread: Spread | None = None  # its distribution around the mean; None, normal
+    install_s: float | None = None  # CPU seconds to install a tuple of state; None, as to serialize it
+    fixed: FixedCosts = FixedCosts()  # costs of a rescale besides its state
+    pauses: tuple[Pause, ...] = ()  # recurring pauses of workers
+    profile: str | None = None  # SHA-256 of the cost profile that these come from; None, none
 
     def __post_init__(self) -> None:
         if not 0 < self.service_s < np.inf:
@@ -122,37 +96,24 @@ class StageSettings:
     """A partitioned stateful operator; every worker has a producer and a consumer.
 
     Attributes:
-        workers: n, at least 2.
-        owners: The worker of each partition at the start, shape (partitions,).
-        partition_of: The partition of each group, shape (groups,).
-        router: How tuples find their consumer.
-        buffer_tuples: B, the tuples that a producer buffers. Exchange and River buffer one.
-        network: Latency, credits and bandwidth.
-        costs: CPU costs.
-        state_tuples: State of each partition in tuples if its size is fixed, shape (partitions,) or one number for all.
-        state: How state grows from nothing; None, it has a fixed size.
-        window: Last values per group to aggregate; 0, no answers.
-        disturbances: External loads and slowdowns of workers.
-        seed: Random seed of service times, drawn tuples and shedding.
-        overload: Load shedding; None, off: overload leads to backpressure.
-        join: The join on groups, whose window is the state that moves; None, no join.
         queueing: Whose queues it has.
     """
 
-    workers: int
-    owners: NDArray[np.int32]
-    partition_of: NDArray[np.int32]
-    router: Router = Router.FLUX
-    buffer_tuples: int = 2048
-    network: Network = field(default_factory=Network)
-    costs: Costs = field(default_factory=Costs)
+    workers: int  # n, at least 2
+    owners: NDArray[np.int32]  # the worker of each partition at the start, shape (partitions,)
+    partition_of: NDArray[np.int32]  # the partition of each group, shape (groups,)
+    router: Router = Router.FLUX  # how tuples find their consumer
+    buffer_tuples: int = 2048  # B, the tuples that a producer buffers. Exchange and River buffer one
+    network: Network = field(default_factory=Network)  # latency, credits and bandwidth
+    costs: Costs = field(default_factory=Costs)  # CPU costs
+    # state of each partition in tuples if its size is fixed, shape (partitions,) or one number for all
     state_tuples: int | NDArray[np.int64] = 10_000
-    state: Growth | None = None
-    window: int = 0
-    disturbances: tuple[ExternalLoad | SlowDown, ...] = ()
-    seed: int = 0
-    overload: Overload | None = None
-    join: Join | None = None
+    state: Growth | None = None  # how state grows from nothing; None, it has a fixed size
+    window: int = 0  # last values per group to aggregate; 0, no answers
+    disturbances: tuple[ExternalLoad | SlowDown, ...] = ()  # external loads and slowdowns of workers
+    seed: int = 0  # random seed of service times, drawn tuples and shedding
+    overload: Overload | None = None  # load shedding; None, off: overload leads to backpressure
+    join: Join | None = None  # the join on groups, whose window is the state that moves; None, no join
     queueing: Queueing = Queueing()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
@@ -216,21 +177,13 @@ class StageSettings:
 
 
 def check_workers(workers: int) -> None:
-    """Check the number of workers.
-
-    Raises:
-        UsageError: It is out of range.
-    """
+    """Check the number of workers."""
     if not 2 <= workers <= MOST_WORKERS:
         raise UsageError(f"a stage needs 2 to {MOST_WORKERS:,} workers (got {workers:,})")
 
 
 def of_workers(what: str, values: float | tuple[float | None, ...] | None, workers: int) -> NDArray[np.float64]:
-    """One value per worker, infinite for None, shape (workers,).
-
-    Raises:
-        BadInput: There are more or fewer values than workers.
-    """
+    """One value per worker, infinite for None, shape (workers,)."""
     given = np.nan_to_num(np.asarray(values, np.float64), nan=np.inf)
     if given.shape not in ((), (workers,)):
         raise BadInput(f"{what} take one value for all workers, or {workers} (got {given.size})")

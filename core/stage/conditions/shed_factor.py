@@ -21,22 +21,13 @@ Curve: TypeAlias = Callable[[Floats], Floats]
 class Thresholds:
     """Occupancy thresholds of a worker, ascending in (0, 1].
 
-    Attributes:
-        tau0: Scale in at or below it.
-        tau1: Target when the number of workers is chosen.
-        tau2: Shed load above it.
-        tau3: Scale out at or above it.
-
-    Raises:
-        UsageError: The thresholds are not in this order.
-
     Source: ESJ, adaptive workload.
     """
 
-    tau0: float = 0.1
-    tau1: float = 0.4
-    tau2: float = 0.8
-    tau3: float = 0.9
+    tau0: float = 0.1  # scale in at or below it
+    tau1: float = 0.4  # target when the number of workers is chosen
+    tau2: float = 0.8  # shed load above it
+    tau3: float = 0.9  # scale out at or above it
 
     def __post_init__(self) -> None:
         named = (("0", 0.0), *((name, getattr(self, name)) for name in self.__slots__))
@@ -52,20 +43,13 @@ class Thresholds:
 class ShedFactor:
     """Drop probability of a worker by its occupancy, SF.
 
-    Attributes:
-        tau2: Occupancy below which nothing is dropped, in (0, 1).
-        min_drop: Drop probability at tau2, B, in [0, 1].
-        drop_curve: Its shape from there to 1 at a full worker; a name, or a function of [0, 1].
-
-    Raises:
-        UsageError: A number is out of range.
-
     Source: ESJ, adaptive workload: 0 below tau2, else B + (1 - B) (tau - tau2) / (1 - tau2); beyond 1, where the paper
     is silent, it is 1.
     """
 
-    tau2: float = 0.8
-    min_drop: float = 0.0
+    tau2: float = 0.8  # occupancy below which nothing is dropped, in (0, 1)
+    min_drop: float = 0.0  # drop probability at tau2, B, in [0, 1]
+    # its shape from there to 1 at a full worker; a name, or a function of [0, 1]
     drop_curve: DropCurve | Curve = DropCurve.LINEAR
 
     def __post_init__(self) -> None:
@@ -93,9 +77,6 @@ def through(points: Sequence[tuple[float, float]]) -> Curve:
 
     Args:
         points: From the threshold to a full worker, such as (0, 0), (0.5, 0.1), (1, 1).
-
-    Raises:
-        UsageError: The points are not ascending within [0, 1].
     """
     if not points or not all(0 <= x <= 1 and 0 <= y <= 1 for x, y in points):
         raise UsageError(f"a drop curve needs points in [0, 1] x [0, 1] (got {list(points)})")
@@ -107,17 +88,11 @@ def through(points: Sequence[tuple[float, float]]) -> Curve:
 
 @dataclass(frozen=True, slots=True)
 class Overload:
-    """Load shedding of a stage: a bounded buffer per worker.
+    """Load shedding of a stage: a bounded buffer per worker."""
 
-    Attributes:
-        factor: The drop probability by occupancy.
-        capacity_tuples: W, the tuples that a worker buffers.
-        window_s: How long a tuple is retained.
-    """
-
-    factor: ShedFactor
-    capacity_tuples: int
-    window_s: float
+    factor: ShedFactor  # the drop probability by occupancy
+    capacity_tuples: int  # W, the tuples that a worker buffers
+    window_s: float  # how long a tuple is retained
 
     def __post_init__(self) -> None:
         if self.capacity_tuples < 1:

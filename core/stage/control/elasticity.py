@@ -30,27 +30,16 @@ from adapt.core.stage.movement.restarting import Stop, restart_stage
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """A rescale, or a new plan for the same workers.
+    """A rescale, or a new plan for the same workers."""
 
-    Attributes:
-        decided_s: Time of the decision.
-        before: Workers before it.
-        after: Workers after it.
-        waited: Rows waiting at the decision.
-        moves: Moves of partitions.
-        done_s: Time when all had moved; None, not yet.
-        stop: What a restart stopped; None if partitions move live.
-        caught_up_s: Time after that when no more rows waited than arrive in a period; None, not yet.
-    """
-
-    decided_s: float
-    before: int
-    after: int
-    waited: int
-    moves: list[Moved] = field(default_factory=list)
-    done_s: float | None = None
-    caught_up_s: float | None = None
-    stop: Stop | None = None
+    decided_s: float  # time of the decision
+    before: int  # workers before it
+    after: int  # workers after it
+    waited: int  # rows waiting at the decision
+    moves: list[Moved] = field(default_factory=list)  # moves of partitions
+    done_s: float | None = None  # time when all had moved; None, not yet
+    caught_up_s: float | None = None  # time after that when no more rows waited than arrive in a period; None, not yet
+    stop: Stop | None = None  # what a restart stopped; None if partitions move live
 
 
 class Elasticity:

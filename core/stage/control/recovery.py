@@ -34,31 +34,18 @@ FULL_RATE = 0.95
 
 @dataclass(slots=True, eq=False)
 class CrashReport:
-    """Report of a crash: losses and recovery times.
-
-    Attributes:
-        crash: The crash.
-        taken_over_s: Time when its partitions had owners again; None, not within the run.
-        partitions: Partitions that the worker owned.
-        promoted: How many of them continued on their replicas.
-        lost_tuples: Tuples lost in the crash.
-        lost_state_bytes: State of partitions restarted empty.
-        lost_groups: Groups that lost a tuple, or state that a later answer needs.
-        resent: Tuples that producers sent again.
-        protected_s: Time when every partition had a replica again, with standby.
-        full_rate_s: From the crash to the end of the first later interval at the full rate.
-    """
+    """Report of a crash: losses and recovery times."""
 
     crash: Crash
-    taken_over_s: float | None = None
-    partitions: int = 0
-    promoted: int = 0
+    taken_over_s: float | None = None  # time when its partitions had owners again; None, not within the run
+    partitions: int = 0  # partitions that the worker owned
+    promoted: int = 0  # how many of them continued on their replicas
     lost_tuples: int = 0
-    lost_state_bytes: int = 0
-    lost_groups: int = 0
-    resent: int = 0
-    protected_s: float | None = None
-    full_rate_s: float | None = None
+    lost_state_bytes: int = 0  # state of partitions restarted empty
+    lost_groups: int = 0  # groups that lost a tuple, or state that a later answer needs
+    resent: int = 0  # tuples that producers sent again
+    protected_s: float | None = None  # time when every partition had a replica again, with standby
+    full_rate_s: float | None = None  # from the crash to the end of the first later interval at the full rate
     read: list[int] = field(default_factory=list)
     """Producers whose input the worker read."""
     hit: set[int] = field(default_factory=set)

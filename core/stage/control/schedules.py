@@ -22,11 +22,7 @@ Read = TypeVar("Read")
 
 
 def external_loads(texts: Sequence[str], workers: int) -> list[ExternalLoad]:
-    """Parse external loads: `3@5s-60s`, or `3@5s:100us/50us` with burst and sleep.
-
-    Raises:
-        UsageError: A text is malformed, or names an unknown worker.
-    """
+    """Parse external loads: `3@5s-60s`, or `3@5s:100us/50us` with burst and sleep."""
     loads = []
     for text in texts:
         of, start_s, end_s, amount = _scheduled("load", text, workers, "3@5s-60s or 3@5s-60s:100us/50us")
@@ -36,11 +32,7 @@ def external_loads(texts: Sequence[str], workers: int) -> list[ExternalLoad]:
 
 
 def slow_downs(texts: Sequence[str], workers: int) -> list[SlowDown]:
-    """Parse slowdowns: `3@5s-60s:50%`; 0% pauses the worker.
-
-    Raises:
-        UsageError: A text is malformed, or names an unknown worker.
-    """
+    """Parse slowdowns: `3@5s-60s:50%`; 0% pauses the worker."""
     slow = []
     for text in texts:
         of, start_s, end_s, amount = _scheduled("slow", text, workers, "3@5s-60s:50%")
@@ -56,9 +48,6 @@ def memory_of_workers(texts: Sequence[str], workers: int) -> tuple[float | None,
 
     Returns:
         The initial limit per worker, None if not given, and the changes.
-
-    Raises:
-        UsageError: A text is malformed, or names an unknown worker.
     """
     at_the_start: float | None = None
     changes: list[MemoryChange] = []
@@ -91,11 +80,7 @@ def _scheduled(option: str, text: str, workers: int, example: str) -> tuple[list
 
 
 def workers_of(option: str, text: str, named: str, workers: int) -> list[int]:
-    """The workers of `3`, `1,4`, `0:7` or `all`.
-
-    Raises:
-        UsageError: The text is malformed, or names an unknown worker.
-    """
+    """The workers of `3`, `1,4`, `0:7` or `all`."""
     if named.strip() == "all":
         return list(range(workers))
     of: list[int] = []

@@ -18,17 +18,11 @@ MOST_PARTS = 2**16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Watched:
-    """Shed rows by time slot, without empty slots.
+    """Shed rows by time slot, without empty slots."""
 
-    Attributes:
-        workers: Number of active workers, shape (slots,).
-        shed: Rows shed in the slot, likewise.
-        offered: Rows that arrived within the retention time before the end of the slot, likewise.
-    """
-
-    workers: NDArray[np.int64]
-    shed: NDArray[np.int64]
-    offered: NDArray[np.int64]
+    workers: NDArray[np.int64]  # number of active workers, shape (slots,)
+    shed: NDArray[np.int64]  # rows shed in the slot, likewise
+    offered: NDArray[np.int64]  # rows that arrived within the retention time before the end of the slot, likewise
 
 
 class Sheddings:

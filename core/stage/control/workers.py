@@ -14,54 +14,34 @@ from adapt.core.stage.conditions.restart import RESTARTS, Restart
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartitionsSeen:
-    """Statistics of the partitions, now.
+    """Statistics of the partitions, now."""
 
-    Attributes:
-        pool: Maximum number of workers.
-        owners: Worker of each partition, shape (partitions,).
-        processed: Processed rows of each partition since the start, shape (partitions,).
-        queued: Rows of each partition sent and not processed, shape (partitions,).
-        state_bytes: State of each partition, shape (partitions,).
-    """
-
-    pool: int
-    owners: NDArray[np.int32]
-    processed: NDArray[np.int64]
-    queued: NDArray[np.int64]
-    state_bytes: NDArray[np.int64]
+    pool: int  # maximum number of workers
+    owners: NDArray[np.int32]  # worker of each partition, shape (partitions,)
+    processed: NDArray[np.int64]  # processed rows of each partition since the start, shape (partitions,)
+    queued: NDArray[np.int64]  # rows of each partition sent and not processed, shape (partitions,)
+    state_bytes: NDArray[np.int64]  # state of each partition, shape (partitions,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """Statistics of the workers over the last period.
+    """Statistics of the workers over the last period."""
 
-    Attributes:
-        at_s: Current simulated time.
-        collected_s: Length of the period.
-        workers: Number of active workers, m.
-        busy_s: Busy seconds of each worker, shape (workers,).
-        processed: Processed tuples of each worker, shape (workers,).
-        loads: Offered work of each worker's partitions, in any unit, shape (workers,).
-        arrived: Rows that arrived in the period.
-        waiting: Rows that arrived and were neither processed nor shed.
-        held: Most tuples that the buffer of each worker held in the period, shape (workers,); None without buffers.
-        offered: Rows for each worker that arrived within the retention of its buffer; likewise.
-        partitions: Gives the statistics of the partitions, for policies that look at them; None, not known.
-        moved_bytes: State that rescales have moved since the start.
-    """
-
-    at_s: float
-    collected_s: float
-    workers: int
-    busy_s: NDArray[np.float64]
-    processed: NDArray[np.int64]
-    loads: NDArray[np.float64]
-    arrived: int
-    waiting: int
+    at_s: float  # current simulated time
+    collected_s: float  # length of the period
+    workers: int  # number of active workers, m
+    busy_s: NDArray[np.float64]  # busy seconds of each worker, shape (workers,)
+    processed: NDArray[np.int64]  # processed tuples of each worker, shape (workers,)
+    loads: NDArray[np.float64]  # offered work of each worker's partitions, in any unit, shape (workers,)
+    arrived: int  # rows that arrived in the period
+    waiting: int  # rows that arrived and were neither processed nor shed
+    # most tuples that the buffer of each worker held in the period, shape (workers,); None without buffers
     held: NDArray[np.int64] | None = None
+    # rows for each worker that arrived within the retention of its buffer; likewise
     offered: NDArray[np.float64] | None = None
+    # gives the statistics of the partitions, for policies that look at them; None, not known
     partitions: Callable[[], PartitionsSeen] | None = None
-    moved_bytes: int = 0
+    moved_bytes: int = 0  # state that rescales have moved since the start
 
     @property
     def imbalance(self) -> float:
@@ -72,32 +52,20 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Memory of an autoscaler: how long a change has been needed.
+    """Memory of an autoscaler: how long a change has been needed."""
 
-    Attributes:
-        changed_s: Time of the last change of plan.
-        more_since_s: Time since when more workers have been needed throughout; None, not now.
-        fewer_since_s: The same for fewer workers.
-        fewer_to: Largest number needed since then.
-    """
-
-    changed_s: float = 0.0
-    more_since_s: float | None = None
-    fewer_since_s: float | None = None
-    fewer_to: int = 0
+    changed_s: float = 0.0  # time of the last change of plan
+    more_since_s: float | None = None  # time since when more workers have been needed throughout; None, not now
+    fewer_since_s: float | None = None  # the same for fewer workers
+    fewer_to: int = 0  # largest number needed since then
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Decision of an autoscaler.
+    """Decision of an autoscaler."""
 
-    Attributes:
-        workers: Target number of workers.
-        rebuild: Whether to build a new plan for the same number of workers.
-    """
-
-    workers: int
-    rebuild: bool = False
+    workers: int  # target number of workers
+    rebuild: bool = False  # whether to build a new plan for the same number of workers
 
 
 class Scaler(Protocol):
@@ -117,16 +85,11 @@ class Scaler(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placed:
-    """A placement of the partitions of a stage.
+    """A placement of the partitions of a stage."""
 
-    Attributes:
-        owners: Worker of each partition, shape (partitions,).
-        weights: Load of each partition, in any unit, shape (partitions,).
-        state_tuples: State of each partition from now on, shape (partitions,); None, as before.
-    """
-
-    owners: NDArray[np.int32]
-    weights: NDArray[np.float64]
+    owners: NDArray[np.int32]  # worker of each partition, shape (partitions,)
+    weights: NDArray[np.float64]  # load of each partition, in any unit, shape (partitions,)
+    # state of each partition from now on, shape (partitions,); None, as before
     state_tuples: NDArray[np.int64] | None = None
 
 
@@ -150,20 +113,11 @@ class Placement(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """How partitions migrate: live, or by a restart.
+    """How partitions migrate: live, or by a restart."""
 
-    Attributes:
-        how: Live, all at once or in batches and in which order; or by a restart.
-        batch: Partitions per batch.
-        restart: What a restart costs.
-
-    Raises:
-        UsageError: The batch is below 1.
-    """
-
-    how: Migrating = Migrating.ALL
-    batch: int = 16
-    restart: Restart = RESTARTS[RestartName.FLINK_SAVEPOINT]
+    how: Migrating = Migrating.ALL  # live, all at once or in batches and in which order; or by a restart
+    batch: int = 16  # partitions per batch
+    restart: Restart = RESTARTS[RestartName.FLINK_SAVEPOINT]  # what a restart costs
 
     def __post_init__(self) -> None:
         if self.batch < 1:
@@ -193,24 +147,13 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """Settings of an elastic stage.
+    """Settings of an elastic stage."""
 
-    Attributes:
-        scaler: The autoscaler.
-        placement: Places partitions on workers; stateful, so every run needs its own.
-        period_s: Interval between decisions.
-        migration: How partitions migrate.
-        start_s: Start-up time of a worker.
-
-    Raises:
-        UsageError: A time is out of range.
-    """
-
-    scaler: Scaler
-    placement: Placement
-    period_s: float = 1.0
-    migration: Migration = Migration()
-    start_s: float = 0.0
+    scaler: Scaler  # the autoscaler
+    placement: Placement  # places partitions on workers; stateful, so every run needs its own
+    period_s: float = 1.0  # interval between decisions
+    migration: Migration = Migration()  # how partitions migrate
+    start_s: float = 0.0  # start-up time of a worker
 
     def __post_init__(self) -> None:
         if not 0 < self.period_s < np.inf:

@@ -34,11 +34,7 @@ class Dag:
     """Running stages with one event queue and the same CPUs."""
 
     def __init__(self, settings: DagSettings, inputs: Sequence[Source | Made], journal: int = 0) -> None:
-        """All stages at time 0; arguments as in `simulate_dag`.
-
-        Raises:
-            BadInput: A disturbance, the group weights or the first rows are invalid.
-        """
+        """All stages at time 0; arguments as in `simulate_dag`."""
         self.settings = settings
         self.agenda = Agenda()
         self.on_changed: dict[Stage, Action] = {}

@@ -14,17 +14,11 @@ from adapt.core.stage.conditions.settings import StageSettings
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Tuples emitted to a later stage, partitioned by its key.
+    """Tuples emitted to a later stage, partitioned by its key."""
 
-    Attributes:
-        source: The stage that emits.
-        target: The stage that receives.
-        selectivity: Mean tuples emitted per processed tuple, at least 0.
-    """
-
-    source: int
-    target: int
-    selectivity: float = 1.0
+    source: int  # the stage that emits
+    target: int  # the stage that receives
+    selectivity: float = 1.0  # mean tuples emitted per processed tuple, at least 0
 
     def __post_init__(self) -> None:
         if not 0 <= self.selectivity < np.inf:
@@ -47,17 +41,13 @@ class Life:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DagSettings:
-    """A DAG of stages over shared workers.
+    """A DAG of stages over shared workers."""
 
-    Attributes:
-        stages: The stages in topological order, with the same workers, network and disturbances. Those without an edge
-            into them have a source.
-        edges: The edges.
-        lives: When the query of each stage arrives and leaves; empty, all are there from start to end.
-    """
-
+    # the stages in topological order, with the same workers, network and disturbances. Those without an edge into
+    # them have a source
     stages: tuple[StageSettings, ...]
     edges: tuple[Edge, ...] = ()
+    # when the query of each stage arrives and leaves; empty, all are there from start to end
     lives: tuple[Life, ...] = field(default=())
 
     def __post_init__(self) -> None:

@@ -19,26 +19,16 @@ from adapt.core.stage.simulate import Simulated
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedDag:
-    """Result of a simulated DAG.
+    """Result of a simulated DAG."""
 
-    Attributes:
-        settings: Its settings, with the disturbances of the faults.
-        faults: The faults.
-        stages: Each stage, with the rounds of its own controller. Total latencies count from the arrival of the source
-            tuple.
-        joint_rounds: Rounds of a joint controller; the partitions of a stage follow those of the one before.
-        utilization: CPU utilization of each worker in each interval, shape (intervals, workers).
-        in_between: Emitted tuples that still wait for the next stage.
-        unsent: Emitted tuples that a crash lost before a next stage had them.
-    """
-
-    settings: DagSettings
+    settings: DagSettings  # its settings, with the disturbances of the faults
     faults: FaultSchedule
+    # each stage, with the rounds of its own controller. Total latencies count from the arrival of the source tuple
     stages: tuple[Simulated, ...]
-    joint_rounds: list[Round]
-    utilization: NDArray[np.float64]
-    in_between: int
-    unsent: int
+    joint_rounds: list[Round]  # rounds of a joint controller; the partitions of a stage follow those of the one before
+    utilization: NDArray[np.float64]  # CPU utilization of each worker in each interval, shape (intervals, workers)
+    in_between: int  # emitted tuples that still wait for the next stage
+    unsent: int  # emitted tuples that a crash lost before a next stage had them
 
     def rate(self, since_s: float = 0.0) -> float:
         """Throughput to the last stage, in source tuples/s, from a time on."""
@@ -89,11 +79,6 @@ def simulate_dag(
         interval_s: Sampling interval.
         journal: Number of processed tuples to record, per stage.
         on_interval: Called with every finished interval of all stages.
-
-    Raises:
-        UsageError: An argument is out of range, a joint controller is combined with others, or a random source has no
-            duration.
-        BadInput: A disturbance, the group weights or a row of the stream is invalid, or an input does not fit.
     """
     control = control or DagControl()
     _check(settings, inputs, duration_s, control, interval_s)

@@ -24,43 +24,25 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class StageEntry:
-    """A stage as the file describes it.
-
-    Attributes:
-        name: Its name.
-        query: The query that it belongs to.
-        inputs: The stages that it reads; empty, the trace.
-        key: The column of the trace by which its tuples are partitioned.
-        selectivity: Tuples that it sends to each stage that reads it, per processed tuple.
-        service_s: Mean CPU time of a tuple; None, that of the command.
-        state: Tuples per partition, or how it grows; None, that of the command.
-        partitions: Partitions per worker; None, those of the command.
-        buffer: Tuples that a producer buffers; None, those of the command.
-    """
+    """A stage as the file describes it."""
 
     name: str
-    query: str = MAIN
-    inputs: tuple[str, ...] = ()
-    key: str = "key"
-    selectivity: float = 1.0
-    service_s: float | None = None
-    state: int | StateSource | None = None
-    partitions: int | None = None
-    buffer: int | None = None
+    query: str = MAIN  # the query that it belongs to
+    inputs: tuple[str, ...] = ()  # the stages that it reads; empty, the trace
+    key: str = "key"  # the column of the trace by which its tuples are partitioned
+    selectivity: float = 1.0  # tuples that it sends to each stage that reads it, per processed tuple
+    service_s: float | None = None  # mean CPU time of a tuple; None, that of the command
+    state: int | StateSource | None = None  # tuples per partition, or how it grows; None, that of the command
+    partitions: int | None = None  # partitions per worker; None, those of the command
+    buffer: int | None = None  # tuples that a producer buffers; None, those of the command
 
 
 @dataclass(frozen=True, slots=True)
 class StagesFile:
-    """The contents of a file of stages.
+    """The contents of a file of stages."""
 
-    Attributes:
-        stages: The stages, each after its inputs.
-        queries: When each query arrives and leaves.
-        text: Text of the file.
-    """
-
-    stages: tuple[StageEntry, ...]
-    queries: Mapping[str, Life]
+    stages: tuple[StageEntry, ...]  # the stages, each after its inputs
+    queries: Mapping[str, Life]  # when each query arrives and leaves
     text: str = field(repr=False)
 
     @property
@@ -87,11 +69,7 @@ class StagesFile:
 
 
 def read_stages(text: str) -> StagesFile:
-    """Read a DAG of stages from the text of its file.
-
-    Raises:
-        BadInput: The text is not TOML, or elements are invalid; the message has all faults with their lines.
-    """
+    """Read a DAG of stages from the text of its file."""
     document = document_of(text, "the file of stages is")
     faults: list[str] = []
     try:

@@ -50,11 +50,7 @@ PAUSES = 1024
 
 
 def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, standby: bool = False) -> Arrays:
-    """All arrays at time 0; arguments as in `Stage`.
-
-    Raises:
-        BadInput: A disturbance or the group weights are invalid.
-    """
+    """All arrays at time 0; arguments as in `Stage`."""
     workers, partitions, groups = settings.workers, settings.partitions, len(settings.partition_of)
     pool, credits = settings.held_tuples, settings.network.connection_tuples
     queueing = settings.queueing

@@ -36,11 +36,7 @@ class RecentRows:
         self._read = 0
 
     def read(self, chunk: Chunk) -> None:
-        """Append rows, and drop those that have expired.
-
-        Raises:
-            BadInput: Sides, times or sizes are missing or invalid.
-        """
+        """Append rows, and drop those that have expired."""
         matches = None if self._serial is None else self._serial.matches(chunk)
         times, lists, sizes = self._columns(chunk)
         world, end = self._arrays.world, self._read + len(times)

@@ -38,9 +38,6 @@ class Stage:
             standby: Whether partitions can have standby replicas.
             agenda: Shared event queue; None, its own.
             from_s: When its source begins, and `begin` is called; 0, now.
-
-        Raises:
-            BadInput: A disturbance, the group weights or the first rows are invalid.
         """
         self.settings = settings
         self.agenda = Agenda() if agenda is None else agenda

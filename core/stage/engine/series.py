@@ -13,19 +13,12 @@ from adapt.core.table import Column, Kind, Table
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Latencies:
-    """Latency histogram of the tuples processed in an interval.
+    """Latency histogram of the tuples processed in an interval."""
 
-    Attributes:
-        first: First bin with a tuple.
-        counts: Tuples per bin, from the first to the last filled bin.
-        sum_s: Sum of all latencies.
-        max_s: Largest latency.
-    """
-
-    first: int
-    counts: NDArray[np.int64]
+    first: int  # first bin with a tuple
+    counts: NDArray[np.int64]  # tuples per bin, from the first to the last filled bin
     sum_s: float
-    max_s: float
+    max_s: float  # largest latency
 
     @classmethod
     def from_seconds(cls, seconds: NDArray[np.float64]) -> "Latencies":
@@ -62,55 +55,31 @@ def together(parts: Sequence[Latencies]) -> Latencies:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Interval:
-    """Statistics of one interval.
+    """Statistics of one interval."""
 
-    Attributes:
-        start_s: Start time.
-        end_s: End time.
-        generated: Tuples produced or taken from the stream.
-        processed: Tuples processed by consumers.
-        operator: Latency from when a consumer takes a tuple until it is processed.
-        total: Latency from the arrival (or the draw) of a tuple until it is processed.
-        by_worker: Processed tuples of each worker, shape (workers,).
-        idle: Share of time in which each consumer was idle or dead, shape (workers,).
-        pools: Tuples buffered by each producer at the end, shape (workers,).
-        connections: Tuples in the connections to each worker at the end, shape (workers,).
-        partitions: Partitions of each worker at the end, shape (workers,).
-        on_disk: Partitions on disk at the end.
-        spilled: Tuples on disk at the end.
-        lost: Tuples lost in crashes.
-        shed: Tuples dropped by load shedding.
-        living: Live workers at the end.
-        source_queue: Rows that arrived and wait for their producer at the end; None without arrival times.
-        lag_s: Longest wait of a row for its producer.
-        behind: Share of time, over producers, in which a row waited for its producer; counted when it is taken.
-        state_in_memory: State of the partitions of each worker in its memory at the end, in bytes, shape (workers,).
-        state_on_disk: State of those on its disk, likewise.
-        answers: Matches of the processed tuples, for a join.
-    """
-
-    start_s: float
-    end_s: float
-    generated: int
-    processed: int
-    operator: Latencies
-    total: Latencies
-    by_worker: NDArray[np.int64]
-    idle: NDArray[np.float64]
-    pools: NDArray[np.int32]
-    connections: NDArray[np.int64]
-    partitions: NDArray[np.int64]
-    on_disk: int
-    spilled: int
-    lost: int
-    shed: int
-    living: int
-    source_queue: int | None
-    lag_s: float
-    behind: float
+    start_s: float  # start time
+    end_s: float  # end time
+    generated: int  # tuples produced or taken from the stream
+    processed: int  # tuples processed by consumers
+    operator: Latencies  # latency from when a consumer takes a tuple until it is processed
+    total: Latencies  # latency from the arrival (or the draw) of a tuple until it is processed
+    by_worker: NDArray[np.int64]  # processed tuples of each worker, shape (workers,)
+    idle: NDArray[np.float64]  # share of time in which each consumer was idle or dead, shape (workers,)
+    pools: NDArray[np.int32]  # tuples buffered by each producer at the end, shape (workers,)
+    connections: NDArray[np.int64]  # tuples in the connections to each worker at the end, shape (workers,)
+    partitions: NDArray[np.int64]  # partitions of each worker at the end, shape (workers,)
+    on_disk: int  # partitions on disk at the end
+    spilled: int  # tuples on disk at the end
+    lost: int  # tuples lost in crashes
+    shed: int  # tuples dropped by load shedding
+    living: int  # live workers at the end
+    source_queue: int | None  # rows that arrived and wait for their producer at the end; None without arrival times
+    lag_s: float  # longest wait of a row for its producer
+    behind: float  # share of time, over producers, in which a row waited for its producer; counted when it is taken
+    # state of the partitions of each worker in its memory at the end, in bytes, shape (workers,)
     state_in_memory: NDArray[np.int64]
-    state_on_disk: NDArray[np.int64]
-    answers: int = 0
+    state_on_disk: NDArray[np.int64]  # state of those on its disk, likewise
+    answers: int = 0  # matches of the processed tuples, for a join
 
     @property
     def throughput(self) -> float:

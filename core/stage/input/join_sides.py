@@ -20,17 +20,11 @@ SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The two sides of a join.
-
-    Attributes:
-        column: The column with the side.
-        values: Its two values, sorted; the first is side 0. Shape (2,).
-        groups: The keys of the trace.
-    """
+    """The two sides of a join."""
 
     column: str
-    values: pa.Array
-    groups: KeyGroups
+    values: pa.Array  # its two values, sorted; the first is side 0. Shape (2,)
+    groups: KeyGroups  # the keys of the trace
 
     @classmethod
     def from_batches(cls, column: str, key: str, batches: Iterable[pa.RecordBatch]) -> "Sides":
@@ -39,9 +33,6 @@ class Sides:
         Args:
             column: The column with the side.
             key: The column of keys.
-
-        Raises:
-            BadInput: A row has no side, or the column has not exactly two values.
         """
         found, keys, rows = None, [], 0
         for batch in batches:

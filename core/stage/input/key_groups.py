@@ -16,14 +16,9 @@ from adapt.core.stage.input.mini_partitions import MiniPartitions, words_of
 
 @dataclass(frozen=True, slots=True)
 class KeyGroups:
-    """The distinct keys of a trace, each a group.
+    """The distinct keys of a trace, each a group."""
 
-    Attributes:
-        keys: Distinct keys; a key's position is its group. Shape (keys,).
-        index: Index of the keys.
-    """
-
-    keys: pa.Array
+    keys: pa.Array  # distinct keys; a key's position is its group. Shape (keys,)
     index: KeyIndex
 
     @classmethod

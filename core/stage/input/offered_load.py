@@ -17,24 +17,15 @@ from adapt.core.stage.input.own_rate import BusiestSpan, OwnRate, WorkOverTime
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Demand:
-    """Offered load of a trace.
+    """Offered load of a trace."""
 
-    Attributes:
-        rows: Rows of each partition, shape (partitions,).
-        cost_s: CPU seconds of each partition, including matches of a join, shape (partitions,); None without costs and
-            join.
-        last_s: Arrival of the last row; 0 without arrival times.
-        unused_s: CPU seconds that must stay idle because rows have not arrived yet.
-        answers: Matches of all rows in a serial run; None without a join.
-        busiest: The busiest hundredth of the stream; None without arrival times.
-    """
-
-    rows: NDArray[np.int64]
+    rows: NDArray[np.int64]  # rows of each partition, shape (partitions,)
+    # CPU seconds of each partition, including matches of a join, shape (partitions,); None without costs and join
     cost_s: NDArray[np.float64] | None
-    last_s: float
-    unused_s: float
-    answers: int | None = None
-    busiest: BusiestSpan | None = None
+    last_s: float  # arrival of the last row; 0 without arrival times
+    unused_s: float  # CPU seconds that must stay idle because rows have not arrived yet
+    answers: int | None = None  # matches of all rows in a serial run; None without a join
+    busiest: BusiestSpan | None = None  # the busiest hundredth of the stream; None without arrival times
 
     @classmethod
     def from_chunks(
@@ -45,9 +36,6 @@ class Demand:
         Args:
             settings: The stage; its mean costs apply to rows without costs.
             faults: Faults of its workers.
-
-        Raises:
-            BadInput: Rows are not in time order, a cost is negative or infinite, or there are no rows.
         """
         partitions, capacity = settings.partitions, _capacity(settings, faults)
         rows: NDArray[np.int64] = np.zeros(partitions, np.int64)
@@ -100,38 +88,22 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Performance bounds of a stage under an offered load.
+    """Performance bounds of a stage under an offered load."""
 
-    Attributes:
-        rows: Rows of the trace.
-        busiest: The busiest hundredth of the stream; None without arrival times.
-        last_s: Arrival of the last row.
-        row_s: Mean CPU seconds per row, including its production.
-        capacity: CPU of all workers.
-        even_s: Earliest end of any schedule: all workers share all work evenly.
-        least_s: Earliest end with whole partitions, each on one worker at a time.
-        static_s: Earliest end without moves.
-        heaviest_share: Share of all work in the hottest partition.
-        busiest_share: Share of all work on the initially busiest worker.
-        static_load: CPU needed by the busiest worker until the last arrival, over what it has; None if all rows arrive
-            at once.
-        best_load: The same for the best placement of whole partitions.
-        even_load: The same if all workers share all work evenly.
-    """
-
-    rows: int
-    busiest: BusiestSpan | None
-    last_s: float
-    row_s: float
-    capacity: Capacity
-    even_s: float
-    least_s: float
-    static_s: float
-    heaviest_share: float
-    busiest_share: float
+    rows: int  # rows of the trace
+    busiest: BusiestSpan | None  # the busiest hundredth of the stream; None without arrival times
+    last_s: float  # arrival of the last row
+    row_s: float  # mean CPU seconds per row, including its production
+    capacity: Capacity  # CPU of all workers
+    even_s: float  # earliest end of any schedule: all workers share all work evenly
+    least_s: float  # earliest end with whole partitions, each on one worker at a time
+    static_s: float  # earliest end without moves
+    heaviest_share: float  # share of all work in the hottest partition
+    busiest_share: float  # share of all work on the initially busiest worker
+    # CPU needed by the busiest worker until the last arrival, over what it has; None if all rows arrive at once
     static_load: float | None
-    best_load: float | None
-    even_load: float | None
+    best_load: float | None  # the same for the best placement of whole partitions
+    even_load: float | None  # the same if all workers share all work evenly
 
     def own_rate(self, speedup: float | None) -> OwnRate | None:
         """What the trace needs at its own rate; arguments as in `OwnRate.at_speedup`."""

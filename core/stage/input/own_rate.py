@@ -73,32 +73,20 @@ class WorkOverTime:
 
 @dataclass(frozen=True, slots=True)
 class BusiestSpan:
-    """The hundredth of a stream with the most work.
+    """The hundredth of a stream with the most work."""
 
-    Attributes:
-        span_s: Its length.
-        workers: Workers that its rows keep busy on average.
-    """
-
-    span_s: float
-    workers: float
+    span_s: float  # its length
+    workers: float  # workers that its rows keep busy on average
 
 
 @dataclass(frozen=True, slots=True)
 class OwnRate:
-    """What a trace needs at its own rate.
+    """What a trace needs at its own rate."""
 
-    Attributes:
-        rate: Mean rate, in rows/s.
-        work: Workers that the rows keep busy on average.
-        peak: Workers that they keep busy in its busiest hundredth.
-        span_s: Length of that, in trace time.
-    """
-
-    rate: float
-    work: float
-    peak: float
-    span_s: float
+    rate: float  # mean rate, in rows/s
+    work: float  # workers that the rows keep busy on average
+    peak: float  # workers that they keep busy in its busiest hundredth
+    span_s: float  # length of that, in trace time
 
     @classmethod
     def at_speedup(

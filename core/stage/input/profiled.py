@@ -48,9 +48,6 @@ def row_costs_of(
     Args:
         columns: Columns of the trace.
         row_bytes: Size of a row where the column that decides is not its size.
-
-    Raises:
-        BadInput: The trace has no column that the profile needs, or keys of another type.
     """
     service, byte_s = profile.service, profile.transport.byte_s or 0.0
     by_size = byte_s > 0 and BYTES in columns

@@ -39,22 +39,13 @@ class Means(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyCosts:
-    """Mean CPU seconds of keys.
-
-    Attributes:
-        keys: The keys, each once.
-        mean_s: Mean of each, shape (keys,).
-        others_s: Mean of all other keys; None, the mean over those named.
-
-    Raises:
-        BadInput: There are no keys, one is there twice, or a mean is negative or infinite.
-    """
+    """Mean CPU seconds of keys."""
 
     named: ClassVar[str] = "keys"
 
-    keys: pa.Array
-    mean_s: NDArray[np.float64]
-    others_s: float | None = None
+    keys: pa.Array  # the keys, each once
+    mean_s: NDArray[np.float64]  # mean of each, shape (keys,)
+    others_s: float | None = None  # mean of all other keys; None, the mean over those named
 
     def __post_init__(self) -> None:
         if not len(self.keys):
@@ -81,17 +72,12 @@ class KeyCosts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SizeCosts:
-    """Mean CPU seconds of rows by their bytes.
-
-    Attributes:
-        most_bytes: Largest size of each class, ascending; larger rows are in the last.
-        mean_s: Mean of each class.
-    """
+    """Mean CPU seconds of rows by their bytes."""
 
     named: ClassVar[str] = "sizes"
 
-    most_bytes: NDArray[np.int64]
-    mean_s: NDArray[np.float64]
+    most_bytes: NDArray[np.int64]  # largest size of each class, ascending; larger rows are in the last
+    mean_s: NDArray[np.float64]  # mean of each class
 
     def of(self, sizes: pa.Array) -> NDArray[np.float64]:
         """The mean of each row's class."""
@@ -101,17 +87,12 @@ class SizeCosts:
 
 @dataclass(frozen=True, slots=True)
 class StatedCosts:
-    """CPU seconds of rows by a column of microseconds.
-
-    Attributes:
-        factor: Seconds per second that the column states.
-        fixed_s: Seconds of every row on top.
-    """
+    """CPU seconds of rows by a column of microseconds."""
 
     named: ClassVar[str] = "trace"
 
-    factor: float = 1.0
-    fixed_s: float = 0.0
+    factor: float = 1.0  # seconds per second that the column states
+    fixed_s: float = 0.0  # seconds of every row on top
 
     def of(self, micros: pa.Array) -> NDArray[np.float64]:
         """Seconds of each row; a missing number counts as 0."""
@@ -120,23 +101,14 @@ class StatedCosts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowCosts:
-    """CPU time of each row of a trace.
+    """CPU time of each row of a trace."""
 
-    Attributes:
-        column: The column that decides it.
-        means: The mean by this column; by default it has microseconds.
-        spread: Spread around the mean; None, none.
-        seed: Seed of the spread.
-        transport_s: Seconds of every row on top.
-        byte_s: Seconds per byte on top, where the column is the rows' bytes.
-    """
-
-    column: str
-    means: Means = StatedCosts()
-    spread: Spread | None = None
-    seed: int = 0
-    transport_s: float = 0.0
-    byte_s: float = 0.0
+    column: str  # the column that decides it
+    means: Means = StatedCosts()  # the mean by this column; by default it has microseconds
+    spread: Spread | None = None  # spread around the mean; None, none
+    seed: int = 0  # seed of the spread
+    transport_s: float = 0.0  # seconds of every row on top
+    byte_s: float = 0.0  # seconds per byte on top, where the column is the rows' bytes
 
     @property
     def named(self) -> str:

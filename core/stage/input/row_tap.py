@@ -15,17 +15,12 @@ _SPARSE = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Taken:
-    """Rows taken by producers, sorted by arrival time and number.
+    """Rows taken by producers, sorted by arrival time and number."""
 
-    Attributes:
-        partitions: Partition of each row, shape (rows,).
-        cost_s: CPU seconds of each row, with matches in order for a join; negative if unknown. Shape (rows,).
-        times_s: Arrival time of each row, at least that of rows taken earlier; shape (rows,).
-    """
-
-    partitions: NDArray[np.int32]
+    partitions: NDArray[np.int32]  # partition of each row, shape (rows,)
+    # CPU seconds of each row, with matches in order for a join; negative if unknown. Shape (rows,)
     cost_s: NDArray[np.float64]
-    times_s: NDArray[np.float64]
+    times_s: NDArray[np.float64]  # arrival time of each row, at least that of rows taken earlier; shape (rows,)
 
 
 class Intake:

@@ -17,15 +17,10 @@ PERIODS = 100
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Speed of a replay; exactly one value is given.
+    """Speed of a replay; exactly one value is given."""
 
-    Attributes:
-        offered: Load of the workers over their capacity.
-        growth: Rate over the trace's own rate: trace seconds per simulated second.
-    """
-
-    offered: float | None = None
-    growth: float | None = None
+    offered: float | None = None  # load of the workers over their capacity
+    growth: float | None = None  # rate over the trace's own rate: trace seconds per simulated second
 
     def __str__(self) -> str:
         return f"{self.offered:g}" if self.growth is None else f"{self.growth:g}x"
@@ -43,9 +38,6 @@ class Speed:
 
         Args:
             load: Load of the workers over their capacity at the trace's own rate; None if it has no rate.
-
-        Raises:
-            UsageError: The trace has no rate.
         """
         if self.offered is None:
             return self.growth or 1.0
@@ -58,14 +50,10 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class Tempo:
-    """Speed-up of a replay, and the times that follow from it.
+    """Speed-up of a replay, and the times that follow from it."""
 
-    Attributes:
-        speedup: Trace seconds per simulated second; None, as fast as workers accept rows.
-        lasts_s: Length of the replay if an offered load sets the speed; None, times of controllers do not depend on it.
-    """
-
-    speedup: float | None
+    speedup: float | None  # trace seconds per simulated second; None, as fast as workers accept rows
+    # length of the replay if an offered load sets the speed; None, times of controllers do not depend on it
     lasts_s: float | None = None
 
     def or_periods(self, usual_s: float, periods: int) -> float:
@@ -90,9 +78,6 @@ def speeds_of(offered: str | None, growth: str | None, speedup: float | None, us
         growth: `--growth`, such as 2x,10x.
         speedup: `--speedup`.
         usual: The offered load if none is given.
-
-    Raises:
-        UsageError: A value is malformed, or several options are given.
     """
     named = {"--offered": offered, "--growth": growth, "--speedup": speedup}
     given = [name for name, value in named.items() if value is not None]
@@ -108,11 +93,7 @@ def speeds_of(offered: str | None, growth: str | None, speedup: float | None, us
 
 
 def only(speeds: tuple[Speed, ...], command: str) -> Speed:
-    """The only speed of a command that takes one.
-
-    Raises:
-        UsageError: There are several.
-    """
+    """The only speed of a command that takes one."""
     if len(speeds) > 1:
         option = "--offered" if speeds[0].growth is None else "--growth"
         raise UsageError(f"{command} takes one value of {option} (got {','.join(map(str, speeds))})")

@@ -26,19 +26,12 @@ from adapt.core.stage.input.mini_partitions import OTHER, MiniPartitions, words_
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Names:
-    """The distinct keys of a chunk.
+    """The distinct keys of a chunk."""
 
-    Attributes:
-        rank: Rank of each key by the first word of its hash, shape (keys,).
-        key: That word by rank, ascending.
-        home: First worker of each key, by rank.
-        within: Partition of each key within a worker, by rank.
-    """
-
-    rank: NDArray[np.int64]
-    key: NDArray[np.uint64]
-    home: NDArray[np.int32]
-    within: NDArray[np.int32]
+    rank: NDArray[np.int64]  # rank of each key by the first word of its hash, shape (keys,)
+    key: NDArray[np.uint64]  # that word by rank, ascending
+    home: NDArray[np.int32]  # first worker of each key, by rank
+    within: NDArray[np.int32]  # partition of each key within a worker, by rank
 
     @classmethod
     def of(cls, names: pa.Array, partitions: MiniPartitions) -> "_Names":
@@ -91,22 +84,12 @@ class _Parts:
 
 @dataclass(frozen=True, slots=True)
 class SplitKeys:
-    """How keys are split over workers.
+    """How keys are split over workers."""
 
-    Attributes:
-        splitting: How many workers a key may use.
-        heavy: Hot keys that may use more than two workers, for d-choices and w-choices.
-        merge_s: Interval between merges of partial results.
-        choices: d of d-choices.
-
-    Raises:
-        UsageError: The interval is not above 0, or there are fewer than 2 choices.
-    """
-
-    splitting: Splitting
-    heavy: pa.Array
-    merge_s: float
-    choices: int = CHOICES
+    splitting: Splitting  # how many workers a key may use
+    heavy: pa.Array  # hot keys that may use more than two workers, for d-choices and w-choices
+    merge_s: float  # interval between merges of partial results
+    choices: int = CHOICES  # d of d-choices
 
     def __post_init__(self) -> None:
         if not 0 < self.merge_s < np.inf:

@@ -24,17 +24,10 @@ class StateUnit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StateSource:
-    """What adds to the state, and how long it stays.
+    """What adds to the state, and how long it stays."""
 
-    Attributes:
-        unit: What adds to the state.
-        window: How long rows stay, in trace time, or how many rows of a key stay; None, forever and all.
-
-    Raises:
-        UsageError: A number of rows limits a state that is not counted in rows.
-    """
-
-    unit: StateUnit
+    unit: StateUnit  # what adds to the state
+    # how long rows stay, in trace time, or how many rows of a key stay; None, forever and all
     window: Length | None = None
 
     def __post_init__(self) -> None:
@@ -46,11 +39,7 @@ class StateSource:
 
     @classmethod
     def parse(cls, text: str, what: str) -> "StateSource":
-        """Parse a state such as rows@10m.
-
-        Raises:
-            UsageError: The text is malformed; the message begins with `what`.
-        """
+        """Parse a state such as rows@10m."""
         unit, limited, window = text.partition("@")
         if unit not in [one.value for one in StateUnit]:
             raise UsageError(f"{what} takes a number of tuples, or rows, bytes or keys, as in rows@10m (got {text!r})")

@@ -19,36 +19,23 @@ class Move:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observation:
-    """Statistics of a collection round, as workers reported them.
+    """Statistics of a collection round, as workers reported them."""
 
-    Attributes:
-        collected_s: Collection time of each worker, shape (workers,).
-        idle_s: Idle seconds of each worker in that time, shape (workers,).
-        processed: Processed tuples of each partition, or their work in a common unit for a DAG; shape
-            (partitions,).
-        owners: Worker of each partition, shape (partitions,).
-        state_bytes: State of each partition, shape (partitions,).
-        on_disk: Whether each partition is spilled, shape (partitions,).
-        unprocessed: Spilled tuples of each partition, shape (partitions,).
-        available_bytes: Memory limit of each worker, shape (workers,).
-        at_s: Current simulated time.
-        in_flight: Tuples of each partition sent and not processed or spilled, shape (partitions,); None, not known.
-        numbers: Worker number of each of these workers where others are down; empty, their ranks are their numbers.
-        in_all: Number of all workers where some may be down; else 0.
-    """
-
-    collected_s: NDArray[np.float64]
-    idle_s: NDArray[np.float64]
+    collected_s: NDArray[np.float64]  # collection time of each worker, shape (workers,)
+    idle_s: NDArray[np.float64]  # idle seconds of each worker in that time, shape (workers,)
+    # processed tuples of each partition, or their work in a common unit for a DAG; shape (partitions,)
     processed: NDArray[np.int64]
-    owners: NDArray[np.int32]
-    state_bytes: NDArray[np.int64]
-    on_disk: NDArray[np.bool_]
-    unprocessed: NDArray[np.int64]
-    available_bytes: NDArray[np.float64]
-    at_s: float = 0.0
+    owners: NDArray[np.int32]  # worker of each partition, shape (partitions,)
+    state_bytes: NDArray[np.int64]  # state of each partition, shape (partitions,)
+    on_disk: NDArray[np.bool_]  # whether each partition is spilled, shape (partitions,)
+    unprocessed: NDArray[np.int64]  # spilled tuples of each partition, shape (partitions,)
+    available_bytes: NDArray[np.float64]  # memory limit of each worker, shape (workers,)
+    at_s: float = 0.0  # current simulated time
+    # tuples of each partition sent and not processed or spilled, shape (partitions,); None, not known
     in_flight: NDArray[np.int64] | None = None
+    # worker number of each of these workers where others are down; empty, their ranks are their numbers
     numbers: tuple[int, ...] = ()
-    in_all: int = 0
+    in_all: int = 0  # number of all workers where some may be down; else 0
 
     @property
     def workers(self) -> int:
@@ -71,17 +58,11 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A collection and the moves that followed.
+    """A collection and the moves that followed."""
 
-    Attributes:
-        collection_s: Collection time.
-        moves: The decided moves.
-        moving_s: Duration of the moves; 0 without any.
-    """
-
-    collection_s: float
-    moves: tuple[Move, ...]
-    moving_s: float
+    collection_s: float  # collection time
+    moves: tuple[Move, ...]  # the decided moves
+    moving_s: float  # duration of the moves; 0 without any
 
 
 class Controller(Protocol):

@@ -14,44 +14,26 @@ STEPS = ("decided", "paused", "quiesced", "extracted", "received", "installed", 
 
 @dataclass(slots=True)
 class Moved:
-    """Log entry of a move.
-
-    Attributes:
-        move: The move.
-        state_bytes: State moved: its size at extraction, or at the decision until then.
-        times_s: Time of each finished step of `STEPS`.
-    """
+    """Log entry of a move."""
 
     move: Move
-    state_bytes: int
-    times_s: dict[str, float] = field(default_factory=dict)
+    state_bytes: int  # state moved: its size at extraction, or at the decision until then
+    times_s: dict[str, float] = field(default_factory=dict)  # time of each finished step of `STEPS`
 
 
 @dataclass(slots=True, eq=False)
 class Course:
-    """A move in progress.
+    """A move in progress."""
 
-    Attributes:
-        moved: Its log entry.
-        done: Called when it is finished or aborted.
-        copies: Whether it creates a standby replica and the donor keeps the partition.
-        donor_lost: Whether the donor has crashed since the decision.
-        receiver_lost: Whether the receiver has.
-        buried: Whether the donor was declared dead and the receiver continues without it.
-        over: Whether it was aborted.
-        promotes: Whether the receiver has the replica, so that owner and replica change places.
-        is_expected: Whether the receiver has read the order, and so waits for the state.
-    """
-
-    moved: Moved
-    done: Action
-    copies: bool
-    donor_lost: bool
-    receiver_lost: bool
-    buried: bool = False
-    over: bool = False
-    promotes: bool = False
-    is_expected: bool = False
+    moved: Moved  # its log entry
+    done: Action  # called when it is finished or aborted
+    copies: bool  # whether it creates a standby replica and the donor keeps the partition
+    donor_lost: bool  # whether the donor has crashed since the decision
+    receiver_lost: bool  # whether the receiver has
+    buried: bool = False  # whether the donor was declared dead and the receiver continues without it
+    over: bool = False  # whether it was aborted
+    promotes: bool = False  # whether the receiver has the replica, so that owner and replica change places
+    is_expected: bool = False  # whether the receiver has read the order, and so waits for the state
 
     @property
     def state_survives(self) -> bool:

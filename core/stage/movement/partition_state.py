@@ -14,17 +14,11 @@ from adapt.core.stage.records.codes import NONE
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartitionState:
-    """State of a partition: windows of groups, or a join's rows.
+    """State of a partition: windows of groups, or a join's rows."""
 
-    Attributes:
-        windows: Position and sum of each group's window, shape (groups of the partition,).
-        values: Values in the windows, shape (groups of the partition, window).
-        newest: For a join, the head of each list of rows, shape (groups of the partition, 2).
-    """
-
-    windows: Records
-    values: NDArray[np.int64]
-    newest: NDArray[np.int64]
+    windows: Records  # position and sum of each group's window, shape (groups of the partition,)
+    values: NDArray[np.int64]  # values in the windows, shape (groups of the partition, window)
+    newest: NDArray[np.int64]  # for a join, the head of each list of rows, shape (groups of the partition, 2)
 
     @property
     def needed(self) -> NDArray[np.bool_]:

@@ -82,10 +82,6 @@ class Movement:
         Args:
             done: Called when the controller knows that all have finished or were aborted by a crash.
             copies: Whether to create standby replicas, so that donors stay owners.
-
-        Raises:
-            BadInput: A partition is already moving, is named twice, is not owned by its donor, or has no valid
-                receiver.
         """
         self._check(moves)
         waiting = len(moves)

@@ -17,23 +17,14 @@ from adapt.core.stage.movement.protocol import Movement
 
 @dataclass(slots=True)
 class Stop:
-    """What a restart stopped.
+    """What a restart stopped."""
 
-    Attributes:
-        began_s: When partitions stopped taking rows.
-        others: Stopped partitions that keep their worker.
-        workers: Workers without work meanwhile; 0 if only partitions that move stopped.
-        restored_bytes: State that was restored.
-        ended_s: When rows were taken again; None, not yet.
-        backlog: Rows that waited then.
-    """
-
-    began_s: float
-    others: int
-    workers: int
-    restored_bytes: int = 0
-    ended_s: float | None = None
-    backlog: int = 0
+    began_s: float  # when partitions stopped taking rows
+    others: int  # stopped partitions that keep their worker
+    workers: int  # workers without work meanwhile; 0 if only partitions that move stopped
+    restored_bytes: int = 0  # state that was restored
+    ended_s: float | None = None  # when rows were taken again; None, not yet
+    backlog: int = 0  # rows that waited then
 
     @property
     def downtime_s(self) -> float | None:

@@ -38,23 +38,15 @@ class MemoryChange:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Memory and disk of every worker.
+    """Memory and disk of every worker."""
 
-    Attributes:
-        worker_bytes: Initial memory limit for state per worker.
-        changes: Later changes of single workers.
-        disk_bytes_per_s: Disk bandwidth for reads and writes; one for all workers, or one per worker.
-        seek_s: Mean seek time before each access (normal distribution).
-        seek_sd_s: Standard deviation of the same.
-        quantum_s: Time for input between two reads.
-    """
-
-    worker_bytes: float = 1e9
-    changes: tuple[MemoryChange, ...] = ()
+    worker_bytes: float = 1e9  # initial memory limit for state per worker
+    changes: tuple[MemoryChange, ...] = ()  # later changes of single workers
+    # disk bandwidth for reads and writes; one for all workers, or one per worker
     disk_bytes_per_s: float | tuple[float, ...] = 20e6
-    seek_s: float = 5e-3
-    seek_sd_s: float = 0.2e-3
-    quantum_s: float = QUANTUM_S
+    seek_s: float = 5e-3  # mean seek time before each access (normal distribution)
+    seek_sd_s: float = 0.2e-3  # standard deviation of the same
+    quantum_s: float = QUANTUM_S  # time for input between two reads
 
     def __post_init__(self) -> None:
         if not (np.min(self.disk_bytes_per_s) > 0 and self.seek_s >= 0 and self.seek_sd_s >= 0 and self.quantum_s > 0):
@@ -64,11 +56,7 @@ class Memory:
 
 
 def check_memory(settings: StageSettings, memory: Memory) -> None:
-    """Check the memory limits of a stage.
-
-    Raises:
-        BadInput: A change names an unknown worker or a negative time, or a limit is below the size of a partition.
-    """
+    """Check the memory limits of a stage."""
     needed = int(settings.state_sizes().max()) * settings.costs.tuple_bytes
     least = min([memory.worker_bytes, *(change.bytes for change in memory.changes)])
     if not least >= needed:
@@ -100,9 +88,6 @@ class Spilling:
 
         Args:
             others: Limits of other stages of these workers, which share memory and disk.
-
-        Raises:
-            BadInput: The memory limits are invalid.
         """
         self._stage = stage
         self._memory = memory

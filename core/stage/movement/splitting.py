@@ -32,18 +32,10 @@ from adapt.core.stage.records.partitions import RANK, RING, TOTAL, TURN
 
 @dataclass(frozen=True, slots=True)
 class HotSplit:
-    """When a partition is split, and how often its parts are merged.
+    """When a partition is split, and how often its parts are merged."""
 
-    Attributes:
-        threshold: Share of a worker's time above which a partition gets a further part.
-        every_s: Interval of decisions, and of merges.
-
-    Raises:
-        UsageError: A value is out of range.
-    """
-
-    threshold: float = 0.5
-    every_s: float = 0.25
+    threshold: float = 0.5  # share of a worker's time above which a partition gets a further part
+    every_s: float = 0.25  # interval of decisions, and of merges
 
     def __post_init__(self) -> None:
         if not (0 < self.threshold <= 1 and 0 < self.every_s < np.inf):
@@ -53,11 +45,7 @@ class HotSplit:
             )
 
     def check(self, settings: StageSettings) -> None:
-        """Check that the aggregates of a stage are distributive.
-
-        Raises:
-            UsageError: It joins, has windows or growing state, or is routed to any worker.
-        """
+        """Check that the aggregates of a stage are distributive."""
         if settings.window or settings.growth is not None or settings.router is Router.RIVER:
             raise UsageError(
                 "only distributive aggregates of all rows can be split; omit the join, the window, state that grows and"
@@ -74,23 +62,14 @@ class HotSplit:
 
 @dataclass(slots=True)
 class SplitReport:
-    """What splitting did.
+    """What splitting did."""
 
-    Attributes:
-        added: Parts added.
-        removed: Parts removed.
-        most: Most parts of a partition at once, with itself.
-        merged: Partial aggregates merged.
-        sent_bytes: Bytes sent for them.
-        lag_s: Longest time until a tuple was in the merged aggregates.
-    """
-
-    added: int = 0
-    removed: int = 0
-    most: int = 1
-    merged: int = 0
-    sent_bytes: int = 0
-    lag_s: float = 0.0
+    added: int = 0  # parts added
+    removed: int = 0  # parts removed
+    most: int = 1  # most parts of a partition at once, with itself
+    merged: int = 0  # partial aggregates merged
+    sent_bytes: int = 0  # bytes sent for them
+    lag_s: float = 0.0  # longest time until a tuple was in the merged aggregates
 
 
 class Splitting:

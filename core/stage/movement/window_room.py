@@ -18,9 +18,6 @@ def check_room(chunks: Iterable[Chunk], settings: StageSettings, memory: Memory)
 
     The rows of a partition that arrive within a window are all in its state once the last of them is processed,
     whatever the order, since none expires before. So this is the least that any run needs, if it loses no rows.
-
-    Raises:
-        BadInput: A partition needs more than any worker has at any time, or a row has a negative size.
     """
     growth = settings.growth
     if growth is None:

@@ -24,9 +24,6 @@ class Length:
 
         Args:
             instead: What makes it shorter.
-
-        Raises:
-            UsageError: It has too many rows or control periods.
         """
         for what, each, most in (("row", self.rows, MOST_ROWS), ("control period", self.periods, MOST_PERIODS)):
             if self.cases * each > most:

@@ -24,10 +24,6 @@ def tempo_of_stage(
     """Speed-up at which the busiest worker has an offered load.
 
     The trace is read once, unless its growth is given. Slow and failing workers do not count.
-
-    Raises:
-        UsageError: All rows have the same timestamp, or the trace lacks a column.
-        BadInput: The trace is damaged or not in time order.
     """
     if speed.offered is None:
         return Tempo(speed.growth)

@@ -12,20 +12,12 @@ from adapt.traces.store.trace import Trace
 
 
 def read_cost_profile(path: Path) -> Profile:
-    """Read a cost profile.
-
-    Raises:
-        BadInput: The file is missing or invalid.
-    """
+    """Read a cost profile."""
     return parsed(path, read_profile)
 
 
 def profiled_row_costs(path: Path, trace: Trace, row_bytes: float, seed: int) -> RowCosts | None:
-    """CPU time of each row by a profile; None if drawn.
-
-    Raises:
-        BadInput: The profile is invalid, or does not fit the trace.
-    """
+    """CPU time of each row by a profile; None if drawn."""
     try:
         return row_costs_of(read_cost_profile(path), list(trace.columns), trace.key_type, row_bytes, seed)
     except BadInput as error:

@@ -43,11 +43,7 @@ class Scratch:
             self._thread.join()
 
     def check(self, size: int, instead: str) -> None:
-        """Check that the disk has room.
-
-        Raises:
-            EnvironmentFailure: it has not.
-        """
+        """Check that the disk has room."""
         folder = gettempdir()
         if (free := shutil.disk_usage(folder).free) < size:
             raise EnvironmentFailure(
@@ -56,11 +52,7 @@ class Scratch:
             )
 
     def store(self, blocks: Iterator[Words]) -> Words:
-        """Write blocks of words, which are the rows of an array.
-
-        Raises:
-            EnvironmentFailure: the disk is full.
-        """
+        """Write blocks of words, which are the rows of an array."""
         shape: tuple[int, ...] = (0,)
         with disk_failures(Path(gettempdir()) / "rows"), TemporaryFile(prefix="adapt-") as file:
             for block in blocks:

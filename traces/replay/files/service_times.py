@@ -27,9 +27,6 @@ def read_service_times(path: Path) -> NDArray[np.float64]:
     """Measured service times in seconds, ascending.
 
     The file is Parquet or CSV, with microseconds in column `service_us`.
-
-    Raises:
-        BadInput: The file cannot be read, has no such column of numbers, or one is negative, infinite or missing.
     """
     with readable(path):
         try:
@@ -56,9 +53,6 @@ def read_key_costs(path: Path, key_type: KeyType) -> KeyCosts:
     """Mean service times of keys.
 
     The file is a CSV of `key,service_time` such as `amazon,45us`, with or without that header.
-
-    Raises:
-        BadInput: The file cannot be read, a line is not a key and a duration, or a key is there twice.
     """
     texts: list[str] = []
     mean_s: list[float] = []
@@ -81,12 +75,7 @@ def read_key_costs(path: Path, key_type: KeyType) -> KeyCosts:
 
 
 def row_costs(service: Service, trace: Trace, seed: int) -> RowCosts | None:
-    """The CPU time of each row, or None if it is drawn.
-
-    Raises:
-        UsageError: The trace has no such column, or it does not hold numbers.
-        BadInput: The file of keys is invalid.
-    """
+    """The CPU time of each row, or None if it is drawn."""
     if service.key_file is not None:
         return RowCosts(KEY, read_key_costs(Path(service.key_file), trace.key_type), service.spread, seed)
     if service.column is None:
@@ -105,11 +94,7 @@ def row_costs(service: Service, trace: Trace, seed: int) -> RowCosts | None:
 
 
 def measured(service: Service) -> Service:
-    """Service times with the measurements of their file, if they name one.
-
-    Raises:
-        BadInput: The file is invalid.
-    """
+    """Service times with the measurements of their file, if they name one."""
     if service.sample_file is None:
         return service
     sample = read_service_times(Path(service.sample_file))

@@ -43,9 +43,6 @@ def open_workload(said: str, network: Network) -> NamedWorkload:
     The CSV has a column of tuples/s for each input.
 
     Source: FIT, sections 5.2 and 8.1.
-
-    Raises:
-        BadInput: the file is missing or invalid, or the network file lacks the rate of an input.
     """
     names = [entering.name for entering in network.inputs]
     if said == EXPONENTIAL:
@@ -74,12 +71,7 @@ def _rates(path: Path, network: Network) -> Floats:
 
 
 def open_true(said: str, network: Network) -> TrueSource:
-    """Read true costs and selectivities from a file, or draw them.
-
-    Raises:
-        BadInput: the file is missing or invalid.
-        UsageError: what is drawn is invalid.
-    """
+    """Read true costs and selectivities from a file, or draw them."""
     return Drawn.from_text(said) or parsed(Path(said), lambda text: read_true(text, network))
 
 
@@ -87,9 +79,6 @@ def read_costs(path: Path, network: Network) -> FittedCosts:
     """Fit the costs of a network to a CSV of measurements.
 
     The CSV has a column of tuples/s for each input, and one of utilization for each node with operators, 1 at capacity.
-
-    Raises:
-        BadInput: the file is missing or invalid, or does not determine the costs.
     """
     inputs = [entering.name for entering in network.inputs]
     nodes = [node.name for node in network.nodes]

@@ -52,11 +52,7 @@ class AvroFiles:
     partitions: ClassVar[dict[str, str]] = {}
 
     def columns_of(self, file: SourceFile) -> tuple[str, ...]:
-        """Fields of one file.
-
-        Raises:
-            BadInput: the file is damaged.
-        """
+        """Fields of one file."""
         with _reading(file), file.opened(HOP_BYTES) as stream:
             return tuple(_kinds(header_of(stream).schema))
 
@@ -88,12 +84,7 @@ class AvroFiles:
         return blocks
 
     def read(self, block: Block, wanted: Sequence[str], *, with_text: bool = False) -> Iterator[pa.RecordBatch]:
-        """Records of a block, as `blocks.read_block` yields them; text is JSON.
-
-        Raises:
-            BadInput: the file is damaged.
-            EnvironmentFailure: fastavro is not installed.
-        """
+        """Records of a block, as `blocks.read_block` yields them; text is JSON."""
         schema = reader_schema(wanted, self.types)
         row = block.line
         fastavro = _fastavro()
@@ -123,12 +114,7 @@ class AvroFiles:
 
 
 def avro_files(files: Sequence[SourceFile]) -> AvroFiles:
-    """The format of these containers, with the fields of all of them.
-
-    Raises:
-        BadInput: a file is damaged or has no records or an unknown codec, or a field has different types in two files.
-        EnvironmentFailure: fastavro is not installed.
-    """
+    """The format of these containers, with the fields of all of them."""
     seen: dict[str, tuple[pa.DataType, SourceFile]] = {}
     for file in files:
         with _reading(file), file.opened(HOP_BYTES) as stream:
@@ -149,11 +135,7 @@ def avro_files(files: Sequence[SourceFile]) -> AvroFiles:
 
 
 def header_of(stream: IO[bytes]) -> Header:
-    """Read the header of a container.
-
-    Raises:
-        ValueError: the bytes are not such a header.
-    """
+    """Read the header of a container."""
     if stream.read(len(MAGIC)) != MAGIC:
         raise ValueError("not an Avro header")
     fields: dict[str, bytes] = {}

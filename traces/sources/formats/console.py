@@ -38,9 +38,6 @@ def console_format(properties: Sequence[str], lines: Sequence[str]) -> Pattern:
     Args:
         properties: NAME=VALUE, as given to `--property`.
         lines: The first lines; what no property states is guessed from them.
-
-    Raises:
-        UsageError: a property is unknown, or has an unsuitable value.
     """
     given = dict(_property(each) for each in properties)
     first = BEGINS.match(lines[0])

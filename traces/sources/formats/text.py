@@ -57,11 +57,7 @@ class Pattern:
 
 
 def pattern_format(pattern: str) -> Pattern:
-    """The format of a user's regular expression.
-
-    Raises:
-        UsageError: it does not compile, has no named group, or has two of one name.
-    """
+    """The format of a user's regular expression."""
     try:
         groups = pc.extract_regex(pa.array([""]), pattern)
     except pa.ArrowInvalid as error:

@@ -19,11 +19,7 @@ class TopicAddress:
 
     @classmethod
     def parse(cls, text: str) -> "TopicAddress":
-        """Read `kafka://HOST:PORT/TOPIC`.
-
-        Raises:
-            UsageError: the text has another form, or holds a password.
-        """
+        """Read `kafka://HOST:PORT/TOPIC`."""
         servers, _, topic = text.removeprefix(SCHEME).partition("/")
         if "@" in servers:  # a command line is recorded, so it is not repeated here either
             raise UsageError(f"a user or password is not allowed in {_FORM}; give --client-config FILE")
@@ -38,11 +34,7 @@ class TopicAddress:
 
 
 def topic_of(sources: Sequence[str]) -> TopicAddress | None:
-    """The topic that the sources name; None for files.
-
-    Raises:
-        UsageError: an address is wrong, or there are other sources too.
-    """
+    """The topic that the sources name; None for files."""
     if not any(source.startswith(SCHEME) for source in sources):
         return None
     if len(sources) > 1:

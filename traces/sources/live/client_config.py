@@ -39,12 +39,7 @@ class ClientConfig:
 
     @classmethod
     def read(cls, file: Path | None) -> "ClientConfig":
-        """Read a properties file, as Kafka's own tools take with `--consumer.config`.
-
-        Raises:
-            BadInput: the file cannot be read.
-            UsageError: a line is not NAME=VALUE; the message has its number alone.
-        """
+        """Read a properties file, as Kafka's own tools take with `--consumer.config`."""
         return cls() if file is None else cls(parsed(file, _properties), file)
 
     def for_readers(self, servers: str) -> dict[str, object]:

@@ -40,13 +40,7 @@ class Cluster:
     """
 
     def __init__(self, address: TopicAddress, config: ClientConfig) -> None:
-        """Connect.
-
-        Raises:
-            UsageError: a setting of the client is wrong.
-            EnvironmentFailure: no broker answers, or they refuse this client; or confluent-kafka is not installed.
-            BadInput: there is no such topic.
-        """
+        """Connect."""
         self._kafka = _client()
         self._admins = import_module("confluent_kafka.admin")
         self._address, self._config = address, config

@@ -88,9 +88,6 @@ class Reader:
 
         Args:
             place: Makes a partition at an offset from topic, number and offset, as the client wants it.
-
-        Raises:
-            EnvironmentFailure: the brokers ended, refuse or no longer know a partition; what came before is kept.
         """
         consumer = self._cluster.consumer
         unfinished = set(np.flatnonzero(self._next < self._ends).tolist())

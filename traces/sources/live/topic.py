@@ -126,11 +126,6 @@ def read_topic(
         expressions: What the columns of the trace are made of; parts of a record that none names are not kept.
         folder: A folder for the records, whose parent exists.
         zone: Time zone of times without one.
-
-    Raises:
-        UsageError: an option, or a setting of the client, is wrong.
-        BadInput: there is no such topic, or no record in the span.
-        EnvironmentFailure: the brokers cannot be reached, refuse, or end; what came before is kept.
     """
     text = " ".join(expressions)
     schema = stored([name for name in ("headers", "payload") if re.search(rf"\b{name}\b", text)])

@@ -14,11 +14,7 @@ from adapt.traces.sources.names import KeyFormat
 
 @dataclass(frozen=True, slots=True)
 class TopicOptions:
-    """Which records of a topic are read.
-
-    Raises:
-        UsageError: an attribute is out of its range.
-    """
+    """Which records of a topic are read."""
 
     # time of the first record: ISO 8601, or a duration before now; empty for the first that the topic holds
     begin: str = ""
@@ -40,11 +36,7 @@ class TopicOptions:
         return self != TopicOptions()
 
     def span_ms(self, zone: str) -> tuple[int | None, int | None]:
-        """First time and the time after the last, in milliseconds since 1970.
-
-        Raises:
-            UsageError: a time cannot be read, or the last is not after the first.
-        """
+        """First time and the time after the last, in milliseconds since 1970."""
         begin, end = (_time_ms(name, text, zone) for name, text in (("--from", self.begin), ("--to", self.end)))
         if begin is not None and end is not None and end <= begin:
             raise UsageError(f"--to must be after --from (got {self.end!r} and {self.begin!r})")

@@ -90,9 +90,6 @@ def read_block(
     Args:
         wanted: Columns to extract; `PATH` is the file's label.
         with_text: Include the text of every record, not only of rejected ones.
-
-    Raises:
-        BadInput: the file is truncated, not text, has a different header than `form`, or a record is too long.
     """
     with unpacked(block.source) as stream:
         if block.offset:

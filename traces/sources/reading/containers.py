@@ -20,11 +20,7 @@ LONGEST_HEAD = 16 << 20
 
 @contextmanager
 def unpacked(file: SourceFile) -> Iterator[IO[bytes]]:
-    """The unpacked bytes of a file, read in order.
-
-    Raises:
-        BadInput: the archive is truncated or damaged, or the file cannot be read.
-    """
+    """The unpacked bytes of a file, read in order."""
     try:
         match file.container:
             case Container.PLAIN:

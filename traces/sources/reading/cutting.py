@@ -80,11 +80,7 @@ def warn_of_packed(files: Sequence[SourceFile]) -> None:
 
 
 def walk(file: SourceFile, form: RecordFormat, task: Task) -> Walk | None:
-    """The records of a range; None without a good guess.
-
-    Raises:
-        BadInput: a record is too long, or the file is not text; only if the start is certain.
-    """
+    """The records of a range; None without a good guess."""
     try:
         with unpacked(file) as stream:
             begin = task.begin if task.begin is not None else _guessed(stream, form, task.first)

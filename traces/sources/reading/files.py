@@ -79,11 +79,6 @@ def source_files(sources: Sequence[str], kept: Path | None = None) -> list[Sourc
     Args:
         sources: Files, folders, globs, on a disk or as URIs of a store; `-` is standard input.
         kept: A file to store standard input in.
-
-    Raises:
-        UsageError: a file is named twice, or `-` without input.
-        BadInput: a file does not exist, cannot be read, or has an unsupported compression.
-        OSError: standard input cannot be stored.
     """
     for source in sources:
         if source.startswith(SCHEME):
@@ -143,11 +138,7 @@ def _table_in(folder: Path) -> str:
 
 @contextmanager
 def unchanged(files: Sequence[SourceFile]) -> Iterator[None]:
-    """Check that files stay as they are while they are read.
-
-    Raises:
-        BadInput: one changed, also if reading failed for that reason.
-    """
+    """Check that files stay as they are while they are read."""
     try:
         yield
     except Exception:

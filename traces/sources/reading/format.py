@@ -71,11 +71,7 @@ class RecordFormat(Protocol):
 
 
 def refuse_utf16(head: bytes, name: str) -> None:
-    """Refuse UTF-16 and UTF-32.
-
-    Raises:
-        BadInput: the text begins as such a text does.
-    """
+    """Refuse UTF-16 and UTF-32."""
     encoding = next((encoding for mark, encoding in _WIDE.items() if head.startswith(mark)), _unmarked(head))
     if encoding:
         raise BadInput(f"{name} is {encoding[:6].upper()} text; convert it with `iconv -f {encoding} -t utf-8`")

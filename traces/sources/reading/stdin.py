@@ -17,12 +17,7 @@ LABEL = "stdin"
 
 
 def keep_stdin(path: Path) -> None:
-    """Store standard input in a file, to read it several times.
-
-    Raises:
-        UsageError: nothing is piped in.
-        OSError: the input cannot be read, or the file cannot be written.
-    """
+    """Store standard input in a file, to read it several times."""
     if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
         raise UsageError(f"{STDIN} reads standard input, but nothing is piped into it; pipe a file, or name one")
     with arrow_sink(path) as own, own.open("wb") as file:

@@ -84,11 +84,7 @@ class StoredTables:
 
 
 def stored_tables(form: TableFormat, files: Sequence[SourceFile]) -> StoredTables:
-    """The format of these files, with the columns of all of them.
-
-    Raises:
-        BadInput: a file has another format, or a column has different types in two files.
-    """
+    """The format of these files, with the columns of all of them."""
     fields, folders, odd = columns_of_all(form, files), folder_columns(files), unreadable(form, files)
     types = {name: arrow_type_in_spark(field.type) for name, field in fields.items() if name not in odd}
     for name, values in folders.items():

@@ -58,11 +58,7 @@ class TableFormat(Protocol):
 
 
 def table_columns(form: TableFormat, spark: SparkSession, files: Sequence[SourceFile]) -> tuple[str, ...]:
-    """Columns of all files, then those named by folders.
-
-    Raises:
-        BadInput: a file has another format, or a column has different types in two files.
-    """
+    """Columns of all files, then those named by folders."""
     seen = columns_of_all(form, files)
     for file in files:
         if ":" in str(file.path):
@@ -72,11 +68,7 @@ def table_columns(form: TableFormat, spark: SparkSession, files: Sequence[Source
 
 
 def columns_of_all(form: TableFormat, files: Sequence[SourceFile]) -> dict[str, pa.Field]:
-    """Columns of all files, in order of appearance.
-
-    Raises:
-        BadInput: a file has another format, or a column has different types in two files.
-    """
+    """Columns of all files, in order of appearance."""
     seen: dict[str, tuple[pa.Field, SourceFile]] = {}
     for file in files:
         try:
@@ -149,11 +141,7 @@ def read_table(
 
 
 def check_readable(file: SourceFile, wanted: Sequence[str], odd: Mapping[str, str]) -> None:
-    """Refuse columns of types that Spark cannot read.
-
-    Raises:
-        BadInput: one is wanted.
-    """
+    """Refuse columns of types that Spark cannot read."""
     for name in wanted:
         if name in odd:
             raise BadInput(
