@@ -296,10 +296,10 @@ def _coloured(intervals: Table) -> dict[str, Any]:
     return {"encoding": {"color": colour}}
 
 
-def _lines(names: Sequence[str], encoding: Mapping[str, Any], **mark: bool) -> list[dict[str, Any]]:
+def _lines(names: Sequence[str], encoding: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A line per name, the second dashed."""
     dashed = {"strokeDash": [4, 3], "strokeWidth": 1.3}
-    marks = [{"type": "line", **mark, **(dashed if at else {})} for at in range(len(names))]
+    marks = [{"type": "line", **(dashed if at else {})} for at in range(len(names))]
     shown = zip(marks, names, strict=True)
     return [{"mark": each, **_where(f"datum.name == '{name}'"), **encoding} for each, name in shown]
 
