@@ -142,7 +142,7 @@ def network(*operators):
 
 
 def test_the_windows_behind_an_arc_are_found_through_maps_and_splits() -> None:
-    minute, hour = Window(60, 10, True, "key"), Window(3600, 3600, True)
+    minute, hour = Window(60, 10, True), Window(3600, 3600, True)
     wiring = network(
         Operator("parse", "A", OperatorKind.MAP, ("in",), 1.0),
         aggregate("minutes", "parse", minute),
@@ -150,8 +150,7 @@ def test_the_windows_behind_an_arc_are_found_through_maps_and_splits() -> None:
         Operator("alarm", "A", OperatorKind.FILTER, ("parse",), 1.0, 0.1),
     )
     behind = {arc.name: windows for arc, windows in zip(wiring.arcs, windows_behind(wiring), strict=True)}
-    both = (Window(60, 10, True), hour)
-    assert behind["in -> parse"] == behind["parse -> minutes"] == both
+    assert behind["in -> parse"] == behind["parse -> minutes"] == (minute, hour)
     assert behind["minutes -> hours"] == (hour,)
     assert behind["parse -> alarm"] == behind["hours -> out hours"] == ()
 
