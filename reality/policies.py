@@ -36,7 +36,7 @@ TRACES: Mapping[str, Mapping[str, Any]] = {
 
 FLUX: Mapping[str, Any] = {"policy": ["load", "load-several"], "workers": WORKERS}
 ELASTIC: Mapping[str, Any] = {
-    "policy": ["thresholds", "ds2", "lag"],
+    "policy": ["thresholds", "ds2:utilization=0.7", "lag:rows=50"],
     "pool": WORKERS,
     "workers": START,
     "period": "250ms",
@@ -44,8 +44,6 @@ ELASTIC: Mapping[str, Any] = {
     "cooldown": "1500ms",
     "window": "2s",
     "shed": "tau=0.2,0.5,0.7,0.8",
-    "utilization": 0.7,
-    "lag": 50,
     "migrate": "startup-time=0s",  # the processes of the pool run from the start
 }
 NAMES = {"static": f"static, {WORKERS} workers", "fixed": f"static, {START} workers"}
