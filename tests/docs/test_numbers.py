@@ -90,7 +90,7 @@ def test_what_which_md_says_stands_on_the_page_that_it_names():
             for number in re.findall(r"\d+\.\d+", because):
                 assert number in there, f"{number} of {because!r} is not on {target[1]}"
                 checked += 1
-    assert checked > 25
+    assert checked > 20
     assert (ROOT / "docs" / "which.md").exists()
 
 
