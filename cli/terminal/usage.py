@@ -5,6 +5,9 @@ from typing import Any
 from adapt.cli.terminal.help import keyed
 from adapt.core.errors import did_you_mean
 
+_OF_PAPERS = {"--alpha": "--tolerance", "--beta": "--resources", "--algorithm": "--construction"}
+"""Our options by the names of the papers."""
+
 
 def usage_sentence(error: Any) -> str:
     """What the option parser complains about."""
@@ -39,7 +42,10 @@ def _first_small(sentence: str) -> str:
 
 
 def as_key(command: Any, typed: str) -> str:
-    """An unknown option as a key of another one; empty if unknown."""
+    """An unknown option as ours, or as a key of ours; empty if unknown."""
+    ours = _OF_PAPERS.get(typed, "")
+    if any(ours in each.opts for each in command.params):
+        return ours
     for option, keys in keyed(command).items():
         for key in keys():
             if typed in (f"--{key.name}", f"{option}-{key.name}", f"{option.removesuffix('s')}-{key.name}"):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from adapt.core.arrays import Floats
-from adapt.core.compiled import compiled
+from adapt.core.compiled import compiled, inlined
 from adapt.core.keys.partitioner import Channels
 
 
@@ -36,12 +36,10 @@ def search_placements(
         channel = np.argmin((on + loads[each]) / capacities)
         on[channel] += loads[each]
         placed[each] = channel
-    peak = (on / capacities).max()
-    if peak < best:
-        best = peak
-        out[:] = placed
-        if best <= enough:
-            return best, False
+    reached = _kept(loads, capacities, on, placed, best, out)
+    if reached < best and reached <= enough:
+        return reached, False
+    best = reached
     on[:] = 0.0
     placed[:] = -1
     key, steps = 0, 0
@@ -73,13 +71,21 @@ def search_placements(
         if key < keys - 1:
             key += 1
             continue
-        on[:] = 0.0  # without rounding errors of keys taken away again
-        for each in range(keys):
-            on[placed[each]] += loads[each]
-        peak = (on / capacities).max()
-        if peak < best:
-            best = peak
-            out[:] = placed
-            if best <= enough:
-                return best, False
+        reached = _kept(loads, capacities, on, placed, best, out)
+        if reached < best and reached <= enough:
+            return reached, False
+        best = reached
     return best, True
+
+
+@inlined
+def _kept(loads: Floats, capacities: Floats, on: Floats, placed: Channels, best: float, out: Channels) -> float:
+    """The lower of `best` and a placement's highest load / capacity; the placement is left in `out` if it is lower."""
+    on[:] = 0.0  # without rounding errors of keys taken away again
+    for each in range(len(loads)):
+        on[placed[each]] += loads[each]
+    peak = float((on / capacities).max())
+    if peak < best:
+        out[:] = placed
+        return peak
+    return best

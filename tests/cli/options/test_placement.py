@@ -44,3 +44,11 @@ def test_replicas_are_of_the_ring_and_of_the_plans_that_follow(adapt, here):
 )
 def test_parameters_of_another_engine_are_refused(adapt, here, command, engine, told):
     assert told in adapt.refused(2, *command.split(), "--channels", 3, "--engine", engine)
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"), [("alpha", "--tolerance"), ("beta", "--resources"), ("algorithm", "--construction")]
+)
+def test_the_names_of_the_paper_lead_to_our_options(adapt, name, ours):
+    told = adapt.refused(2, *"partition build counts.csv --channels 3".split(), f"--{name}", "1.2")
+    assert f"no such option: --{name}; write {ours}" in told
