@@ -1,4 +1,4 @@
-"""Limits of the process (`ulimit`), checked before native code that aborts where they are too low."""
+"""Limits of the process (`ulimit`), checked before native code aborts."""
 
 from errno import EMFILE, ENFILE
 from resource import RLIM_INFINITY, RLIMIT_AS, RLIMIT_NOFILE, getrlimit, setrlimit
@@ -7,7 +7,7 @@ from adapt.core.errors import EnvironmentFailure
 
 
 def exhausted(error: Exception) -> EnvironmentFailure | None:
-    """Memory or open files that ran out, in one sentence; None for other errors."""
+    """Memory or open files that ran out; None for other errors."""
     if isinstance(error, MemoryError):
         return EnvironmentFailure(
             "memory ran out; free some, raise the limit of `ulimit -v` or of the container, or give fewer rows"

@@ -24,7 +24,7 @@ class Weighing(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Utility:
-    """A utility of the paper, rho + w(gamma) or rho (1 + w(gamma)).
+    """A utility of the paper: rho + w(gamma), or its product.
 
     Attributes:
         weighing: w: 0, gamma or log(1 + gamma).
