@@ -1,5 +1,6 @@
 """Readings of sources: rows, rejected rows, guesses."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -7,6 +8,9 @@ from adapt.core.table import Column, Kind, Table
 
 LOUD = 0.01
 """Share of rejected rows above which a result may be about other rows than those of the source."""
+
+READING_LOG = "adapt.reading"
+"""Name of the log that says how the sources of the artefacts that are read were read."""
 
 FOLDER = "_rejects"
 """The folder of a trace with its rejected rows."""
@@ -76,3 +80,10 @@ class Reading:
             "first_rejected": first,
             "guesses": list(self.guesses),
         }
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> "Reading":
+        """The record that `as_data` made."""
+        reasons, first = dict(data["reasons"]), data["first_rejected"]
+        examples = {} if first is None else {next(iter(reasons)): [dict(first)]}
+        return cls(data["rows"], Rejects(data["rejected"], reasons, examples), tuple(data["guesses"]))

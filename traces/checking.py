@@ -18,7 +18,7 @@ from adapt.traces.read_errors import parsed, readable
 from adapt.traces.scheme_names import scheme_named
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import Spark
-from adapt.traces.store.manifest import Manifest, file_sha256, hash_of, read_manifest, verify
+from adapt.traces.store.manifest import Manifest, file_sha256, hash_of, note_readings, read_manifest, verify
 
 if TYPE_CHECKING:
     from adapt.core.partitioning.measures.metrics import Metrics
@@ -87,6 +87,7 @@ def facts_of(
                 f"{path} does not exist; give an artefact written by `adapt ingest`, `partition` or `replay`"
             )
         manifest = read_manifest(path)
+        note_readings(path, manifest.readings(path.name))
         if check_all:
             verify(path, manifest)
     match manifest.kind:
@@ -138,7 +139,7 @@ def _of_json(path: Path) -> Facts:
 
 
 def _of_plan(path: Path, data: Mapping[str, Any]) -> Facts:
-    from adapt.traces.store.plan_json import check_plan_seal
+    from adapt.traces.store.plan_json import check_plan_seal, readings_of_plan
 
     if not check_plan_seal(path, data) or data.get("explicit_file") is not None:
         from adapt.traces.store.plans import read_plan
@@ -151,6 +152,7 @@ def _of_plan(path: Path, data: Mapping[str, Any]) -> Facts:
         }
         content, metrics, parameters = plan.content_hash(), plan.metrics, plan.parameters
     else:
+        readings_of_plan(path, data)
         named = {name: data[name] for name in _CHAIN}
         content, metrics, parameters = data["content_hash"], data.get("metrics", {}), data["parameters"]
     try:

@@ -29,7 +29,7 @@ def source_fingerprint(sources: Sequence[str], options: Mapping[str, Any]) -> st
 def holds(trace: Path, fingerprint: str) -> bool:
     """Whether a trace matches the fingerprint of its source."""
     with suppress(OSError, AdaptError):
-        return read_kept_bytes(_place(trace)) == as_json([fingerprint, read_manifest(trace, "trace").content_hash])
+        return read_kept_bytes(_place(trace)) == as_json([fingerprint, read_manifest(trace).content_hash])
     return False
 
 

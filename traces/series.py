@@ -140,9 +140,7 @@ def joined(series: SeriesPath) -> Manifest:
     }
     lint = [part.summary["profile"].get(LINT, {}) for part in parts]
     summary["profile"][LINT].update(_of_source(lint))
-    inputs = [
-        {"name": each.name, "content_hash": part.content_hash} for each, part in zip(series.members, parts, strict=True)
-    ]
+    inputs = [part.as_input(each.name) for each, part in zip(series.members, parts, strict=True)]
     made = Provenance("several traces as one stream", parts[0].made.parameters, inputs)
     return Manifest("trace", content_hash, made, files, summary)
 

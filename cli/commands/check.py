@@ -10,7 +10,6 @@ import typer
 
 from adapt.cli.options import completion
 from adapt.cli.options.amounts import amount_of
-from adapt.cli.options.artefacts import note_reading
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.groups import setting, short_help
 from adapt.cli.options.result import ForceOption
@@ -172,8 +171,6 @@ def check(
         check_free(out, force=force)
     paths = [*dict.fromkeys(artefacts), *([] if given.baseline is None else [given.baseline])]
     read = placing.facts(paths, asked, verify=verify, spark=spark)
-    for path in paths:
-        note_reading(path)
     facts, before = (read, None) if given.baseline is None else (read[:-1], read[-1])
     verdict = judge(asked, facts, before, allowed)
     document = as_document(verdict, facts, before)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adapt.cli.options.artefacts import note_reading
 from adapt.cli.options.groups import setting
 from adapt.cli.options.result import Output
 from adapt.cli.terminal.output import MOST_ROWS, for_people, narrate, narrate_written, show, verdict_of
@@ -45,8 +44,6 @@ def report(
     from adapt.traces.reports.reporting import as_document, as_page, reported
 
     read = [reported(path, check_all=verify) for path in artefacts]
-    for path in artefacts:
-        note_reading(path, aloud=False)  # its sentences say it
     compared = differences(artefacts, read) if len(read) > 1 else []
     if html is not None:
         from adapt.core.report.page import render_page

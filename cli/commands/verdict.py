@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adapt.cli.options.artefacts import note_reading, stream_typed
+from adapt.cli.options.artefacts import stream_typed
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.groups import Several, option, setting, short_help
 from adapt.cli.options.loads import GoalOptions
@@ -114,7 +114,6 @@ def verdict(
         path = _kept_trace(source, out, given, spark, progress, force=output.force)
         trace = open_trace(path)
         given.options.max_rejects.check(str(path), trace.reading)
-        note_reading(path)
         goal = replace(goal, sample_effect=sample_effect(trace.profile))
         keys = counted(path, Counting(channels=channels), spark_options=options, progress=progress)
         panes = panes_of(path, keys, spark_options=options, progress=progress)
@@ -197,7 +196,7 @@ def _kept_trace(
     if places and all(map(traces_of, places)):
         if given.values["key"] or out is not None:
             raise UsageError(f"{source[0]} is a trace, so it takes neither --key nor --out; give a raw file")
-        return stream_typed(places, aloud=False)
+        return stream_typed(places)
     if not (given.streams or given.values["key"]):
         raise UsageError("--key is required for a raw source: the column or expression that partitions the stream")
     path = out or Path(f"{_name(source[0])}.trace")

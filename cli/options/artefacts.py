@@ -6,10 +6,10 @@ from typing import Annotated, TypeAlias
 import typer
 
 from adapt.cli.options.groups import Several
-from adapt.cli.terminal.narration import narrate, narrate_reading
+from adapt.cli.terminal.narration import narrate
 
 
-def stream_typed(paths: list[Path], *, aloud: bool = True) -> Path:
+def stream_typed(paths: list[Path]) -> Path:
     """The stream of typed traces, narrated if they are several.
 
     Raises:
@@ -21,25 +21,7 @@ def stream_typed(paths: list[Path], *, aloud: bool = True) -> Path:
     stream = stream_of(*paths)
     if isinstance(stream, SeriesPath):
         narrate(f"reading {stream.sentence}")
-    note_reading(stream, aloud=aloud)
     return stream
-
-
-def note_reading(path: Path, *, aloud: bool = True) -> None:
-    """Say how the sources of traces were read.
-
-    Args:
-        path: A trace, or several; nothing is said of other artefacts.
-        aloud: Whether it is printed too, not just part of the JSON document.
-    """
-    from adapt.traces.locations.series_path import SeriesPath
-    from adapt.traces.store.manifest import is_trace
-
-    for each in path.members if isinstance(path, SeriesPath) else [path]:
-        if is_trace(each):
-            from adapt.traces.store.trace import open_trace
-
-            narrate_reading(each.name, open_trace(each).reading, aloud=aloud)
 
 
 STREAM = Several(Path, stream_typed)

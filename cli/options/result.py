@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from adapt.cli.options.groups import option, setting
-from adapt.cli.terminal.narration import narrate_guesses, narrate_reading
+from adapt.cli.terminal.narration import narrate_guesses
 from adapt.cli.terminal.output import Format, FormatOption, is_for_programs, narrate, narrate_written, show
 from adapt.cli.terminal.terminal import Paragraph
 from adapt.core.table import Table
@@ -84,7 +84,6 @@ class TraceOutput:
         for note in made.notes:
             narrate(note)
         narrate_guesses(made.guesses)
-        narrate_reading(trace.path.name, trace.reading)
         narrate_written(self.out)
         for finding in judged(trace.profile) or ():
             narrate(f"lint: {finding.line}")

@@ -2,13 +2,13 @@
 
 import logging
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from adapt.core.reading import LOUD, Reading
+from adapt.core.reading import LOUD, READING_LOG, Reading
 from adapt.core.redaction import redacted
 from adapt.core.values import visible
 from adapt.traces.spark.names import RUNNER_LOG
@@ -35,8 +35,8 @@ _ran: dict[str, None] = {}
 """Where the work of a command ran, to be printed once."""
 
 
-_readings: dict[str, dict[str, Any]] = {}
-"""How the sources of the command's traces were read, by trace."""
+_readings: dict[str, Mapping[str, Any]] = {}
+"""How the sources behind the command's artefacts were read, by content hash of the trace."""
 
 
 _assumptions: dict[str, None] = {}
@@ -49,6 +49,9 @@ class _Narrated(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if record.name == RUNNER_LOG:
             _ran[record.getMessage()] = None
+        elif record.name == READING_LOG:
+            if isinstance(record.args, Mapping):
+                _narrate_reading(record.args["content_hash"], record.args["reading"])
         else:
             is_warning = record.levelno >= logging.WARNING
             narrate(record.getMessage(), Verbosity.NORMAL if is_warning else Verbosity.VERBOSE)
@@ -79,6 +82,7 @@ _mute: ContextVar[bool] = ContextVar("mute", default=False)
 def muted() -> Iterator[None]:
     """Print nothing, for a command that is called as a function."""
     before = _mute.set(True)
+    _readings.clear()
     try:
         yield
     finally:
@@ -118,14 +122,13 @@ def narrate_written(path: "Path") -> None:
     narrate(f"wrote {path}")
 
 
-def narrate_reading(trace: str, reading: Reading, *, aloud: bool = True) -> None:
-    """Print which rows of a source were rejected, if any.
-
-    The command's JSON document has it too.
-    """
-    _readings[trace] = {"trace": trace, **reading.as_data()}
-    if reading.sentence and aloud:
-        narrate(f"{'warning: ' if reading.share > LOUD else ''}{trace}: {reading.sentence}")
+def _narrate_reading(trace: Any, record: Mapping[str, Any]) -> None:
+    """Print once which rows of a source were rejected, if any; the command's JSON document has it too."""
+    if trace not in _readings:
+        _readings[trace] = record
+        reading = Reading.from_data(record)
+        if reading.sentence:
+            narrate(f"{'warning: ' if reading.share > LOUD else ''}{record['trace']}: {reading.sentence}")
 
 
 def narrate_guesses(guesses: Sequence[str]) -> None:
@@ -136,7 +139,7 @@ def narrate_guesses(guesses: Sequence[str]) -> None:
 
 def readings() -> dict[str, list[Any]]:
     """The document's fields on rejected rows, guesses and assumptions, if any."""
-    sources = [each for each in _readings.values() if each["rejected"] or each["guesses"]]
+    sources = list(_readings.values())
     return {name: held for name, held in (("readings", sources), ("assumptions", list(_assumptions))) if held}
 
 

@@ -74,7 +74,7 @@ def counted(
         if not path.exists():
             raise BadInput(f"{path} does not exist; give a trace, counted keys, or a CSV of key,count")
     manifest = read_manifest(path)
-    source = {"name": path.name, "content_hash": manifest.content_hash}
+    source = manifest.as_input(path.name)
     if key_type is not None:
         raise UsageError(f"--key-type needs a CSV of counts; {path} records the type of its keys")
     if manifest.kind == "trace":

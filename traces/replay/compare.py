@@ -78,7 +78,7 @@ class Job:
     """One scenario to run."""
 
     trace: Path
-    content_hash: str  # content hash of the trace
+    source: Mapping[str, Any]  # the trace as an input of the run
     scenario: Scenario
     terms: Terms  # settings that all scenarios share
     sustained: tuple[int, ...]  # numbers of channels for which sustained rates are measured
@@ -100,9 +100,8 @@ class Job:
     @property
     def provenance(self) -> Provenance:
         """How the run is made, for its manifest."""
-        inputs = [{"name": self.trace.name, "content_hash": self.content_hash}]
         command = "adapt.traces.replay.compare.run_scenario"
-        return Provenance(command, self.parameters, inputs, self.terms.seed, self.runner.value)
+        return Provenance(command, self.parameters, [self.source], self.terms.seed, self.runner.value)
 
 
 def compare_on_trace(
@@ -145,7 +144,7 @@ def compare_on_trace(
                 ship(own)
     place = runner_of_scenarios(options.runner, options.jobs, options.spark)
     with one_reading(), _unfinished(out, force=force) as folder, place as run_all:
-        source = (trace.path.absolute(), trace.manifest.content_hash)
+        source = (trace.path.absolute(), trace.as_input)
         jobs = [
             Job(*source, scenario, terms, options.sustained, code_hash(), folder / f"{name}{CHILD}", options.runner)
             for name, scenario in ((each.name, each) for each in options.scenarios)
@@ -200,7 +199,7 @@ def compare_on_trace(
 
 def run_scenario(job: Job) -> str:
     """Run one scenario, keep its run and return its name."""
-    stream = shared_stream(job.trace, job.content_hash)
+    stream = shared_stream(job.trace, job.source["content_hash"])
     stage = staged(job.scenario, job.terms, stream)
     done = simulated(job.scenario, job.terms, stage, job.terms.duration_s)
     run = ScenarioRun(

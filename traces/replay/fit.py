@@ -20,7 +20,7 @@ from adapt.traces.replay.rules import write_rules
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
 from adapt.traces.store.drop_plans import read_drop_plans, write_drop_plans
-from adapt.traces.store.manifest import Provenance
+from adapt.traces.store.manifest import Manifest, Provenance
 from adapt.traces.store.runs import keep_run
 from adapt.traces.store.trace import Trace
 
@@ -119,9 +119,9 @@ def replay_fit_trace(
     )
     warnings = [*run.counts.unmatched(run.network), *doubts(Wiring.from_network(run.network), run.rates)]
     if kept is not None:
-        run = replace(run, parameters={**run.parameters, "plans": kept.content_hash})
+        run = replace(run, parameters={**run.parameters, "plans": kept.manifest.content_hash})
         warnings += kept.plans.beyond(run.rates)
-        inputs.append({"name": kept.path.name, "content_hash": kept.content_hash})
+        inputs.append(kept.manifest.as_input(kept.path.name))
     for sentence in warnings:
         if warn is not None:
             warn(sentence)
@@ -140,15 +140,16 @@ class _Kept:
             raise UsageError(
                 f"--plans {path} needs one of {', '.join(PRECOMPUTED)} (got {', '.join(options.planners)})"
             )
-        self.path, self.content_hash = path, ""
+        self.path = path
         self._network, self._options, self._made = network, options, made
         self._plans: DropPlans | None = None
+        self._manifest: Manifest | None = None
         if not path.exists():
             check_folder_free(path, force=False)
         else:
             asked = planner_options(options)
             stored = read_drop_plans(path, asked)
-            self._plans, self.content_hash = stored.plans, stored.manifest.content_hash
+            self._plans, self._manifest = stored.plans, stored.manifest
             try:
                 stored.plans.check(network.read.network, options.planners, asked)
             except BadInput as error:
@@ -160,11 +161,17 @@ class _Kept:
         assert self._plans is not None
         return self._plans
 
+    @property
+    def manifest(self) -> Manifest:
+        """Their manifest, once read or written."""
+        assert self._manifest is not None
+        return self._manifest
+
     def __call__(self, asked: PlannerOptions) -> DropPlans:
         """The plans; built and written if the folder did not exist."""
         if self._plans is None:
             made = DropPlans.made(self._network.read.network, self._options.planners, asked)
-            self.content_hash = write_drop_plans(made, self._network.text, self.path, self._made).content_hash
+            self._manifest = write_drop_plans(made, self._network.text, self.path, self._made)
             # Nodes that exchange updates continue from the stored tables.
             planned = {name: each.merge for name, each in made.planners.items()}
             self._plans = from_tables(made.network, asked, planned, made.tables())

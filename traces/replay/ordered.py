@@ -26,6 +26,8 @@ from adapt.traces.replay.egress import EgressTarget, opened_egress
 from adapt.traces.replay.files.scratch import Scratch
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
+from adapt.traces.store.manifest import as_input
+from adapt.traces.store.plan_json import readings_of_plan
 from adapt.traces.store.plans import read_plan
 from adapt.traces.store.runs import keep_run
 from adapt.traces.store.trace import BLOCK_ROWS, Trace
@@ -48,6 +50,7 @@ class NamedPlan:
 
     name: str
     plan: Plan
+    readings: Mapping[str, Any] = field(default_factory=dict)  # of the sources behind it
 
 
 def open_named_plan(path: Path) -> NamedPlan:
@@ -56,7 +59,7 @@ def open_named_plan(path: Path) -> NamedPlan:
     Raises:
         BadInput: the plan is missing or damaged.
     """
-    return NamedPlan(path.name, read_plan(path))
+    return NamedPlan(path.name, read_plan(path), readings_of_plan(path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ def replay_ordered_trace(
         inputs = [each.as_input for each in (trace, *others)]
         if plan is not None:
             parameters["plan"] = plan.plan.content_hash()
-            inputs.append({"name": plan.name, "content_hash": parameters["plan"]})
+            inputs.append(as_input(plan.name, parameters["plan"], plan.readings))
         with opened_egress(bound, chain.preset, options.output) as egress:
             run = replay_ordered(
                 bound,

@@ -6,7 +6,8 @@ from pathlib import Path
 from adapt.core.partitioning.plans.plan_tables import explicit_keys_table, load_table, plan_first_table, plan_table
 from adapt.core.phrases import counted
 from adapt.core.report.key_charts import channel_loads
-from adapt.traces.reports.reported import Reported
+from adapt.traces.reports.reported import Reported, rejected
+from adapt.traces.store.plan_json import readings_of_plan
 from adapt.traces.store.plans import read_plan, read_plan_answer, read_plan_made
 
 
@@ -28,7 +29,8 @@ def reported(path: Path) -> Reported:
     charts = (channel_loads(loads, load="network"),) if loads.rows else ()
     tables = (plan_table(plan), loads, explicit_keys_table(plan))
     made = {"artefact": path.name, "kind": "plan", "content_hash": plan.content_hash(), **read_plan_made(path)}
-    said = Reported(path.name, "plan", plan.content_hash(), tuple(sentences), tables, charts, made)
+    lost = rejected(readings_of_plan(path))
+    said = Reported(path.name, "plan", plan.content_hash(), tuple(sentences), tables, charts, made, rejected=lost)
     answer = read_plan_answer(path)
     if answer is None:
         return said

@@ -30,8 +30,6 @@ def reported(path: Path, manifest: Manifest) -> Reported:
             f"The hottest key, {heaviest.rows[0][0]}, has {shown(share, Kind.SHARE)} of all rows:"
             f" parallelism above {ceil(1 / share - 1e-9):,} buys nothing unless this key is split."
         )
-    if facts["rejected"]:
-        sentences.append(f"{trace.reading.sentence}.")
     findings = judged(trace.profile)
     sentences.append(lint_sentence(findings, path.name))
     streams = streams_table(trace)

@@ -7,6 +7,7 @@ from typing import Any
 
 from adapt.core.charts.chart import Chart
 from adapt.core.lint.finding import Finding
+from adapt.core.reading import Reading
 from adapt.core.table import Column, Displayed, Kind, Table
 from adapt.core.values import human
 from adapt.core.verdict.answer import Answer
@@ -29,6 +30,7 @@ class Reported:
     answer: Answer | None = None  # verdict, hot keys and channels, if the artefact has them
     findings: tuple[Finding, ...] = ()  # lint findings of a trace; the page shows them next to the verdict
     path: Path = Path()  # where it is
+    rejected: tuple[str, ...] = ()  # what the sources behind it lost, in words
     plan: str = ""  # path of the plan that the verdict recommends; empty if it was not written
 
     def as_data(self) -> dict[str, Any]:
@@ -57,7 +59,7 @@ class Report(Displayed):
     @property
     def said(self) -> list[str]:
         """Verdicts and summaries."""
-        return [sentence for each in self.artefacts for sentence in (*each.lead, *each.sentences)]
+        return [sentence for each in self.artefacts for sentence in (*each.lead, *each.sentences, *each.rejected)]
 
     def displayed(self) -> list[Table]:
         """The tables of all artefacts."""
@@ -75,8 +77,21 @@ def reported_of(
         **asdict(manifest.made),
     }
     return Reported(
-        path.name, manifest.kind, manifest.content_hash, tuple(sentences), tuple(tables), tuple(charts), made
+        path.name,
+        manifest.kind,
+        manifest.content_hash,
+        tuple(sentences),
+        tuple(tables),
+        tuple(charts),
+        made,
+        rejected=rejected(manifest.readings(path.name)),
     )
+
+
+def rejected(readings: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
+    """A sentence for each source that lost rows."""
+    said = [(each["trace"], Reading.from_data(each).sentence) for each in readings.values()]
+    return tuple(f"{trace}: {sentence}." for trace, sentence in said if sentence)
 
 
 def shown(cell: Any, kind: Kind) -> str:

@@ -95,7 +95,7 @@ def as_page(title: str, artefacts: Sequence[Reported], compared: Sequence[Differ
     sections = [
         Section(
             f"{_HEADINGS[artefact.kind]}: {artefact.name}",
-            artefact.sentences,
+            (*artefact.sentences, *artefact.rejected),
             artefact.charts,
             [table for table in artefact.tables if not (artefact.findings and table.title == LINT)],
             open_rows=_FOLDED_ROWS if len(artefacts) > 1 else OPEN_ROWS,

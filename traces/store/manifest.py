@@ -2,10 +2,11 @@
 
 import hashlib
 import json
+import logging
 import os
 import platform
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from adapt.core.errors import BadInput
+from adapt.core.lint.evidence import LINT
+from adapt.core.reading import READING_LOG, Reading, Rejects
 from adapt.core.redaction import redacted
 from adapt.traces.locations.location import is_stored
 from adapt.traces.locations.run_folders import MANIFEST, RUN
@@ -88,6 +91,27 @@ class Manifest:
     summary: Mapping[str, Any]
     run: str = ""
 
+    @property
+    def reading(self) -> Reading:
+        """How the source of a trace was read."""
+        rejects = Rejects(**self.summary["rejects"])
+        left_out = self.summary["profile"].get(LINT, {}).get("sample", {}).get("left_out", 0)
+        rows = int(self.summary["rows"]) + rejects.rows + left_out
+        return Reading(rows, rejects, tuple(self.made.parameters.get("guesses", ())))
+
+    def readings(self, name: str) -> dict[str, dict[str, Any]]:
+        """How the sources behind an artefact of this name were read, as `readings_of`."""
+        found = readings_of(self.made.inputs)
+        if self.kind == "trace" and not found and "rejects" in self.summary:
+            reading = self.reading
+            if reading.rejects.rows or reading.guesses:
+                found[self.content_hash] = {"trace": name, **reading.as_data()}
+        return found
+
+    def as_input(self, name: str) -> dict[str, Any]:
+        """An artefact of this name as an input of one made from it."""
+        return as_input(name, self.content_hash, self.readings(name))
+
     def file(self, folder: Path, name: str) -> Path:
         """One of the files that it lists.
 
@@ -97,6 +121,33 @@ class Manifest:
         if not any(entry["name"] == name for entry in self.files):
             raise ValueError(f"it lists no file {name!r}")
         return folder / self.run / name
+
+
+def as_input(name: str, content_hash: str, readings: Mapping[str, Any]) -> dict[str, Any]:
+    """An artefact as an input of one made from it; artefacts carry on how sources were read."""
+    return {"name": name, "content_hash": content_hash, **({"readings": readings} if readings else {})}
+
+
+def readings_of(inputs: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """How the sources behind some inputs were read, by content hash of their traces.
+
+    Those without rejected rows and guesses are left out.
+    """
+    return {trace: dict(reading) for each in inputs for trace, reading in each.get("readings", {}).items()}
+
+
+def note_readings(path: Path, readings: Mapping[str, Mapping[str, Any]]) -> None:
+    """Log how the sources behind an artefact that is read were read.
+
+    Raises:
+        BadInput: a record is damaged.
+    """
+    for trace, reading in readings.items():
+        try:
+            Reading.from_data(reading)
+        except (KeyError, ValueError, TypeError, AttributeError, StopIteration) as error:
+            raise damaged(path, error) from error
+        logging.getLogger(READING_LOG).info("%(content_hash)s %(reading)s", {"content_hash": trace, "reading": reading})
 
 
 def program_versions() -> dict[str, str]:
@@ -128,6 +179,9 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 def read_manifest(folder: Path, kind: str | None = None) -> Manifest:
     """Read the manifest of an artefact and check file sizes.
+
+    Args:
+        kind: What it is read as, to be worked on; how its sources were read is logged then.
 
     Raises:
         BadInput: it is not an artefact, or of another kind or a newer format; or a file is missing or has another size.
@@ -173,6 +227,8 @@ def _read_manifest(folder: Path, kind: str | None) -> Manifest:
         raise damaged(path, error) from error
     if kind is not None and manifest.kind != kind:
         raise BadInput(f"{folder} is a {manifest.kind}, not a {kind}{_how_to_make(kind)}")
+    if kind is not None:
+        note_readings(path, manifest.readings(folder.name))
     listed: dict[Any, Any] = {each: each for each in home.rglob("*")} if is_stored(home) else {}
     for file, size in sizes.items():
         _check_size(listed.get(file, file), size)

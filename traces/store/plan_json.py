@@ -9,8 +9,8 @@ from typing import Any
 
 from adapt.core.errors import BadInput
 from adapt.traces.locations.run_folders import MANIFEST, in_run
-from adapt.traces.read_errors import readable
-from adapt.traces.store.manifest import check_seal
+from adapt.traces.read_errors import damaged, readable
+from adapt.traces.store.manifest import check_seal, note_readings, readings_of
 
 _LOG = logging.getLogger(__name__)
 
@@ -56,6 +56,24 @@ def check_plan_seal(path: Path, data: Mapping[str, Any]) -> bool:
             " the fields seal and content_hash if you changed the plan on purpose"
         ) from error
     return True
+
+
+def readings_of_plan(path: Path, data: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """How the sources behind a plan were read, as `readings_of`; it is logged.
+
+    Args:
+        data: The plan's JSON object, if it was read already.
+
+    Raises:
+        BadInput: it is not a plan, or a record is damaged.
+    """
+    made = (read_plan_json(path) if data is None else data).get("made")
+    try:
+        found = readings_of(made.get("inputs", ())) if isinstance(made, dict) else {}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise damaged(f"{path}, field 'made',", error) from error
+    note_readings(path, found)
+    return found
 
 
 @cache

@@ -21,7 +21,7 @@ from adapt.traces.store import disk
 from adapt.traces.store.answers import found_in, kept
 from adapt.traces.store.atomic import alone, check_free, replace_whole, whole_file, write_whole
 from adapt.traces.store.manifest import Provenance, as_json, inside, sealed
-from adapt.traces.store.plan_json import read_plan_json
+from adapt.traces.store.plan_json import read_plan_json, readings_of_plan
 from adapt.traces.store.tables import packed
 
 MOST_KEYS_IN_JSON = 10_000
@@ -83,6 +83,7 @@ def read_plan(path: Path | str) -> Plan:
             f"{path} was changed after it was written: its content does not match its content_hash; build it again, or"
             " remove the fields seal and content_hash if you changed the plan on purpose"
         )
+    readings_of_plan(path, data)
     return plan
 
 

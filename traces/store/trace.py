@@ -15,8 +15,7 @@ import pyarrow.parquet as pq
 from adapt.core.engines.names import AnyScheme, Engine
 from adapt.core.engines.registry import assumed_keys
 from adapt.core.errors import UsageError
-from adapt.core.lint.evidence import LINT
-from adapt.core.reading import Reading, Rejects
+from adapt.core.reading import Reading
 from adapt.core.stream import KeyType
 from adapt.core.table import Tabular
 from adapt.traces.locations.arrow import arrow_source
@@ -136,15 +135,12 @@ class Trace(Tabular):
     @property
     def reading(self) -> Reading:
         """How its source was read."""
-        rejects = Rejects(**self.manifest.summary["rejects"])
-        left_out = self.profile.get(LINT, {}).get("sample", {}).get("left_out", 0)
-        guesses = tuple(self.manifest.made.parameters.get("guesses", ()))
-        return Reading(self.rows + rejects.rows + left_out, rejects, guesses)
+        return self.manifest.reading
 
     @property
-    def as_input(self) -> dict[str, str]:
+    def as_input(self) -> dict[str, Any]:
         """The trace as an input in the manifest of a derived artefact."""
-        return {"name": self.path.name, "content_hash": self.manifest.content_hash}
+        return self.manifest.as_input(self.path.name)
 
     def __repr__(self) -> str:
         keys = self.profile["distinct_keys"]

@@ -55,7 +55,8 @@ def build(
     from adapt.core.verdict.goal import Goal
     from adapt.core.verdict.recommended import hashers_today
     from adapt.traces.store.atomic import check_free
-    from adapt.traces.store.manifest import Provenance
+    from adapt.traces.store.manifest import Provenance, as_input
+    from adapt.traces.store.plan_json import readings_of_plan
     from adapt.traces.store.plans import read_plan, write_plan
 
     check_channels(channels)
@@ -85,7 +86,9 @@ def build(
     found = planned(found, population, engine, recipe, plan, before)
     wrong = model_error(population, [recipe], channels, current)
     if out is not None:
-        inputs = [keys.source, *([{"name": previous.name, "content_hash": plan.parent}] if previous else [])]
+        inputs = [keys.source]
+        if previous is not None:
+            inputs.append(as_input(previous.name, str(plan.parent), readings_of_plan(previous)))
         made = Provenance(command_line(), dict(plan.parameters), inputs, runner=keys.runner)
         write_plan(plan, out, made, answer=found, force=output.force)
         narrate_written(out)

@@ -141,10 +141,8 @@ def count(
     with stages() as progress:
         found = survey(opened, asked, spark_options=spark.options(), progress=progress)
     if out is not None:
-        source = {"name": trace.name, "content_hash": opened.manifest.content_hash}
-        made = Provenance(
-            command_line(), asked.counting.parameters(found.frequencies), [source], runner=found.runner.value
-        )
+        parameters = asked.counting.parameters(found.frequencies)
+        made = Provenance(command_line(), parameters, [opened.as_input], runner=found.runner.value)
         write_frequencies(
             found.frequencies, out, made, answer=found.answer, force=output.force, all_keys=found.all_keys
         )

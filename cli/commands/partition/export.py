@@ -44,7 +44,8 @@ def export(
     from adapt.traces.deploy.export import README, export_plan
     from adapt.traces.deploy.rekeys import rekey_plan
     from adapt.traces.store.atomic import check_folder_free
-    from adapt.traces.store.manifest import Provenance
+    from adapt.traces.store.manifest import Provenance, as_input
+    from adapt.traces.store.plan_json import readings_of_plan
     from adapt.traces.store.plans import read_plan
 
     for name, given in (("--engine", engine), ("--trace", trace), ("--separator", separator)):
@@ -53,7 +54,7 @@ def export(
     check_folder_free(out, force=force)
     read = read_plan(plan)
     groups = {} if max_parallelism is None else {"max_parallelism": max_parallelism}
-    inputs = [{"name": plan.name, "content_hash": read.content_hash()}]
+    inputs = [as_input(plan.name, read.content_hash(), readings_of_plan(plan))]
     made = Provenance(command_line(), {"to": to.value, **groups}, inputs)
     bundle = None
     if to is Target.REKEY:

@@ -5,7 +5,6 @@ from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
 from adapt.cli.options.amounts import seconds
-from adapt.cli.options.artefacts import note_reading
 from adapt.cli.options.groups import setting
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.names import (
@@ -100,7 +99,6 @@ class InputOptions:
             if name in opened:
                 raise UsageError(f"--input {name} is given twice; join the traces of an input with `adapt ingest`")
             opened[name] = open_trace(location(path))
-            note_reading(opened[name].path)
         return opened
 
 

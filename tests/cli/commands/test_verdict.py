@@ -83,6 +83,30 @@ def test_each_command_on_a_trace_says_what_its_source_lost(adapt, here, log, lin
     assert said.err.count("80.0% of all rows were rejected: 6 fields instead of 4 (8); first: some.log line 3") == 1
 
 
+@pytest.mark.usefixtures("spark")
+def test_what_is_made_from_a_trace_carries_on_what_its_source_lost(adapt, here, log):
+    adapt.done("ingest", log, "--key", "_c1", "-o", "some.trace")
+    for line in (
+        "partition count some.trace --method exact -o 2.freq",
+        "partition build 2.freq --channels 2 -o 2.plan",
+        "partition build 2.freq --channels 2 --from 2.plan -o 3.plan",
+        "partition compare 2.freq --channels 2 -o 2.plans",
+        "replay repartition some.trace --channels 2 --period 1s -o 2.run",
+        "replay compare some.trace --channels 2 --scenario static-hybrid --seeds 1 -o 3.run",
+    ):
+        adapt.done(*line.split())
+    (here / "some.trace").rename(here / "elsewhere")
+    for line in (
+        *("check 3.plan --limit imbalance>0", "check 2.plans --limit imbalance>0", "check 2.run --limit imbalance>0"),
+        *("report 2.plan --html 2.html", "report 3.run", "partition export 2.plan --to kafka -o 2.kafka"),
+        *("partition diff 2.freq 2.plan 3.plan", "partition evaluate 2.freq 2.plan"),
+    ):
+        said = adapt.done(*line.split(), "--format", "json")
+        assert json.loads(said.out)["readings"] == [{"trace": "some.trace", **HALF}], line
+        assert said.err.count("warning: some.trace: 80.0% of all rows were rejected: 6 fields") == 1, line
+    assert "80.0% of all rows were rejected" in (here / "2.html").read_text()
+
+
 ASK = ("verdict", "clicks.csv", "--key", "user", "--engine", "kafka", "--channels", "6")
 
 
