@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from adapt.core.elastic.policies.placements import LEAST_S
 from adapt.core.elastic.policies.scaler import Patience, Rebuild, check_pool
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
@@ -234,7 +235,7 @@ class Wanted:
             period_s=period_s,
             scale_out_delay_s=_or(self.scale_out_delay_s, SCALE_OUT_DELAY * period_s),
             cooldown_s=_or(self.cooldown_s, COOLDOWN * period_s),
-            window_s=_or(self.window_s, WINDOW * period_s),
+            window_s=_or(self.window_s, max(LEAST_S, WINDOW * period_s)),
             rebuild_s=_or(self.rebuild_s, REBUILD * period_s),
             interval_s=_or(self.interval_s, period_s),
             thresholds=self.thresholds,

@@ -250,7 +250,7 @@ class ScalingOptions:
             engine: Whose queues it has.
             profile: The cost profile, if any; options win over it.
         """
-        from adapt.core.elastic.policies.placements import Counting
+        from adapt.core.elastic.policies.placements import LEAST_S, Counting
         from adapt.core.elastic.policies.registry import ChosenScalingPolicy
         from adapt.core.elastic.policies.scaler import Patience
         from adapt.core.elastic.replay.replay import Elastic
@@ -279,7 +279,7 @@ class ScalingOptions:
             rebuild=plans.rebuilding(delay_s),
             recipe=plans.recipe() if units is None else None,
             units=units,
-            counting=Counting(above_0_or("--window", plans.window, tempo.or_periods(30.0, 10))),
+            counting=Counting(above_0_or("--window", plans.window, max(LEAST_S, tempo.or_periods(30.0, 10)))),
             period_s=self.period_s(tempo),
             migration=plans.migration.chosen(engine),
             startup_s=given("--migrate startup-time", plans.migration.startup_time, start_s, "0s"),

@@ -20,6 +20,10 @@ from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length
 
 
+LEAST_S = 2e-6
+"""The shortest window, of two panes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Counting:
     """How the load of partitions is counted.
@@ -36,7 +40,7 @@ class Counting:
     epsilon: float = 1e-4
 
     def __post_init__(self) -> None:
-        if not 2e-6 <= self.window_s < np.inf:
+        if not LEAST_S <= self.window_s < np.inf:
             raise UsageError(f"the window must be at least 2us (got {self.window_s:g} s)")
         if not 0 < self.epsilon < 1:
             raise UsageError(f"the counting error must be above 0 and below 1 (got {self.epsilon:g})")
