@@ -19,7 +19,6 @@ from adapt.core.stage.control.workers import Placed
 from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length
 
-
 LEAST_S = 2e-6
 """The shortest window, of two panes."""
 

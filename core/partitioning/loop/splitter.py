@@ -195,7 +195,9 @@ class Splitter:
         """
         before, counted = after or self._plan, self.counted()
         if not counted.total:
-            raise UsageError(f"a plan needs counted {counted.weight.value} above 0 (got 0); observe rows first, or weigh by count")
+            raise UsageError(
+                f"a plan needs counted {counted.weight.value} above 0 (got 0); observe rows first, or weigh by count"
+            )
         plan = build_plan(counted, self._recipe, before.channels if channels is None else channels, previous=before)
         return Proposal(before, plan, counted, self._recipe.resources)
 

@@ -252,6 +252,13 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(adapt, here, code, line, s
     assert sorted(here.iterdir()) == before
 
 
+def test_rows_within_a_microsecond_are_replayed(adapt, here):
+    """The default window, 10 of 100 periods, would be shorter than a microsecond."""
+    write_trace(here / "brief.trace", {"ts": [0, 1], "key": ["a", "b"]})
+    adapt.done(*"replay elastic brief.trace --pool 3".split())
+    assert "at least 2us" in adapt.refused(2, *"replay elastic brief.trace --pool 3 --window 1us".split())
+
+
 def test_a_replay_of_too_many_control_periods_is_refused(adapt, here):
     """Periods of a microsecond in ten million seconds take hours on any machine."""
     write_trace(here / "long.trace", {"ts": [0, 10**13], "key": ["a", "b"]})
