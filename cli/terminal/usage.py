@@ -42,7 +42,7 @@ def _first_small(sentence: str) -> str:
 
 
 def as_key(command: Any, typed: str) -> str:
-    """An unknown option as ours, or as a key of ours; empty if unknown."""
+    """What to type for an unknown option; empty if unknown."""
     ours = _OF_PAPERS.get(typed, "")
     if any(ours in each.opts for each in command.params):
         return ours
