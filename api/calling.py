@@ -29,10 +29,7 @@ from adapt.traces.spark.session import active_session_kept
 COMMANDS = {
     **{name: name for name in ("check", "clean", "generate", "ingest", "lint", "report", "verdict")},
     **{name: f"partition {name}" for name in ("build", "compare", "count", "diff", "evaluate", "export", "tolerance")},
-    **{
-        f"replay.{name}": f"replay {name}"
-        for name in ("compare", "elastic", "fit", "flux", "ordered", "repartition", "replan")
-    },
+    **{f"replay.{name}": f"replay {name}" for name in ("compare", "elastic", "fit", "flux", "ordered", "repartition")},
     **{f"advise.{name}": f"advise {name}" for name in ("keys", "workers")},
     **{f"calibrate.{name}": f"calibrate {name}" for name in ("csv", "flink", "spark")},
     **{f"cluster.{name}": f"cluster {name}" for name in ("check", "pack")},

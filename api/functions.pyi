@@ -17,8 +17,7 @@ from adapt.core.partitioning.compare import Comparison
 from adapt.core.partitioning.plans.difference import Difference
 from adapt.core.partitioning.plans.evaluation import Evaluation
 from adapt.core.partitioning.plans.plan import Plan
-from adapt.core.partitioning.repartition.repartition import RepartitionRun
-from adapt.core.replan.replay import ReplanRun
+from adapt.core.repartition.replay import RepartitionRun
 from adapt.core.table import Table
 from adapt.core.verdict.answer import Answer
 from adapt.traces.advising import Advice
@@ -487,68 +486,42 @@ class replay:
         channels: int | None = None,
         schedule: str = "",
         period: str = "1h",
+        trigger: Literal["period", "violation", "worth"] = "period",
+        live: bool = False,
         out: File | None = None,
         scheme: str = "hybrid",
         construction: Literal["scan", "redist", "readj", "readj-printed", "unlocked", "level"] = "level",
         engine: str = "spark",
-        max_pins: int | None = None,
         weight: Literal["count", "cost", "bytes"] | None = None,
         force: bool = False,
-        resources: str = "LLL",
-        tolerance: float | str = "1.2",
-        sigma: float = 0.1,
-        utility: Literal["A", "APM", "APLM", "ATM", "ATLM"] | None = None,
-        hash: Literal["murmur3", "xxhash64"] = "murmur3",
-        base: str | None = None,
-        replicas: int | None = None,
-        max_migration: str | None = None,
-        baseline: bool = True,
-    ) -> RepartitionRun:
-        """Replay a trace period by period, with a new plan for each."""
-
-    @staticmethod
-    def replan(
-        trace: File | Trace | Ingested | Sequence[File | Trace | Ingested],
-        *,
-        channels: int | None = None,
-        schedule: str = "",
-        trigger: Literal["period", "violation", "worth"]
-        | Sequence[Literal["period", "violation", "worth"]]
-        | None = None,
-        period: str = "1h",
-        window: str | None = None,
-        out: File | None = None,
-        engine: str = "spark",
-        tolerance: float | str = "1.2",
-        speedup: float = 1.0,
-        service_time: str | None = None,
-        force: bool = False,
         step: str | None = None,
-        hold: str = "0s",
+        window: str | None = None,
+        hold: str | None = None,
         move_cost: float | None = None,
-        scheme: str = "hybrid",
-        construction: Literal["scan", "redist", "readj", "readj-printed", "unlocked", "level"] = "level",
         resources: str = "LLL",
+        tolerance: float | str = "1.2",
         sigma: float = 0.1,
         utility: Literal["A", "APM", "APLM", "ATM", "ATLM"] | None = None,
         max_pins: int | None = None,
-        hash: Literal["murmur3", "xxhash64"] = "murmur3",
+        hash: Literal["murmur3", "xxhash64"] | None = None,
         base: str | None = None,
         replicas: int | None = None,
         max_migration: str | None = None,
-        load: str | Sequence[str] | None = None,
-        slow: str | Sequence[str] | None = None,
         duration: str | None = None,
         interval: str | None = None,
         seed: int = 0,
         state: float | str = "10000",
         shed: str | Sequence[str] | Mapping[str, object] | None = None,
+        service_time: str | None = None,
         costs: File | None = None,
         producers: str | Sequence[str] | Mapping[str, object] | None = None,
         network: str | Sequence[str] | Mapping[str, object] | None = None,
+        load: str | Sequence[str] | None = None,
+        slow: str | Sequence[str] | None = None,
+        speedup: float = 1.0,
         baseline: bool = True,
-    ) -> ReplanRun:
-        """Replay a trace live: count keys, decide on a new plan, migrate."""
+    ) -> RepartitionRun:
+        """Replay a trace, with a new plan whenever the trigger adopts one."""
 
 class advise:
     @staticmethod

@@ -26,7 +26,6 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/partitioning/splitting",
         "core/partitioning",
         "core/partitioning/frontier",
-        "core/partitioning/repartition",
         "core/partitioning/loop",
     ),
     "stage": (
@@ -65,7 +64,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/ordered/presets",
         "core/ordered/replay",
     ),
-    "mechanisms": ("core/mechanisms", "core/replan"),
+    "mechanisms": ("core/mechanisms", "core/repartition"),
     "evidence": ("core/out_of_sample", "core/lint", "core/audit"),
     "answers": ("core/verdict", "core/check", "core/advice"),
     "report": ("core/report",),

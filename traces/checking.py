@@ -180,9 +180,11 @@ def _of_comparison(path: Path, manifest: Manifest) -> Facts:
     return Facts(str(path), Of.COMPARISON, manifest.content_hash, {ROWS: rows})
 
 
+CASES = "cases"
+"""The table of a live repartition run with one row per case."""
+
 _RUNS: Mapping[str, tuple[Of, str, tuple[str, ...]]] = {
     "repartition": (Of.REPARTITION, "periods", ("period", "channels")),
-    "replan": (Of.REPLAN, "cases", ("case",)),
     "flux": (Of.FLUX, "cases", ("case",)),
     "elastic": (Of.ELASTIC, "cases", ("case",)),
     "fit": (Of.FIT, "planners", ("planner",)),
@@ -202,7 +204,10 @@ def _of_run(path: Path) -> Facts:
     rows = facts_of_table(run.tables[table], labels)
     if kind is Of.REPARTITION:
         rows = [with_derived(row) for row in rows]
-    return Facts(str(path), kind, run.manifest.content_hash, {ROWS: rows, SUMMARY: facts_of_table(run.summary, ())})
+    found = {ROWS: rows, SUMMARY: facts_of_table(run.summary, ())}
+    if kind is Of.REPARTITION and CASES in run.tables:
+        found[CASES] = facts_of_table(run.tables[CASES], ("case",))
+    return Facts(str(path), kind, run.manifest.content_hash, found)
 
 
 def _of_trace(

@@ -327,3 +327,24 @@ def _filled(group: Any, values: dict[str, Any]) -> Any:
     """A group whose fields are these values."""
     hints = get_type_hints(group, include_extras=True)
     return group(**{field.name: _made(hints[field.name], field.name, values) for field in fields(group)})
+
+
+def given(group: Any) -> list[str]:
+    """Options of a group that differ from their defaults, as typed."""
+    usual = _filled(type(group), {each.name: each.default for each in _fields_of(type(group))})
+    return list(_differing(group, usual))
+
+
+def _differing(group: Any, usual: Any) -> Iterator[str]:
+    hints = get_type_hints(type(group), include_extras=True)
+    for each in fields(group):
+        value, default = getattr(group, each.name), getattr(usual, each.name)
+        if value == default:
+            continue
+        if (keyed := _keyed(hints[each.name])) is not None:
+            yield keyed.OPTION
+        elif is_dataclass(value):
+            yield from _differing(value, default)
+        else:
+            about = _option_of(each.name, hints[each.name], each).annotation.__metadata__[-1]
+            yield next(iter(about.param_decls or ()), f"--{each.name.replace('_', '-')}")

@@ -13,6 +13,8 @@ def usage_sentence(error: Any) -> str:
     """What the option parser complains about."""
     name = getattr(error, "option_name", None)
     instead = as_key(error.ctx.command, name) if name is not None and error.ctx is not None else ""
+    if "No such command 'replan'" in str(error):
+        return "no such command: replan; write adapt replay repartition --live"
     if instead:
         return f"no such option: {name}; write {instead}"
     return _about_value(error) or _first_small(" ".join(str(error.format_message()).split())).rstrip(".?")

@@ -17,7 +17,6 @@ class Of(StrEnum):
     COMPARISON = "comparison"
     EVALUATION = "evaluation"
     REPARTITION = "repartition run"
-    REPLAN = "replan run"
     FLUX = "flux run"
     ELASTIC = "elastic run"
     FIT = "fit run"
@@ -124,9 +123,9 @@ rejected | count lower | trace | rows of the source rejected at ingest
 null_keys | count lower | trace | rows with a null key
 empty_keys | count lower | trace | rows with an empty key
 # periods
-worst_imbalance | ratio lower | repartition=summary. elastic,replan=imbalance_max |
-    imbalance of the worst period (repartition, replan run) or interval (elastic run)
-mean_imbalance | ratio lower | repartition=summary. replan=imbalance | imbalance, averaged over periods
+worst_imbalance | ratio lower | repartition=summary. elastic=imbalance_max |
+    imbalance of the worst period (repartition run) or interval (elastic run)
+mean_imbalance | ratio lower | repartition=summary. | imbalance, averaged over periods
 imbalance_do_nothing | ratio lower | repartition | imbalance of today's placement, without any plan
 mean_imbalance_do_nothing | ratio lower | repartition=summary. | the same, averaged over periods
 mean_imbalance_floor | ratio lower | repartition=summary. | best possible imbalance, averaged over periods
@@ -134,23 +133,24 @@ mean_b | ratio lower | repartition=summary. | b, averaged over periods without e
 mean_m | ratio lower | repartition=summary. | migration factor, averaged over changes of the plan
 all_migrated_keys | count lower | repartition=summary.migrated_keys | sum of migrated_keys over all periods
 all_migrated_state | number lower | repartition=summary.migrated_state | sum of migrated_state over all periods
-channel_changes | count lower | repartition=summary. replan=rescales | changes of the number of channels
+channel_changes | count lower | repartition=summary. | changes of the number of channels
 periods_with_empty_channels | count lower | repartition=summary. | periods with a channel without load
 periods | count neither | repartition=summary. | periods with rows
 empty_periods | count lower | repartition=summary. | periods without rows, between others
 # time
-p50_ms | seconds lower | replan,flux,elastic,fit=latency_p50 ordered=processing_p50 compare=p50 | median latency
+p50_ms | seconds lower | repartition=cases.latency_p50 flux,elastic,fit=latency_p50 ordered=processing_p50 compare=p50 |
+    median latency
 p95_ms | seconds lower | elastic,fit=latency_p95 ordered=processing_p95 compare=p95 | 95th percentile of the latency
-p99_ms | seconds lower | replan,flux,elastic,fit=latency_p99 ordered=processing_p99 compare=p99 |
+p99_ms | seconds lower | repartition=cases.latency_p99 flux,elastic,fit=latency_p99 ordered=processing_p99 compare=p99 |
     99th percentile of the latency (tail latency)
 end_to_end_p50_ms | seconds lower | ordered=end_to_end_p50 | median latency with the wait in the first queue
 end_to_end_p99_ms | seconds lower | ordered=end_to_end_p99 | its 99th percentile
-lag_s | seconds lower | replan,flux,elastic,compare=lag_max fit=wait_max |
+lag_s | seconds lower | repartition=cases.lag_max flux,elastic,compare=lag_max fit=wait_max |
     longest wait of a row before a worker takes it; in a fit run, longest time to drain a queue
 operator_p50_ms | seconds lower | flux=operator_p50 | median latency from when a worker takes a row
 operator_p99_ms | seconds lower | flux=operator_p99 | 99th percentile of the latency from when a worker takes a row
 finished_s | seconds lower | flux,compare=finished | time when the last row was processed or the run was cut off
-drain_s | seconds lower | replan,flux,elastic,ordered,compare=drain |
+drain_s | seconds lower | repartition=cases.drain flux,elastic,ordered,compare=drain |
     time from the last arrival until all rows were processed
 degraded_s | seconds lower | flux=degraded | time below 85 % of the capacity while rows waited
 recovery_s | seconds lower | flux=recovery | time from the start of degradation to its end
@@ -161,10 +161,12 @@ planned_s | seconds lower | fit | time to make all drop plans
 # stages
 throughput | number higher rows/s | flux,elastic,ordered,compare | rows per second until the last was processed
 capacity_share | share higher | flux | throughput over what all workers could process
-moves | count lower | replan,flux,elastic,compare | partitions moved
-moved_bytes | bytes lower bytes | replan,flux,elastic,compare=moved | state moved to another worker
-processed | count higher | replan,flux,elastic,compare | rows processed
-unprocessed | count lower | replan,flux,elastic,compare | rows that arrived and were not processed
+moves | count lower | repartition=cases. flux,elastic,compare | partitions moved
+moved_bytes | bytes lower bytes | repartition=cases.moved flux,elastic,compare=moved |
+    state moved to another worker
+processed | count higher | repartition=cases. flux,elastic,compare | rows processed
+unprocessed | count lower | repartition=cases. flux,elastic,compare |
+    rows that arrived and were not processed
 lost | count lower | flux | rows lost in crashes
 shed | count lower | flux,elastic | rows dropped by full workers
 on_disk_max | count lower | flux | most partitions on disk at once
@@ -178,12 +180,13 @@ partitions | count neither | flux=summary. | number of partitions
 capacity | number higher rows/s | flux=summary. | what all undisturbed workers can process
 busiest_worker | share lower | flux=summary. | initial share of all work of the busiest worker
 hottest_partition | share lower | flux=summary. | share of all work of the hottest partition
-static_full_at | number higher | replan,flux=summary. | speed-up of the trace that saturates the busiest worker
+static_full_at | number higher | repartition,flux=summary. | speed-up of the trace that saturates the busiest worker
 best_full_at | number higher | flux=summary. | the same for the best placement of whole partitions
 uniform_full_at | number neither | flux=summary. | the same for uniform hashing; missing without a plan
-busiest_s | seconds lower | replan=busiest | busy time of the busiest worker of each period, migration included
-migrations | count lower | replan | times at which partitions moved
-adopted | count lower | replan | plans that the trigger adopted
+busiest_s | seconds lower | repartition=cases.busiest |
+    busy time of the busiest worker of each period, migration included
+migrations | count lower | repartition=cases. | times at which partitions moved
+adopted | count lower | repartition=summary. | plans that the trigger adopted
 # scaling
 worker_seconds | number lower s | elastic | worker-seconds used
 idle_seconds | number lower s | elastic=idle | idle worker-seconds
@@ -240,7 +243,8 @@ offered | number neither | compare,flux,elastic=summary. | offered load over cap
 """One metric per line: name; kind, better side and unit, if any; places; explanation.
 
 Places are kinds of artefacts or groups of them, each followed by `=COLUMN` if the column has another name, and by
-`=summary.COLUMN` or `=summary.` if it is in the summary. An indented line continues the line before.
+`=TABLE.COLUMN` or `=TABLE.` if it is in the summary, or in the cases of a live repartition run. An indented line
+continues the line before.
 """
 
 _KINDS_NAMED = {"counts": Of.COUNTS, "compare": Of.MECHANISMS} | {kind.name.lower(): kind for kind in Of}
@@ -250,7 +254,7 @@ _GROUPS = {
     "counted": _COUNTED,
     "steps": _STEPS,
     "placed": (*_COUNTED, *_STEPS),
-    "runs": (Of.REPLAN, Of.FLUX, Of.ELASTIC, Of.FIT, Of.ORDERED, Of.MECHANISMS),
+    "runs": (Of.FLUX, Of.ELASTIC, Of.FIT, Of.ORDERED, Of.MECHANISMS),
 }
 
 

@@ -9,12 +9,9 @@ import pyarrow as pa
 
 from adapt.core.counting.sliding import SlidingWindow
 from adapt.core.partitioning.build import Recipe
-from adapt.core.partitioning.loop.live import Step, run_loop
 from adapt.core.partitioning.loop.splitter import Splitter
-from adapt.core.partitioning.loop.triggers import OnViolation
 from adapt.core.partitioning.measures.imbalance import max_over_min, relative_imbalance
 from adapt.core.partitioning.measures.resources import Resources
-from adapt.core.partitioning.repartition.channel_schedule import Schedule
 from adapt.core.partitioning.schemes.names import Construction
 from adapt.core.stream import KeyType
 from adapt.core.units.row_or_time_span import Length
@@ -65,16 +62,26 @@ class LoopRan:
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
         """N, b on the period's tuples, and m at its start, by period."""
         resources = Resources.parse(LETTERS, ALPHA)
-        schedule = Schedule(tuple((at * self.rows, at + 1) for at in range(self.channels)))
         window = SlidingWindow(Length(self.rows, in_rows=True))
         with ring_of(self.seed):
             recipe = Recipe(construction=self.construction, resources=resources)
             splitter = Splitter(1, recipe, window=window, key_type=KeyType.INT64)
-            ran = run_loop(self._batches(), splitter, OnViolation(0), schedule, self.rows, resources=resources)
-            return [_measured(step) for step in ran]
+            measured: list[list[float | None]] = []
+            ratio: float | None = 1.0
+            for period, keys in enumerate(self._periods()):
+                channels, adopted = min(period + 1, self.channels), None
+                is_over = ratio is None or ratio > ALPHA
+                if period and (channels != splitter.plan.channels or (splitter.is_full and is_over)):
+                    adopted = splitter.propose(channels)
+                    splitter.adopt(adopted)
+                ratio = max_over_min(np.bincount(splitter.route(keys), minlength=channels))
+                splitter.observe(keys)
+                b = None if ratio is None else relative_imbalance([ratio] * 3, [ALPHA] * 3)
+                measured.append([channels, b, None if adopted is None else adopted.m])
+            return measured
 
-    def _batches(self) -> Iterator[pa.RecordBatch]:
-        """Tuples of each period, a microsecond apart."""
+    def _periods(self) -> Iterator[pa.Array]:
+        """Keys of the tuples of each period."""
         random = np.random.default_rng(self.seed)
         domain = Domain(self.keys, self.skew, self.seed)
         upto = np.cumsum(domain.counts(0, self.keys))
@@ -83,11 +90,4 @@ class LoopRan:
             ranks = np.searchsorted(upto, random.random(self.rows) * upto[-1], side="right")
             if period >= self.channels:
                 ranks = (ranks + self.keys // 2) % self.keys
-            times = pa.array(np.arange(self.rows) + period * self.rows, pa.timestamp("us"))
-            yield pa.record_batch({"ts": times, "key": names.take(pa.array(ranks))})
-
-
-def _measured(step: Step) -> list[float | None]:
-    ratio = max_over_min(step.loads)
-    b = None if ratio is None else relative_imbalance([ratio] * 3, [ALPHA] * 3)
-    return [step.plan.channels, b, None if step.adopted is None else step.adopted.m]
+            yield names.take(pa.array(ranks))

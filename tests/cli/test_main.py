@@ -116,6 +116,10 @@ def test_the_version_is_printed(adapt):
         ("replay repartition x --channels 2 --period often", "often"),
         ("replay repartition x --schedule 0h:four", "four"),
         ("replay repartition x --channels 0", "0"),
+        ("replay replan x --channels 2", "no such command: replan; write adapt replay repartition --live"),
+        ("replay repartition x --alpha 1.2", "no such option: --alpha; write --tolerance"),
+        ("partition build x --beta LLL", "no such option: --beta; write --resources"),
+        ("partition build x --algorithm scan", "no such option: --algorithm; write --construction"),
     ],
 )
 def test_wrong_usage_is_one_line_that_says_how_it_is_right(adapt, tmp_path, monkeypatch, line, told):

@@ -53,7 +53,6 @@ IN_PROCESS = {
     "partition route": "a.plan keys",
     "partition export": "a.plan --to plan -o OUT",
     "replay repartition": "x.trace --channels 3 --period 1000rows -o OUT",
-    "replay replan": "x.trace --channels 3 --period 1s --window 1000rows --max-pins 3 -o OUT",
     "replay flux": "x.trace --workers 3 --partitions 4 --speedup 1000 -o OUT",
     "replay elastic": "x.trace --pool 8 -o OUT",
     "replay fit": "x.trace --network net.toml -o OUT",

@@ -19,8 +19,8 @@ from adapt.core.partitioning.model_error import ModelError
 from adapt.core.partitioning.plans.difference import Difference, plan_difference
 from adapt.core.partitioning.plans.evaluation import Evaluation
 from adapt.core.partitioning.plans.registry import make_partitioner
-from adapt.core.partitioning.repartition.repartition import RepartitionRun
 from adapt.core.partitioning.schemes.names import Scheme
+from adapt.core.repartition.replay import RepartitionRun
 from adapt.core.table import Table
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.answering import answer_on

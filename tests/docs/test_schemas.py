@@ -56,7 +56,7 @@ COMMANDS = {
     "evaluate": f"partition evaluate keys.csv 3.plan 4.plan {JSON}",
     "export": f"partition export kafka.plan --to kafka -o kafka {JSON}",
     "repartition": f"replay repartition t.trace --channels 3 --period 2s -o t.run {JSON}",
-    "replan": f"replay replan t.trace --channels 3 --period 2s --window 1s -o t.replan {JSON}",
+    "repartition live": f"replay repartition t.trace --channels 3 --period 2s --trigger worth --live -o t.live {JSON}",
     "flux": f"replay flux t.trace --workers 4 --policy load {STAGE} t.flux {JSON}",
     "flux of stages": f"replay flux t.trace --workers 4 --stages stages.toml {STAGE} t.dag {JSON}",
     "elastic": f"replay elastic t.trace --pool 4 --workers 2 --join stream:window=50ms {STAGE} t.elastic {JSON}",
@@ -64,7 +64,7 @@ COMMANDS = {
     f" --observe 3 -o t.fit {JSON}",
     "ordered": f"replay ordered t.trace --chain chain.toml --workers 1,2 --backend sim -o t.ordered {JSON}",
     "compare mechanisms": f"replay compare t.trace --channels 4 --scenario shed --jobs 1 -o t.compared {JSON}",
-    "report": "report g.trace g.freq 3.plan keys.plans t.run t.replan t.flux t.dag t.elastic t.fit"
+    "report": "report g.trace g.freq 3.plan keys.plans t.run t.live t.flux t.dag t.elastic t.fit"
     f" net.plans t.ordered t.compared net.toml {JSON}",
     "report on a topic": f"report topic.recommended.plan {JSON}",
     "cluster": f"cluster check . --master local[2] {JSON}",

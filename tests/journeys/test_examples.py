@@ -28,7 +28,6 @@ ORDER = (
     ["partition", "export"],
     ["partition", "tolerance"],
     ["replay", "repartition"],
-    ["replay", "replan"],
     ["replay", "flux"],
     ["replay", "fit"],
     ["replay", "ordered"],

@@ -50,7 +50,7 @@ REPLAYS = [
     "generate uniform --rows 1 --keys 1 -o OUT/one.trace",
     "replay repartition x.trace --channels N --period 2rows -o OUT/r.run",
     "replay repartition x.trace --schedule 0h:N,1h:M -o OUT/s.run",
-    "replay replan x.trace --channels N --period 1s --window 2rows -o OUT/p.run",
+    "replay repartition x.trace --channels N --period 1s --window 2rows --trigger worth --live -o OUT/p.run",
     "replay flux x.trace --workers N --partitions M -o OUT/f.run",
     "replay elastic x.trace --pool N -o OUT/e.run",
     "replay fit x.trace --network net.toml -o OUT/fit.run",

@@ -14,9 +14,8 @@ from adapt.core.errors import BadInput
 from adapt.core.fit.replay import tables as fit_tables
 from adapt.core.flux.replay import tables as flux_tables
 from adapt.core.partitioning.plans.plan import Plan
-from adapt.core.partitioning.repartition import period_tables
 from adapt.core.partitioning.schemes.names import Construction, Scheme
-from adapt.core.replan import tables as replan_tables
+from adapt.core.repartition import period_tables
 from adapt.core.stream import COLUMN_TYPES, KeyType
 from adapt.core.table import Kind, Table
 from adapt.traces.checking import facts_of, limits_of_file
@@ -100,7 +99,6 @@ class MadeUp:
 
 
 RUNS = {
-    Of.REPLAN: MadeUp("replan", replan_tables.CASE_COLUMNS, replan_tables.SUMMARY_COLUMNS, "cases"),
     Of.FLUX: MadeUp("flux", flux_tables.CASE_COLUMNS, flux_tables.SUMMARY_COLUMNS, "cases"),
     Of.ELASTIC: MadeUp(
         "elastic",
@@ -117,11 +115,16 @@ RUNS = {
 def test_the_metrics_of_a_run_are_those_of_its_tables(kind, tmp_path):
     write_run(RUNS[kind], tmp_path / "x.run", Provenance("made by hand"))
     limits = {
-        Of.REPLAN: ["busiest_s<=2s", "adopted==2", "mean_imbalance<=2", "migrations<=2", "moved_bytes<=2B"],
         Of.FLUX: ["p99_ms<=2s", "shed==2", "lag_s<=2", "throughput>=2", "moves<=2", "workers==2", "moved_bytes<=2B"],
         Of.ELASTIC: ["p95_ms<=2s", "recall>=100%", "restarts==2", "idle_seconds<=2", "shed_falsely==2", "answers==2"],
         Of.FIT: ["p99_ms<=2000", "lag_s<=2", "score>=2 tuples/s", "ticks==2", "queue_drops<=2"],
-        Of.REPARTITION: ["imbalance[period=2]<=2", "worst_imbalance<=2", "all_migrated_keys==2", "gap<=1"],
+        Of.REPARTITION: [
+            "imbalance[period=2]<=2",
+            "worst_imbalance<=2",
+            "all_migrated_keys==2",
+            "gap<=1",
+            "adopted==2",
+        ],
     }[kind]
     asked = [parse_limit(text) for text in limits]
     facts = facts_of(tmp_path / "x.run", asked)

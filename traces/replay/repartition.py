@@ -1,77 +1,71 @@
 """Repartitioning replay of a trace on disk, without Spark."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 
-from adapt.core.engines.names import AnyScheme
-from adapt.core.partitioning.build import Recipe
-from adapt.core.partitioning.repartition.channel_schedule import Schedule
-from adapt.core.partitioning.repartition.repartition import RepartitionRun, replay_repartition
+from adapt.core.repartition.decisions import Replan
+from adapt.core.repartition.replay import Live, RepartitionRun, replay_repartition
 from adapt.core.stream import Weight
-from adapt.core.units.row_or_time_span import Length
+from adapt.traces.counting.count import check_window
 from adapt.traces.counting.weights import WEIGHT_COLUMNS, chosen_weight
+from adapt.traces.replay.operators import check_columns, encoded
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
 from adapt.traces.store.runs import keep_run
 from adapt.traces.store.trace import Trace
 
 
-@dataclass(frozen=True, slots=True)
-class RepartitionOptions:
-    """Options of a repartitioning replay.
+def weighed(replan: Replan, trace: Trace, weight: Weight | None) -> Replan:
+    """The replay with the keys and weights of a trace.
 
-    Attributes:
-        length: Length of a period.
-        schedule: Channel counts by time since the first row.
-        recipe: How plans are built.
-        weight: The weight of a row. Default: cost if the trace has costs, else 1.
-        today: What places keys now, measured as well. Default: not measured.
+    Raises:
+        UsageError: the trace has no column of that weight, fewer rows than the window, or too many steps.
     """
-
-    length: Length
-    schedule: Schedule
-    recipe: Recipe
-    weight: Weight | None = None
-    today: AnyScheme | None = None
+    chosen = chosen_weight(trace, weight)
+    if replan.window is not None:
+        check_window(replan.window, trace)
+    replan.check_steps(trace.rows, trace.last_us - trace.first_us)
+    recipe = replace(replan.recipe, key_type=trace.key_type)
+    return replace(replan, recipe=recipe, weight=chosen, weight_column=WEIGHT_COLUMNS.get(chosen))
 
 
 def replay_trace(
     trace: Trace,
     out: Path | None,
-    options: RepartitionOptions,
+    replan: Replan,
+    live: Live | None = None,
     *,
     clock: Callable[[], float] | None = None,
     force: bool = False,
     command: str = "adapt.traces.replay.repartition.replay_trace",
     progress: Progress = silent,
 ) -> RepartitionRun:
-    """Replay a trace period by period; see `replay_repartition`.
+    """Replay a trace, `weighed` for it; see `replay_repartition`.
 
-    Memory grows with the distinct keys of one period, and with the number of measurements. `clock` returns seconds, for
-    build times. The run is written to `out`, if given.
+    Memory grows with the distinct keys of a window, and with the number of measurements. The run is written to `out`,
+    if given.
 
     Raises:
-        UsageError: the trace has no column of that weight.
+        UsageError: an option does not fit the stage or the trace.
         EnvironmentFailure: `out` exists or cannot be written.
         BadInput: a part of the trace is damaged, or the weight of a key is below 0.
     """
     check_folder_free(out, force=force)
-    chosen = chosen_weight(trace, options.weight)
-    column = WEIGHT_COLUMNS.get(chosen)
-    batches = _with_progress(trace, ["ts", "key"] + ([column] if column else []), progress)
-    run = replay_repartition(
-        batches,
-        options.length,
-        options.schedule,
-        replace(options.recipe, key_type=trace.key_type),
-        weight=chosen,
-        weight_column=column,
-        clock=clock,
-        today=options.today,
-    )
+    if live is not None:
+        check_columns(trace, live.reading, sized=False)
+        live = replace(
+            live, told=lambda case, at_s, done: progress(f"{case}, {at_s:,.1f} s simulated", done, trace.rows)
+        )
+
+    def batches(columns: list[str]) -> Iterator[pa.RecordBatch]:
+        if live is not None:
+            return trace.batches(columns, encoded(trace, columns))
+        return _with_progress(trace, columns, progress)
+
+    run = replay_repartition(batches, replan, live, clock=clock)
     keep_run(run, out, command, [trace.as_input], force=force)
     return run
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from adapt.core.charts.chart import Chart
-from adapt.core.charts.over_time import imbalance_of_placements, imbalance_per_period, migration_per_period
+from adapt.core.charts.over_time import imbalance_per_period, migration_per_period
 from adapt.core.errors import BadInput
 from adapt.core.fit.replay.charts import shedding_charts, statistics_charts
 from adapt.core.fit.replay.tables import planners_shown, shedders_table
@@ -15,7 +15,6 @@ from adapt.core.mechanisms.comparison import DID, marked, shown_tables
 from adapt.core.mechanisms.sustainable import SHED
 from adapt.core.ordered.replay.charts import ordered_charts
 from adapt.core.phrases import counted
-from adapt.core.replan.tables import imbalance_by_case
 from adapt.core.run import verdict_under
 from adapt.core.stage.charts import dag_charts, elastic_charts, stage_charts
 from adapt.core.stage.outcome import queues_in
@@ -38,9 +37,15 @@ def reported(path: Path, manifest: Manifest) -> Reported:
 
 
 def _repartition(run: StoredRun) -> Told:
-    periods = run.periods.records()
+    periods, tables = run.periods.records(), run.tables
     sentences = _of_periods(periods) if periods else ["No period has rows."]
-    return sentences, [run.summary, run.periods], (imbalance_per_period(run.periods), migration_per_period(run.periods))
+    charts: Sequence[Chart] = (imbalance_per_period(run.periods), migration_per_period(run.periods))
+    if "cases" not in tables:
+        return sentences, [run.summary, run.periods], charts
+    cases, summary = verdict_under(tables["cases"], run.summary)
+    verdict = str(run.summary.records()[0]["verdict"])
+    staged = stage_charts(tables["intervals"], tables["workers"], tables["moves"], queues_in(tables["cases"]))
+    return [verdict, *sentences], [replace(cases, note=""), summary, run.periods], (*charts, *staged)
 
 
 def _of_periods(periods: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -59,18 +64,6 @@ def _of_periods(periods: Sequence[Mapping[str, Any]]) -> list[str]:
             f" worst later period has {shown(after['imbalance'], Kind.RATIO)}."
         )
     return sentences
-
-
-def _replan(run: StoredRun) -> Told:
-    tables = run.tables
-    cases, summary = verdict_under(tables["cases"], run.summary)
-    sentences = [str(run.summary.records()[0]["verdict"])]
-    steps = imbalance_by_case(tables["decisions"])
-    charts = (
-        imbalance_of_placements(steps, [column.name for column in steps.columns[1:]], at="at"),
-        *stage_charts(tables["intervals"], tables["workers"], tables["moves"], queues_in(tables["cases"])),
-    )
-    return sentences, [replace(cases, note=""), summary, tables["decisions"]], charts
 
 
 def _flux(run: StoredRun) -> Told:
@@ -158,7 +151,6 @@ _FURTHER = ("traffic", "statistics", "estimates", "changes", "rules", "capacitie
 
 _MECHANISMS: Mapping[str, Callable[[StoredRun], Told]] = {
     "repartition": _repartition,
-    "replan": _replan,
     "flux": _flux,
     "flux-dag": _flux_dag,
     "elastic": _elastic,

@@ -1,5 +1,6 @@
 """`adapt replay`: replays of a trace through mechanisms."""
 
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,11 @@ from adapt.cli.commands.replay.elastic import elastic
 from adapt.cli.commands.replay.fit import fit
 from adapt.cli.commands.replay.flux import flux
 from adapt.cli.commands.replay.ordered import ordered
-from adapt.cli.commands.replay.replan import replan
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.counting import WeightOption
-from adapt.cli.options.groups import grouped, short_help
+from adapt.cli.options.groups import grouped, setting, short_help
 from adapt.cli.options.placement import EngineOption
-from adapt.cli.options.replay.repartition import PeriodOptions, RecipeOptions
+from adapt.cli.options.replay.repartition import LiveOptions, RecipeOptions, ReplanOptions
 from adapt.cli.options.result import BaselineOption, RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.help import Command, Group
@@ -23,56 +23,70 @@ from adapt.cli.terminal.narration import narrate_keys
 from adapt.cli.terminal.output import for_people
 from adapt.cli.terminal.stages import stages
 from adapt.core.engines.names import Engine
-from adapt.core.units.row_or_time_span import Length
+from adapt.core.stream import Weight
 
 if TYPE_CHECKING:
-    from adapt.core.partitioning.repartition.repartition import RepartitionRun
+    from adapt.core.repartition.replay import RepartitionRun
 
 app = typer.Typer(cls=Group, help="Replay a trace through a mechanism, measured over time.", no_args_is_help=True)
 
 
 @short_help(
-    *("channels", "schedule", "period", "out", "scheme", "construction"),
-    *("engine", "max_pins", "weight", "format", "force"),
+    *("channels", "schedule", "period", "trigger", "live", "out", "scheme", "construction"),
+    *("engine", "weight", "format"),
 )
 def repartition(
     trace: TracePath,
     output: RunOutput,
-    periods: PeriodOptions,
+    replans: ReplanOptions,
     plans: RecipeOptions,
+    stage: LiveOptions,
     weight: WeightOption = None,
     engine: EngineOption = Engine.SPARK,
     baseline: BaselineOption = True,
+    live: bool = setting(False, "Also simulate a stage, in which keys migrate while rows arrive.", None, "--live"),
 ) -> "RepartitionRun":
-    """Replay a trace period by period, with a new plan for each.
+    """Replay a trace, with a new plan whenever the trigger adopts one.
 
-    Each period is routed by the current plan and measured; its keys then build the next plan, and the state moved is
-    counted. The first period uses hashing alone. Doing nothing, with the engine's own placement, is measured too.
+    Rows are routed by the current plan and measured; recent rows build the next plan, and the state moved is counted.
+    Decisions use earlier rows alone, and the first period uses hashing alone. Doing nothing, with the engine's own
+    placement, is measured too. With --live, a simulated stage runs the same decisions, next to doing nothing, Flux, and
+    one plan built from all rows.
 
     Example: adapt replay repartition web.trace --channels 8 --period 6h -o web.run
     """
 
-    from adapt.traces.replay.repartition import RepartitionOptions, replay_trace
+    from adapt.traces.replay.repartition import replay_trace, weighed
     from adapt.traces.store.trace import open_trace
 
-    schedule, length = periods.channel_schedule(), Length.parse(periods.period)
-    options = RepartitionOptions(length, schedule, plans.recipe(), weight, engine if baseline else None)
+    replan = replans.replan(plans, engine)
+    if not live:
+        stage.refuse()
     output.check()
     opened = open_trace(trace)
     narrate_keys(trace, engine)
+    staged = None
+    if live:
+        weight = weight or (Weight.COST if stage.stage.costs.by_cost(opened) else Weight.COUNT)
+        replan = replace(weighed(replan, opened, weight), costs=stage.stage.costs.costs())
+        staged = stage.live(opened, replan, compares=baseline)
+    else:
+        replan = weighed(replan, opened, weight)
+    replan = replace(replan, today=engine if baseline else None)
     with stages() as progress:
         run = replay_trace(
-            opened,
-            output.out,
-            options,
+            *(opened, output.out, replan, staged),
             clock=perf_counter,
             force=output.force,
             command=command_line(),
             progress=progress,
         )
-    output.show([run.summary(), for_people(run.tables()["periods"], output.format)], run.as_data())
+    if live:
+        stage.stage.costs.say_what_is_assumed(opened)
+    *lead, periods = run.displayed()
+    output.show([*lead, for_people(periods, output.format)], run.as_data())
     return run
 
 
-for command in (repartition, replan, flux, elastic, fit, ordered, compare):
+for command in (repartition, flux, elastic, fit, ordered, compare):
     app.command(cls=Command)(grouped(command))

@@ -3,27 +3,42 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adapt.cli.options.amounts import amount_of
 from adapt.cli.options.channels import check_channels
-from adapt.cli.options.groups import setting
+from adapt.cli.options.groups import EXPERT, given, setting
 from adapt.cli.options.loads import MaxMigrationOption, MaxPinsOption, ResourcesOption, SigmaOption, ToleranceOption
 from adapt.cli.options.placement import (
     SCHEME,
     BaseOption,
-    HashOption,
     ReplicasOption,
     SchemeChoice,
     UtilityOption,
     check_base,
     check_replicas,
 )
+from adapt.cli.options.replay.stage import (
+    DEFAULT_STATE,
+    SpeedupOption,
+    StageOptions,
+    TroubleOptions,
+    check_speedup,
+)
 from adapt.core.engines.names import AnyScheme, Engine
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme
+from adapt.core.repartition.names import TriggerName
+from adapt.core.units.durations import duration_us
 
 if TYPE_CHECKING:
     from adapt.core.partitioning.build import Recipe
-    from adapt.core.partitioning.repartition.channel_schedule import Schedule
+    from adapt.core.repartition.channel_schedule import Schedule
+    from adapt.core.repartition.decisions import Replan
+    from adapt.core.repartition.replay import Live
+    from adapt.traces.store.trace import Trace
+
+PARTITIONS = 64
+"""Partitions of each worker under Flux."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +54,7 @@ class ChannelsOverTime:
         Raises:
             UsageError: both a number and a schedule are given, or neither, or one is invalid.
         """
-        from adapt.core.partitioning.repartition.channel_schedule import Schedule
+        from adapt.core.repartition.channel_schedule import Schedule
 
         if (self.channels is None) == (not self.schedule):
             raise UsageError("give either --channels N or --schedule 0h:N,6h:N")
@@ -50,10 +65,109 @@ class ChannelsOverTime:
 
 
 @dataclass(frozen=True, slots=True)
-class PeriodOptions(ChannelsOverTime):
-    """Channel counts over time, and how often the plan is rebuilt."""
+class ReplanOptions:
+    """Channel counts over time, and when plans are adopted."""
 
-    period: str = setting("1h", "How often keys are counted and the plan is rebuilt.", "7d|1000rows")
+    channels: int | None = setting(None, "Fixed number of channels.", "N")
+    schedule: str = setting("", "Number of channels by time since the first row.", "0h:N,6h:N")
+    period: str = setting("1h", "How often trigger period adopts a new plan.", "7d|1000rows")
+    trigger: TriggerName = setting(
+        TriggerName.PERIOD,
+        "When to adopt a new plan: every period, to repair a violation of --tolerance, or if worth it.",
+    )
+    step: str | None = setting(
+        None, "How often the trigger decides (default: the period, or a tenth of it with another trigger).", "6m"
+    )
+    window: str | None = setting(
+        None,
+        "Recent rows that plans are built from (default: the period); auto: from the first step's keys.",
+        "1h|1000rows|auto",
+    )
+    hold: str | None = setting(
+        None, "Trigger violation: how long the tolerance must be exceeded (default: 0s).", "10m", shown=False
+    )
+    move_cost: float | None = setting(
+        None,
+        "Trigger worth: rows processed while a row of state moves (default: by the stage's costs).",
+        "ROWS",
+    )
+
+    def replan(self, recipe: "RecipeOptions", engine: AnyScheme) -> "Replan":
+        """When plans are adopted, and how they are built.
+
+        Raises:
+            UsageError: an option is out of its range, or is for another trigger.
+        """
+        from adapt.core.repartition.decisions import AUTO, Replan
+        from adapt.core.units.row_or_time_span import Length
+
+        for option, value, needed in (
+            ("--hold", self.hold, TriggerName.VIOLATION),
+            ("--move-cost", self.move_cost, TriggerName.WORTH),
+        ):
+            if value is not None and self.trigger is not needed:
+                raise UsageError(f"{option} needs --trigger {needed} (got --trigger {self.trigger})")
+        schedule = self._schedule()
+        several = len({channels for _, channels in schedule.steps}) > 1
+        auto = self.window == AUTO
+        return Replan(
+            recipe.recipe(Scheme.CONSISTENT if several else engine),
+            schedule,
+            Length.parse(self.period),
+            self.trigger,
+            step=None if self.step is None else Length.parse(self.step, "--step"),
+            window=None if auto or self.window is None else Length.parse(self.window, "--window"),
+            auto_window=auto,
+            hold_us=0 if self.hold is None else amount_of("--hold", self.hold, duration_us),
+            move_cost=self.move_cost,
+        )
+
+    def _schedule(self) -> "Schedule":
+        from adapt.core.repartition.channel_schedule import Schedule
+
+        if (self.channels is None) == (not self.schedule):
+            raise UsageError("give either --channels N or --schedule 0h:N,6h:N")
+        if self.channels is None:
+            return Schedule.parse(self.schedule)
+        check_channels(self.channels)
+        return Schedule.fixed(self.channels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveOptions:
+    """The stage that `--live` replays the decisions in."""
+
+    stage: StageOptions
+    trouble: TroubleOptions
+    speedup: SpeedupOption = 1.0
+
+    def refuse(self) -> None:
+        """Refuse options of the stage without `--live`.
+
+        Raises:
+            UsageError: one is given.
+        """
+        if options := given(self):
+            raise UsageError(f"{options[0]} is for the stage of --live; add --live, or omit it")
+
+    def live(self, trace: "Trace", replan: "Replan", *, compares: bool) -> "Live":
+        """The stage of a trace.
+
+        Raises:
+            UsageError: an option is out of its range, or decided by the replay itself.
+        """
+        from adapt.core.repartition.replay import Live
+        from adapt.core.stage.input.mini_partitions import MiniPartitions
+
+        check_speedup(self.speedup)
+        if self.stage.state != DEFAULT_STATE:
+            raise UsageError("--state does not apply to --live: a key has its rows in --window as state; omit it")
+        if self.stage.interval is not None:
+            raise UsageError("--interval does not apply to --live, which samples every --step; omit it")
+        today = replan.unpinned(replan.schedule.channels_at(0))
+        placed = MiniPartitions(replan.pool, PARTITIONS, partitioner=today)
+        settings = self.stage.settings(placed, self.trouble)
+        return Live(settings, self.stage.reading(trace, placed, self.speedup), compares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +181,12 @@ class RecipeOptions:
     sigma: SigmaOption = 0.1
     utility: UtilityOption = None
     max_pins: MaxPinsOption = None
-    hash: HashOption = HashName.MURMUR3
+    hash: HashName | None = setting(None, "Hash function of the keys. Default: murmur3.", panel=EXPERT)
     base: BaseOption = None
     replicas: ReplicasOption = None
     max_migration: MaxMigrationOption = None
 
-    def recipe(self, today: AnyScheme = Scheme.CONSISTENT) -> "Recipe":
+    def recipe(self, today: AnyScheme) -> "Recipe":
         """The recipe of every plan.
 
         Args:
@@ -84,23 +198,25 @@ class RecipeOptions:
         from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS
 
         check_base(self.base, self.scheme)
+        if self.hash and isinstance(self.base, Engine):
+            raise UsageError(f"--base {self.base} has a hash of its own; omit --hash, or use another base")
+        on_ring = (self.hash or self.replicas) is not None and isinstance(today, Engine)
+        base = self.base or (Scheme.CONSISTENT if on_ring else today)
+        if self.replicas is not None:
+            check_replicas(self.scheme, base)
         resources = Resources.parse(self.resources, self.tolerance, self.sigma)
         if resources.sources:
             raise UsageError(
                 f"--resources column:{resources.sources[0]}: a replay only counts keys; give loads by count, such as"
                 " n^1.5"
             )
-        on_ring = self.replicas is not None and isinstance(today, Engine)
-        base = self.base or (Scheme.CONSISTENT if on_ring else today)
-        if self.replicas is not None:
-            check_replicas(self.scheme, base)
         return Recipe(
             self.scheme,
             self.construction,
             resources,
             self.utility,
             self.max_pins,
-            self.hash,
+            self.hash or HashName.MURMUR3,
             self.replicas or DEFAULT_REPLICAS,
             constraints=Constraints(
                 max_migration=None if self.max_migration is None else MigrationLimit.parse(self.max_migration)

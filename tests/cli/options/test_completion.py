@@ -41,7 +41,7 @@ def completed(monkeypatch, capsys):
 
 def test_commands_are_completed(completed):
     assert {"ingest", "partition", "replay", "report", "check", "demo"} <= set(completed("adapt "))
-    assert {"repartition", "replan", "flux", "elastic", "fit", "ordered", "compare"} == set(completed("adapt replay "))
+    assert {"repartition", "flux", "elastic", "fit", "ordered", "compare"} == set(completed("adapt replay "))
     assert completed("adapt partition ev") == ["evaluate"]
 
 

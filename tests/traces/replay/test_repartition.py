@@ -1,6 +1,5 @@
 """Replaying a trace from disk."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,18 +9,19 @@ import pytest
 
 from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
 from adapt.core.partitioning.build import Recipe
-from adapt.core.partitioning.repartition.channel_schedule import Schedule
-from adapt.core.partitioning.repartition.repartition import replay_repartition
 from adapt.core.partitioning.schemes.names import Scheme
+from adapt.core.repartition.channel_schedule import Schedule
+from adapt.core.repartition.decisions import Replan
+from adapt.core.repartition.replay import replay_repartition
 from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length
-from adapt.traces.replay.repartition import RepartitionOptions, replay_trace
+from adapt.traces.replay.repartition import replay_trace, weighed
 from adapt.traces.store.manifest import Manifest, Provenance, write_manifest
 from adapt.traces.store.runs import read_run
 from adapt.traces.store.trace import Trace, open_trace, part_entry
 
 LENGTH, SCHEDULE, RECIPE = Length.parse("500ms"), Schedule.parse("0h:3,1s:5"), Recipe(Scheme.HYBRID, replicas=20)
-OPTIONS = RepartitionOptions(LENGTH, SCHEDULE, RECIPE)
+OPTIONS = Replan(RECIPE, SCHEDULE, LENGTH)
 ROWS = 4000
 TIMES = pa.array(np.arange(ROWS) * 1000, pa.timestamp("us", "UTC"))
 KEYS = pa.array(np.random.default_rng(1).zipf(1.3, ROWS) % 100).cast(pa.string())
@@ -38,6 +38,7 @@ def trace(tmp_path) -> Trace:
         pq.write_table(half, folder / f"part-{number:05d}.parquet", row_group_size=700, write_page_checksum=True)
     entries = [part_entry(folder, part) for part in sorted(folder.iterdir())]
     summary = {"rows": ROWS, "key_type": "string", "columns": rows.column_names, "profile": {}}
+    summary |= {"first_us": 0, "last_us": (ROWS - 1) * 1000}
     write_manifest(folder, Manifest("trace", "c0ffee", Provenance("a test"), entries, summary))
     return open_trace(folder)
 
@@ -45,7 +46,10 @@ def trace(tmp_path) -> Trace:
 def test_a_trace_is_replayed_as_its_rows_are_and_kept(trace, tmp_path):
     run = replay_trace(trace, tmp_path / "a.run", OPTIONS)
     rows = pa.record_batch({"ts": TIMES, "key": KEYS})
-    assert run.as_data() == replay_repartition([rows], LENGTH, SCHEDULE, RECIPE).as_data()
+    assert (
+        run.as_data()
+        == replay_repartition(lambda columns: [rows.select(columns)], weighed(OPTIONS, trace, None)).as_data()
+    )
     stored = read_run(tmp_path / "a.run")
     assert stored.as_data() == run.as_data()
     assert list(stored.manifest.made.inputs) == [{"name": "a.trace", "content_hash": "c0ffee"}]
@@ -58,14 +62,14 @@ def test_without_a_place_nothing_is_written(trace, tmp_path):
 
 
 def test_sizes_are_the_loads_where_they_are_asked_for(trace):
-    run = replay_trace(trace, None, replace(OPTIONS, weight=Weight.BYTES))
+    run = replay_trace(trace, None, weighed(OPTIONS, trace, Weight.BYTES))
     assert sum(run.tables()["channels"].values("network")) == ROWS * (ROWS - 1) / 2
     assert run.parameters["weight"] == "bytes"
 
 
 def test_a_weight_that_the_trace_has_not_is_refused(trace):
     with pytest.raises(UsageError, match="ingest it with --cost COLUMN"):
-        replay_trace(trace, None, replace(OPTIONS, weight=Weight.COST))
+        weighed(OPTIONS, trace, Weight.COST)
 
 
 def test_progress_tells_rows_done_of_rows_in_all(trace):

@@ -9,9 +9,10 @@ import pytest
 
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.partitioning.build import Recipe
-from adapt.core.partitioning.repartition.channel_schedule import Schedule
-from adapt.core.partitioning.repartition.repartition import replay_repartition
 from adapt.core.partitioning.schemes.names import Scheme
+from adapt.core.repartition.channel_schedule import Schedule
+from adapt.core.repartition.decisions import Replan
+from adapt.core.repartition.replay import replay_repartition
 from adapt.core.units.row_or_time_span import Length
 from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.store.manifest import Provenance
@@ -25,10 +26,8 @@ def replayed(channels=3, step=1.0, rows=4000):
     batch = pa.record_batch({"ts": pa.array(np.arange(rows), pa.timestamp("us", "UTC")), "key": keys})
     ticks = count(step=step)
     return replay_repartition(
-        [batch],
-        Length.parse("1ms"),
-        Schedule.fixed(channels),
-        Recipe(Scheme.HYBRID, replicas=20),
+        lambda columns: [batch.select(columns)],
+        Replan(Recipe(Scheme.HYBRID, replicas=20), Schedule.fixed(channels), Length.parse("1ms")),
         clock=lambda: next(ticks),
     )
 

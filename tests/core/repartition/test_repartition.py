@@ -17,9 +17,10 @@ from adapt.core.errors import BadInput
 from adapt.core.partitioning.build import Recipe, build_partitioner
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.registry import make_partitioner
-from adapt.core.partitioning.repartition.channel_schedule import Schedule
-from adapt.core.partitioning.repartition.repartition import replay_repartition
 from adapt.core.partitioning.schemes.names import Construction, Scheme
+from adapt.core.repartition.channel_schedule import Schedule
+from adapt.core.repartition.decisions import Replan
+from adapt.core.repartition.replay import replay_repartition
 from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length
 
@@ -33,6 +34,12 @@ rows = st.lists(st.tuples(st.integers(0, 3), st.sampled_from("aaaabbcdefgh")), m
 schedules = st.dictionaries(st.integers(1, 60), st.integers(1, 5), max_size=3).flatmap(
     lambda later: st.integers(1, 5).map(lambda first: Schedule(((0, first), *sorted(later.items()))))
 )
+
+
+def replay(batches, length, schedule, recipe, clock=None, **others):
+    """The replay of these batches, as often as they are read."""
+    read = lambda columns: (batch.select(columns) for batch in batches)  # noqa: E731
+    return replay_repartition(read, Replan(recipe, schedule, length, **others), clock=clock)
 
 
 def one_batch(times, keys):
@@ -84,7 +91,7 @@ def literal_replay(times, keys, length, schedule, recipe):
 @given(rows=rows, length=st.integers(1, 40), schedule=schedules)
 def test_a_replay_measures_what_plain_python_measures_row_by_row(recipe, rows, length, schedule):
     times, keys = np.cumsum([gap for gap, _ in rows]).tolist(), [key for _, key in rows]
-    run = replay_repartition(one_batch(times, keys), Length(length), schedule, recipe)
+    run = replay(one_batch(times, keys), Length(length), schedule, recipe)
     measured = run.tables()["periods"].records()
     expected = list(literal_replay(times, keys, length, schedule, recipe))
     assert len(measured) == len(expected)
@@ -99,12 +106,12 @@ def test_a_replay_measures_what_plain_python_measures_row_by_row(recipe, rows, l
 def test_doing_nothing_is_a_replay_of_the_engine_s_own_placement(engine):
     times, keys = skewed(5)
     schedule, batch = Schedule.parse("0h:4,9ms:6"), one_batch(times, keys)
-    run = replay_repartition(batch, Length(4000), schedule, RECIPES[-1], today=engine)
-    alone = replay_repartition(batch, Length(4000), schedule, Recipe(engine, resources=RECIPES[-1].resources))
+    run = replay(batch, Length(4000), schedule, RECIPES[-1], today=engine)
+    alone = replay(batch, Length(4000), schedule, Recipe(engine, resources=RECIPES[-1].resources))
     table, summary = run.tables()["periods"], run.summary().records()[0]
     assert table.values("imbalance_do_nothing") == alone.tables()["periods"].values("imbalance")
     assert summary["mean_imbalance_do_nothing"] == alone.summary().records()[0]["mean_imbalance"]
-    without = replay_repartition(batch, Length(4000), schedule, RECIPES[-1]).tables()["periods"]
+    without = replay(batch, Length(4000), schedule, RECIPES[-1]).tables()["periods"]
     assert set(without.values("imbalance_do_nothing")) == {None}
     assert without.values("imbalance") == table.values("imbalance")
     assert "gray line" in str(imbalance_per_period(table))
@@ -112,16 +119,12 @@ def test_doing_nothing_is_a_replay_of_the_engine_s_own_placement(engine):
 
 
 def test_a_step_of_the_schedule_waits_for_the_next_period():
-    run = replay_repartition(
-        one_batch([0, 5, 9, 10, 19], list("abcab")), Length(10), Schedule(((0, 2), (5, 3))), RECIPES[0]
-    )
+    run = replay(one_batch([0, 5, 9, 10, 19], list("abcab")), Length(10), Schedule(((0, 2), (5, 3))), RECIPES[0])
     assert run.tables()["periods"].values("channels") == [2, 3]
 
 
 def test_the_channel_count_is_that_of_the_next_period_with_rows():
-    run = replay_repartition(
-        one_batch([0, 100], ["a", "b"]), Length(10), Schedule(((0, 2), (50, 3), (60, 4))), RECIPES[0]
-    )
+    run = replay(one_batch([0, 100], ["a", "b"]), Length(10), Schedule(((0, 2), (50, 3), (60, 4))), RECIPES[0])
     periods = run.tables()["periods"]
     assert (periods.values("period"), periods.values("channels")) == ([0, 10], [2, 4])
     assert run.summary().values("empty_periods") == [9]
@@ -130,7 +133,7 @@ def test_the_channel_count_is_that_of_the_next_period_with_rows():
 @pytest.mark.parametrize("recipe", RECIPES, ids=NAMES)
 def test_no_imbalance_is_under_its_floor(recipe):
     times, keys = skewed(1)
-    run = replay_repartition(one_batch(times, keys), Length(2000, True), Schedule.fixed(6), recipe)
+    run = replay(one_batch(times, keys), Length(2000, True), Schedule.fixed(6), recipe)
     for row in run.tables()["periods"].records():
         assert row["imbalance"] >= row["imbalance_floor"] * (1 - 1e-12)
         assert row["r_n"] is None or row["r_n"] >= row["r_floor"] * (1 - 1e-12)
@@ -139,16 +142,14 @@ def test_no_imbalance_is_under_its_floor(recipe):
 def test_hashing_moves_nothing_while_the_channels_stay():
     times, keys = skewed(2)
     for scheme in (Scheme.UNIFORM, Scheme.CONSISTENT):
-        run = replay_repartition(one_batch(times, keys), Length(2000, True), Schedule.fixed(6), Recipe(scheme))
+        run = replay(one_batch(times, keys), Length(2000, True), Schedule.fixed(6), Recipe(scheme))
         assert run.tables()["periods"].values("m") == [None] + [0.0] * 9
 
 
 def test_placing_heavy_keys_balances_better_than_hashing_from_the_second_period_on():
     times, keys = skewed(3)
     imbalances = {
-        scheme: replay_repartition(
-            one_batch(times, keys), Length(500, True), Schedule.fixed(4), Recipe(scheme)
-        ).tables()["periods"]
+        scheme: replay(one_batch(times, keys), Length(500, True), Schedule.fixed(4), Recipe(scheme)).tables()["periods"]
         for scheme in (Scheme.CONSISTENT, Scheme.HYBRID)
     }
     hashed, placed = (imbalances[scheme].values("imbalance") for scheme in (Scheme.CONSISTENT, Scheme.HYBRID))
@@ -162,7 +163,7 @@ def test_the_same_stream_gives_the_same_run_however_it_is_cut():
     whole = pa.record_batch({"ts": times, "key": keys})
     pieces = [whole.slice(at, 777) for at in range(0, len(whole), 777)]
     runs = [
-        replay_repartition(batches, Length(3000), Schedule.parse("0h:4,5ms:6"), RECIPES[-1]).as_data()
+        replay(batches, Length(3000), Schedule.parse("0h:4,5ms:6"), RECIPES[-1]).as_data()
         for batches in ([whole], pieces, [whole])
     ]
     assert json.dumps(runs[0]) == json.dumps(runs[1]) == json.dumps(runs[2])
@@ -172,7 +173,7 @@ def test_the_same_stream_gives_the_same_run_however_it_is_cut():
 
 def test_the_summary_adds_up_the_periods():
     times, keys = skewed(5)
-    run = replay_repartition(one_batch(times, keys), Length(4000), Schedule.parse("0h:4,9ms:6"), RECIPES[-1])
+    run = replay(one_batch(times, keys), Length(4000), Schedule.parse("0h:4,9ms:6"), RECIPES[-1])
     periods, (summary,) = run.tables()["periods"], run.summary().records()
     assert summary["periods"] == 5
     assert summary["rows"] == sum(periods.values("rows")) == 20_000
@@ -186,7 +187,7 @@ def test_the_summary_adds_up_the_periods():
 
 def test_the_channels_table_has_every_channel_of_every_period():
     times, keys = skewed(6, rows=100)
-    run = replay_repartition(one_batch(times, keys), Length(50), Schedule(((0, 2), (50, 3))), RECIPES[0])
+    run = replay(one_batch(times, keys), Length(50), Schedule(((0, 2), (50, 3))), RECIPES[0])
     channels = run.tables()["channels"]
     assert list(zip(channels.values("period"), channels.values("channel"), strict=True)) == [
         (0, 0), (0, 1), (1, 0), (1, 1), (1, 2)
@@ -197,17 +198,13 @@ def test_the_channels_table_has_every_channel_of_every_period():
 def test_building_is_timed_by_the_clock_that_is_given_and_not_in_the_first_period():
     ticks = count()
     times, keys = skewed(7, rows=100)
-    run = replay_repartition(
-        one_batch(times, keys), Length(40), Schedule.fixed(2), RECIPES[-1], clock=lambda: float(next(ticks))
-    )
+    run = replay(one_batch(times, keys), Length(40), Schedule.fixed(2), RECIPES[-1], clock=lambda: float(next(ticks)))
     assert run.tables()["periods"].values("build_s") == [None, 1.0, 1.0]
 
 
 def test_costs_are_the_loads_where_they_are_the_weight():
     batch = one_batch([0, 1, 2], ["a", "a", "b"])[0].append_column("cost_us", pa.array([1.5, 2.0, None]))
-    run = replay_repartition(
-        [batch], Length(10), Schedule.fixed(1), RECIPES[0], weight=Weight.COST, weight_column="cost_us"
-    )
+    run = replay([batch], Length(10), Schedule.fixed(1), RECIPES[0], weight=Weight.COST, weight_column="cost_us")
     assert run.outcomes[0].loads.tolist() == [[3.5]] * 3
     assert (run.outcomes[0].rows, run.outcomes[0].keys) == (3, 2)
 
@@ -215,18 +212,14 @@ def test_costs_are_the_loads_where_they_are_the_weight():
 def test_a_period_without_any_weight_has_no_imbalance_and_the_replay_goes_on():
     batch = one_batch([0, 10, 20], ["a", "b", "a"])[0].append_column("cost_us", pa.array([1.0, 0.0, 2.0]))
     for recipe in RECIPES:
-        run = replay_repartition(
-            [batch], Length(10), Schedule.fixed(2), recipe, weight=Weight.COST, weight_column="cost_us"
-        )
+        run = replay([batch], Length(10), Schedule.fixed(2), recipe, weight=Weight.COST, weight_column="cost_us")
         assert run.tables()["periods"].values("imbalance") == [2.0, None, 2.0]
         assert run.summary().values("mean_imbalance") == [2.0]
 
 
 def test_null_keys_are_routed_like_any_other():
     for recipe in RECIPES:
-        run = replay_repartition(
-            one_batch(list(range(60)), [None, "a", None] * 20), Length(20), Schedule.fixed(3), recipe
-        )
+        run = replay(one_batch(list(range(60)), [None, "a", None] * 20), Length(20), Schedule.fixed(3), recipe)
         assert run.tables()["periods"].values("keys") == [2, 2, 2]
 
 
@@ -234,25 +227,23 @@ def test_null_keys_are_routed_like_any_other():
 def test_integer_keys_and_null_alone_can_be_tracked(recipe):
     ids = pa.array([None] * 30 + list(range(30)), pa.int64())
     batch = pa.record_batch({"ts": pa.array(range(60), TS), "key": ids})
-    run = replay_repartition([batch], Length(20), Schedule.fixed(3), recipe)
+    run = replay([batch], Length(20), Schedule.fixed(3), recipe)
     assert run.summary().values("rows") == [60]
 
 
 def test_a_negative_cost_is_refused():
     batch = one_batch([0], ["a"])[0].append_column("cost_us", pa.array([-1.0]))
     with pytest.raises(BadInput, match=r"'a' must be finite and at least 0 \(got -1\)"):
-        replay_repartition(
-            [batch], Length(10), Schedule.fixed(2), RECIPES[0], weight=Weight.COST, weight_column="cost_us"
-        )
+        replay([batch], Length(10), Schedule.fixed(2), RECIPES[0], weight=Weight.COST, weight_column="cost_us")
 
 
 def test_a_weight_goes_with_its_column():
     with pytest.raises(ValueError, match="weight cost"):
-        replay_repartition([], Length(10), Schedule.fixed(2), RECIPES[0], weight=Weight.COST)
+        replay([], Length(10), Schedule.fixed(2), RECIPES[0], weight=Weight.COST)
 
 
 def test_a_stream_without_rows_gives_a_run_without_periods():
-    run = replay_repartition([], Length(10), Schedule.fixed(2), RECIPES[-1])
+    run = replay([], Length(10), Schedule.fixed(2), RECIPES[-1])
     assert run.tables()["periods"].rows == ()
     assert run.summary().values("periods") == [0]
     assert json.loads(json.dumps(run.as_data(), allow_nan=False)) == run.as_data()

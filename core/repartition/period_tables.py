@@ -1,4 +1,4 @@
-"""Tables of a repartitioning replay: periods, channels, summary."""
+"""Tables of a repartitioning replay: periods, channels, cases, summary."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,9 @@ class PeriodOutcome:
         start_us: Start, in microseconds since 1970.
         metrics: Metrics of the plan on the period's keys; migration is that to this plan, None in the first period.
         loads: State, computation and network of each channel, shape (3, channels).
-        build_s: Build time of the plan; None without a clock, and in the first period.
+        build_s: Build time of the plan; None without a clock, and if it was built earlier.
+        adopts: Whether a plan was adopted at the start of the period.
+        why: Reason of the decision.
         nothing: Imbalance of doing nothing, with the placement of today; None if that is not measured.
     """
 
@@ -31,6 +33,8 @@ class PeriodOutcome:
     metrics: Metrics
     loads: Floats
     build_s: float | None
+    adopts: bool
+    why: str
     nothing: float | None = None
 
     @property
@@ -57,6 +61,8 @@ PERIOD_COLUMNS = (
     *(replace(column, about=_OF_A_PERIOD.get(column.name, column.about)) for column in METRIC_COLUMNS),
     Column("build_s", Kind.SECONDS, "s", about="build time of the plan"),
     NOTHING,
+    Column("adopts", about="yes if a new plan was adopted at the start of the period, from earlier rows alone"),
+    Column("why", about="reason of the decision"),
 )
 
 CHANNEL_COLUMNS = (
@@ -71,6 +77,7 @@ SUMMARY_COLUMNS = (
     Column("periods", Kind.COUNT, about="periods with rows"),
     Column("empty_periods", Kind.COUNT, about="periods without rows"),
     Column("rows", Kind.COUNT),
+    Column("adopted", Kind.COUNT, about="plans that the trigger adopted"),
     Column("channel_changes", Kind.COUNT, about="number of rescales"),
     Column("mean_imbalance", Kind.RATIO, about="mean over the periods"),
     Column("worst_imbalance", Kind.RATIO, about="imbalance of the worst period"),
@@ -89,9 +96,9 @@ SUMMARY_COLUMNS = (
 )
 
 NOTE = (
-    "Each plan is built from the period before it; the first period uses hashing alone. Migration is shown in the"
-    " period that starts with it, and counts the state of the period before. imbalance_floor and r_floor are the best"
-    " possible values without splitting keys."
+    "A period is a step of the trigger. Each plan is built from the window before it; the first period uses hashing"
+    " alone. Migration is shown in the period that starts with it, and counts the state of that window."
+    " imbalance_floor and r_floor are the best possible values without splitting keys."
 )
 
 
@@ -108,6 +115,8 @@ def periods_table(outcomes: Sequence[PeriodOutcome]) -> Table:
             "channels": outcome.channels,
             "build_s": outcome.build_s,
             NOTHING.name: outcome.nothing,
+            "adopts": "yes" if outcome.adopts else "no",
+            "why": outcome.why,
             **outcome.metrics.as_data(),
         }
         rows.append([cells[column.name] for column in PERIOD_COLUMNS])
@@ -129,11 +138,13 @@ def summary_table(outcomes: Sequence[PeriodOutcome]) -> Table:
     metrics = [outcome.metrics for outcome in outcomes]
     imbalances = [(outcome.metrics.imbalance, outcome.index) for outcome in outcomes]
     worst = max(((value, -index) for value, index in imbalances if value is not None), default=None)
+    rescales = sum(before.channels != after.channels for before, after in pairwise(outcomes))
     row = (
         len(outcomes),
         outcomes[-1].index + 1 - len(outcomes) if outcomes else 0,
         sum(outcome.rows for outcome in outcomes),
-        sum(before.channels != after.channels for before, after in pairwise(outcomes)),
+        sum(outcome.adopts for outcome in outcomes) - rescales,
+        rescales,
         _mean([each.imbalance for each in metrics]),
         None if worst is None else worst[0],
         None if worst is None else -worst[1],

@@ -2,15 +2,14 @@
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.counting.exact import KeyCounts
 from adapt.core.keys.partitioner import Partitioner
-from adapt.core.partitioning.loop.proposal import Proposal
-from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.repartition.proposal import Proposal
 
 OLDEST = 16
 """Steps for which a proposal that was not adopted is measured, at most."""
@@ -28,19 +27,18 @@ class Spent:
 
     busiest: float = 0.0  # load of the busiest channel of each step, summed up
     moved_state: float = 0.0
-    adopted: int = 0  # plans that it adopted
 
     def worked(self, load: float) -> "Spent":
         """The same after a step."""
-        return Spent(self.busiest + load, self.moved_state, self.adopted)
+        return replace(self, busiest=self.busiest + load)
 
     def migrated(self, moved_state: float) -> "Spent":
         """The same after an adoption."""
-        return Spent(self.busiest, self.moved_state + moved_state, self.adopted + 1)
+        return replace(self, moved_state=self.moved_state + moved_state)
 
-    def cost(self, of_state: float, of_adoption: float) -> float:
-        """Load of the busiest channels, with what the adoptions cost."""
-        return self.busiest + of_state * self.moved_state + of_adoption * self.adopted
+    def cost(self, of_state: float) -> float:
+        """Load of the busiest channels, with what moving state cost."""
+        return self.busiest + of_state * self.moved_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,39 +56,43 @@ class Shadows:
         in_force: What the plans in force took.
         never: What the first plan would have taken.
         periodic: What a rebuild every period would have taken.
-        periodic_plan: The plan that it would have in force.
+        rebuilt: The partitioner that it would have in force.
         at_adoption: `in_force` and `periodic` after the last adoption.
         steps: Latest steps since the last adoption, oldest first.
     """
 
-    def __init__(self, plan: Plan, period_us: int, at_us: int) -> None:
-        """Start with one plan for all."""
+    def __init__(self, plan: Partitioner, every: int, at: int) -> None:
+        """Start with one plan for all.
+
+        Args:
+            every: Steps of a period.
+            at: Number of the step.
+        """
         self.in_force = self.never = self.periodic = Spent()
-        self.periodic_plan = plan
+        self.rebuilt = self._first = plan
         self.at_adoption = self.in_force, self.periodic
         self.steps: deque[Shadow] = deque(maxlen=OLDEST)
-        self._first = self._rebuilt = plan.partitioner()
-        self._period_us, self._due_us = period_us, at_us + period_us
+        self._every, self._due = every, at + every
         self._proposed: dict[int, Partitioner] = {}
         self._step = 0
         self._loads: list[Floats] = []
 
-    def is_due(self, at_us: int) -> bool:
+    def is_due(self, at: int) -> bool:
         """Whether a period is over."""
-        return at_us >= self._due_us
+        return at >= self._due
 
-    def rebuild(self, proposal: Proposal, at_us: int) -> None:
+    def rebuild(self, proposal: Proposal, at: int) -> None:
         """Adopt the proposal of a period, in the account of rebuilding."""
-        self.periodic = self.periodic.migrated(proposal.moved_state)
-        self.periodic_plan, self._rebuilt = proposal.plan, proposal.plan.partitioner()
-        self._due_us = at_us + self._period_us
+        self.periodic = self.periodic.migrated(proposal.change.state)
+        self.rebuilt = proposal.partitioner
+        self._due = at + self._every
 
     def adopt(self, proposal: Proposal) -> None:
         """Put a plan in force.
 
         Earlier proposals followed another one.
         """
-        self.in_force = self.in_force.migrated(proposal.moved_state)
+        self.in_force = self.in_force.migrated(proposal.change.state)
         self.at_adoption = self.in_force, self.periodic
         self._proposed.clear()
         self.steps.clear()
@@ -98,8 +100,8 @@ class Shadows:
     def begin(self, proposal: Proposal | None) -> None:
         """Begin a step, with a proposal that was not adopted."""
         self._step += 1
-        if proposal is not None and proposal.moved_state:
-            self._proposed[self._step] = proposal.plan.partitioner()
+        if proposal is not None and proposal.change.state:
+            self._proposed[self._step] = proposal.partitioner
         self._proposed = {at: each for at, each in self._proposed.items() if self._step - at < min(OLDEST, _kept(at))}
         self._loads = [np.zeros(each.channels) for each in self._plans]
 
@@ -124,7 +126,7 @@ class Shadows:
 
     @property
     def _plans(self) -> Sequence[Partitioner]:
-        return [self._first, self._rebuilt, *self._proposed.values()]
+        return [self._first, self.rebuilt, *self._proposed.values()]
 
 
 def _kept(number: int) -> int:

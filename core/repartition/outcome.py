@@ -2,24 +2,21 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from adapt.core.arrays import Floats
-from adapt.core.partitioning.loop.live import Step
-from adapt.core.partitioning.repartition.channel_schedule import Schedule
+from adapt.core.repartition.channel_schedule import Schedule
 from adapt.core.stage.engine.series import Interval
 from adapt.core.stage.outcome import Outcome
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ReplanOutcome:
-    """One case: its stage, its decisions, its busiest workers.
+class LiveOutcome:
+    """One case: its stage and its busiest workers.
 
     Attributes:
         outcome: Rows, latencies and moves of the stage.
-        steps: Decisions of the loop; empty without a trigger.
         busiest_s: Busy time of the busiest worker of each period, summed up. Migration counts, as workers (de)serialize
             state.
         mean_s: The same of the mean worker.
@@ -27,7 +24,6 @@ class ReplanOutcome:
     """
 
     outcome: Outcome
-    steps: tuple[Step, ...]
     busiest_s: float
     mean_s: float
     worst: float | None
@@ -46,26 +42,13 @@ class ReplanOutcome:
         return self.busiest_s / self.mean_s if self.mean_s else None
 
     @property
-    def adopted(self) -> int:
-        """How often the trigger adopted a plan."""
-        return sum(step.adopted is not None for step in self.steps) - self.rescales
-
-    @property
-    def rescales(self) -> int:
-        """How often the number of channels changed."""
-        plans = [step.plan.channels for step in self.steps]
-        return sum(now != before for before, now in pairwise(plans))
-
-    @property
     def migrations(self) -> int:
         """How often partitions moved."""
         simulated = self.outcome.simulated
         return sum(bool(step.moves) for step in simulated.steps) + sum(bool(one.moves) for one in simulated.rounds)
 
 
-def replan_outcome_of(
-    outcome: Outcome, steps: Sequence[Step], schedule: Schedule, per_period: int, period_us: int
-) -> ReplanOutcome:
+def live_outcome_of(outcome: Outcome, schedule: Schedule, per_period: int, period_us: int) -> LiveOutcome:
     """The outcome of a case.
 
     Args:
@@ -78,7 +61,7 @@ def replan_outcome_of(
         busiest, mean = busiest + most, mean + even
         if even > 0:
             worst = max(worst or 0.0, most / even)
-    return ReplanOutcome(outcome, tuple(steps), busiest, mean, worst)
+    return LiveOutcome(outcome, busiest, mean, worst)
 
 
 def _busy(intervals: Sequence[Interval], per_period: int) -> Iterator[Floats]:

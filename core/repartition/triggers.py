@@ -8,9 +8,11 @@ import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
-from adapt.core.partitioning.loop.proposal import Proposal
-from adapt.core.partitioning.loop.shadows import Shadow, Shadows, Spent
-from adapt.core.partitioning.measures.resources import RESOURCES
+from adapt.core.partitioning.loads.load import ResourceFunction
+from adapt.core.partitioning.measures.imbalance import max_over_mean, max_over_min
+from adapt.core.partitioning.measures.resources import RESOURCES, Resources
+from adapt.core.repartition.proposal import Proposal
+from adapt.core.repartition.shadows import Shadow, Shadows, Spent
 from adapt.core.values import duration
 
 FEWEST = 2
@@ -34,16 +36,25 @@ BEHIND = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What is known at a time, from earlier rows alone."""
+    """What is known at a step, from earlier rows alone.
 
-    at_us: int  # time in microseconds
-    full: bool  # whether a whole window was counted
-    # measures max/min load of each resource over the window (r_k); None if a channel is empty
-    ratios: Callable[[], Sequence[float | None]]
-    tolerance: Sequence[float]  # tolerated max/min load of each (alpha_k)
-    plan_since_us: int  # time since which the plan is in force
-    shadows: Shadows | None  # plans that are not in force, if the trigger compares with some
-    proposal: Callable[[], Proposal]  # builds the next plan from the counts, once
+    Attributes:
+        at: Number of the step.
+        at_us: Its time, in microseconds.
+        full: Whether a whole window was counted.
+        since: Number of the step since which the plan is in force.
+        loads: Loads of the channels over the window by the plan in force, shape (3, channels).
+        shadows: Plans that are not in force, if the trigger compares with some.
+        proposal: Builds the next plan from the counts, once.
+    """
+
+    at: int
+    at_us: int
+    full: bool
+    since: int
+    loads: Callable[[], Floats]
+    shadows: Shadows | None
+    proposal: Callable[[], Proposal]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,67 +69,92 @@ class Trigger(Protocol):
     """Decides at each step whether a new plan is adopted."""
 
     @property
-    def shadow_us(self) -> int | None:
-        """Period of the rebuild in `Seen.shadows`, in microseconds; None without shadows."""
+    def shadows_every(self) -> int | None:
+        """Steps between the rebuilds in `Seen.shadows`; None without shadows."""
 
     def decide(self, seen: Seen) -> Decided:
         """The decision at one step."""
 
 
 @dataclass(frozen=True, slots=True)
-class Never:
-    """Keeps the plan."""
-
-    shadow_us = None
-
-    def decide(self, _: Seen) -> Decided:
-        """Keep the plan."""
-        return Decided(False, "no trigger")
-
-
-@dataclass(frozen=True, slots=True)
 class EveryPeriod:
-    """Adopts a plan every period."""
+    """Adopts a plan every period of some steps."""
 
-    period_us: int
-    shadow_us = None
+    every: int
+    period: str
+    shadows_every = None
 
     def decide(self, seen: Seen) -> Decided:
-        """Fire once the plan is a period old."""
-        age = seen.at_us - seen.plan_since_us
-        if age >= self.period_us:
-            return Decided(True, f"the period of {duration(self.period_us / 1e6)} is over")
-        return Decided(False, f"{duration((self.period_us - age) / 1e6)} of the period remain")
+        """Fire once a period is over."""
+        left = (seen.since // self.every + 1) * self.every - seen.at
+        if left <= 0:
+            return Decided(True, f"the period of {self.period} is over")
+        return Decided(False, f"{left} of {self.every} steps of the period remain")
 
 
 @dataclass(slots=True)
 class OnViolation:
-    """Adopts a plan when an imbalance beyond tolerance lasts.
+    """Adopts a plan that repairs a lasting imbalance beyond tolerance.
+
+    A plan repairs it if it is within tolerance, or if its imbalance is lower by as much as is tolerated. Constant loads
+    do not count: their imbalance is that of the number of keys, which no construction balances.
+
+    Raises:
+        UsageError: all loads are constant.
 
     Source: partitioning functions, section 3.4: balance constraints that must hold.
     """
 
+    resources: Resources
     lasting_us: int
-    shadow_us = None
+    shadows_every = None
     _since_us: int | None = field(default=None, repr=False)
 
+    def __post_init__(self) -> None:
+        if not self._at:
+            raise UsageError(
+                "--trigger violation needs a load that grows with a key's rows; give --resources LLL, or another"
+                " trigger"
+            )
+
+    @property
+    def _at(self) -> list[int]:
+        """The resources that are not constant."""
+        return [at for at, load in enumerate(self.resources.loads) if load is not ResourceFunction.CONSTANT]
+
     def decide(self, seen: Seen) -> Decided:
-        """Fire once r_k > alpha_k has lasted, counted in whole windows."""
+        """Fire once r_k > alpha_k has lasted and the proposal repairs it."""
         if not seen.full:
             return Decided(False, "the window is not full yet")
-        ratios = seen.ratios()
-        over = [_over(ratio, alpha) for ratio, alpha in zip(ratios, seen.tolerance, strict=True)]
-        worst, at = max(over), over.index(max(over))
-        said = f"{RESOURCES[at]} load {_ratio(ratios[at])} of tolerated {seen.tolerance[at]:g}"
-        if worst <= 1:
+        now = seen.loads()
+        at = max(self._at, key=lambda at: self._over(now, at))
+        said = f"{RESOURCES[at]} load {_ratio(now[at])} of tolerated {self.resources.tolerance[at]:g}"
+        if self._over(now, at) <= 1:
             self._since_us = None
             return Decided(False, f"within tolerance: {said}")
         self._since_us = seen.at_us if self._since_us is None else self._since_us
-        lasted = seen.at_us - self._since_us
-        if lasted < self.lasting_us:
+        if seen.at_us - self._since_us < self.lasting_us:
             return Decided(False, f"beyond tolerance, but not for {duration(self.lasting_us / 1e6)} yet: {said}")
+        then = seen.proposal().loads
+        reached = f"a new plan reaches {_ratio(then[at])}"
+        if not self._is_repaired(now[at], then[at], self.resources.tolerance[at]):
+            return Decided(False, f"beyond tolerance, and {reached} only: {said}")
         self._since_us = None
-        return Decided(True, f"beyond tolerance: {said}")
+        return Decided(True, f"beyond tolerance, and {reached}: {said}")
+
+    def _over(self, loads: Floats, at: int) -> float:
+        ratio = max_over_min(loads[at])
+        return np.inf if ratio is None else ratio / self.resources.tolerance[at]
+
+    @staticmethod
+    def _is_repaired(now: Floats, then: Floats, tolerance: float) -> bool:
+        """Whether max/min is within tolerance, or falls by it; max/mean if a channel is empty."""
+        ratio = max_over_min(then)
+        if ratio is None:
+            before, after = max_over_mean(now) or 1.0, max_over_mean(then) or 1.0
+        else:
+            before, after = max_over_min(now) or np.inf, ratio
+        return (ratio is not None and ratio <= tolerance) or before > tolerance * after
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,22 +167,28 @@ class WhenWorth:
     rows: of doing nothing, and of a rebuild every period. Where the plans in force cost more than the cheaper one, by
     the share `BEHIND`, it follows that one: it keeps the plan, or adopts one that costs less than it fell behind since
     the last. All is in units of load, on the busiest channel.
+
+    Attributes:
+        every: Steps of the period of the rebuild that it is compared with.
+        period: The same, as shown.
+        move_cost: Load that moving one unit of state costs the busiest channel.
+
+    Raises:
+        UsageError: the cost is below 0.
     """
 
-    period_us: int  # period of the rebuild that it is compared with
-    move_cost: float = 1.0  # load that moving one unit of state costs the busiest channel
-    pause_cost: float = 0.0  # load that any adoption costs
+    every: int
+    period: str
+    move_cost: float
 
     def __post_init__(self) -> None:
-        if not (0 <= self.move_cost < np.inf and 0 <= self.pause_cost < np.inf):
-            raise UsageError(
-                f"the cost of moving state must be at least 0 (got {self.move_cost:g} and {self.pause_cost:g})"
-            )
+        if not 0 <= self.move_cost < np.inf:
+            raise UsageError(f"--move-cost must be at least 0 (got {self.move_cost:g})")
 
     @property
-    def shadow_us(self) -> int:
-        """Period of the rebuild that it is compared with."""
-        return self.period_us
+    def shadows_every(self) -> int:
+        """Steps between the rebuilds that it is compared with."""
+        return self.every
 
     def decide(self, seen: Seen) -> Decided:
         """Follow the cheaper account, or fire if a plan pays."""
@@ -160,9 +202,9 @@ class WhenWorth:
             return Decided(False, f"{spent / cheaper - 1:.1%} behind doing nothing")
         then, periodic_then = map(self._spent, seen.shadows.at_adoption)
         lost, cost = (spent - then) - (periodic - periodic_then), self._cost(seen.proposal())
-        if lost <= cost or not seen.proposal().moved_state:
+        if lost <= cost or not seen.proposal().change.state:
             return self._if_it_pays(seen)
-        return Decided(True, f"behind a rebuild every {duration(self.period_us / 1e6)}: lost {_against(lost, cost)}")
+        return Decided(True, f"behind a rebuild every {self.period}: lost {_against(lost, cost)}")
 
     def _if_it_pays(self, seen: Seen) -> Decided:
         """Fire if a plan is expected to save `MARGIN` times its cost."""
@@ -179,15 +221,15 @@ class WhenWorth:
                 f"proposals save {lately / (busiest or 1):.1%} of the busiest channel's load, at most {SMALL:.0%}",
             )
         worth, cost = _expected_saving(saved, HOLDS * len(saved)), self._cost(seen.proposal())
-        pays = worth > MARGIN * cost and seen.proposal().moved_state > 0
+        pays = worth > MARGIN * cost and seen.proposal().change.state > 0
         said = "a plan pays" if pays else "no plan pays"
         return Decided(pays, f"{said}: saves {_against(worth, cost)} in {HOLDS * len(saved)} steps")
 
     def _spent(self, way: Spent) -> float:
-        return way.cost(self.move_cost, self.pause_cost)
+        return way.cost(self.move_cost)
 
     def _cost(self, proposal: Proposal) -> float:
-        return self.pause_cost + self.move_cost * proposal.moved_state
+        return self.move_cost * proposal.change.state
 
 
 def _by_age(steps: Sequence[Shadow]) -> Floats:
@@ -214,9 +256,6 @@ def _against(saved: float, cost: float) -> str:
     return f"{saved:.3g} against a cost of {cost:.3g}"
 
 
-def _over(ratio: float | None, alpha: float) -> float:
-    return np.inf if ratio is None else ratio / alpha
-
-
-def _ratio(ratio: float | None) -> str:
+def _ratio(loads: Floats) -> str:
+    ratio = max_over_min(loads)
     return "without bound (a channel is empty)" if ratio is None else f"{ratio:.3f}"

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.errors import BadInput
-from adapt.core.partitioning.repartition import periods as module
-from adapt.core.partitioning.repartition.periods import periods
+from adapt.core.repartition import periods as module
+from adapt.core.repartition.periods import periods
 from adapt.core.units.row_or_time_span import Length
 
 TS = pa.timestamp("us", "UTC")

@@ -9,10 +9,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
-from adapt.core.keys.partitioner import ByColumn, Channels
+from adapt.core.keys.partitioner import ByColumn, Channels, Partitioner
 from adapt.core.partitioning.measures.cells import Hasher, base_of, cells_of
-from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
+from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.stage.input.mini_partitions import MOST, MiniPartitions
 
 
@@ -54,13 +54,17 @@ class Units:
     partitions: MiniPartitions
 
     @classmethod
-    def from_plans(cls, plans: Sequence[Plan], own: ExplicitMap, pool: int) -> "Units":
+    def from_plans(cls, plans: Sequence[Partitioner], key_type: pa.DataType, pool: int) -> "Units":
         """The units that these plans move among a pool of workers.
+
+        Args:
+            key_type: Of the keys.
 
         Raises:
             UsageError: there are too many.
         """
-        of_count = {plan.channels: base_of(plan.partitioner()) for plan in plans}
+        own = _ever_pinned(plans, key_type)
+        of_count = {plan.channels: base_of(plan) for plan in plans}
         bases = Bases(tuple(of_count[channels] for channels in sorted(of_count)))
         units = len(own) + bases.channels
         if units > MOST:
@@ -75,15 +79,22 @@ class Units:
         """Partitions, with or without keys."""
         return self.partitions.count
 
-    def owners(self, plan: Plan) -> NDArray[np.int32]:
+    def owners(self, plan: Partitioner) -> NDArray[np.int32]:
         """The worker of each unit by a plan.
 
         Shape (count,); 0 for units without keys.
         """
         owners: NDArray[np.int32] = np.zeros(self.count, np.int32)
-        owners[: len(self.own)] = plan.partitioner().channels_of(self.own.column)
+        owners[: len(self.own)] = plan.channels_of(self.own.column)
         sizes = [base.channels for base in self.bases.each]
         at = sizes.index(plan.channels)
         numbers = np.arange(self.bases.channels)
         owners[len(self.own) : len(self.own) + len(numbers)] = numbers // math.prod(sizes[at + 1 :]) % sizes[at]
         return owners
+
+
+def _ever_pinned(plans: Sequence[Partitioner], key_type: pa.DataType) -> ExplicitMap:
+    """All keys that some plan pins, numbered in key order."""
+    pinned = [plan.explicit.column for plan in plans if isinstance(plan, HybridPartitioner) and len(plan.explicit)]
+    keys = pa.chunked_array(pinned, type=None if pinned else key_type).unique()
+    return ExplicitMap(ExplicitMap(keys, np.zeros(len(keys))).column, np.arange(len(keys)))

@@ -168,7 +168,8 @@ def _joined(weights: Sequence[Counts]) -> Counts:
 
 
 def _wide(keys: pa.Array) -> pa.Array:
-    """Text with 64-bit offsets, so that the keys of a period may exceed 2 GiB."""
+    """Plain keys, text with 64-bit offsets, so that the keys of a period may exceed 2 GiB."""
+    keys = keys.dictionary_decode() if pa.types.is_dictionary(keys.type) else keys
     if pa.types.is_string(keys.type):
         return keys.cast(pa.large_string())
     return keys.cast(pa.large_binary()) if pa.types.is_binary(keys.type) else keys

@@ -1,10 +1,10 @@
-"""Names of triggers and of the cases of a replay."""
+"""Names of triggers and of the cases of a live replay."""
 
 from enum import StrEnum
 
 
 class TriggerName(StrEnum):
-    """When the loop adopts a new plan."""
+    """When a new plan is adopted."""
 
     PERIOD = "period"
     VIOLATION = "violation"
@@ -12,4 +12,4 @@ class TriggerName(StrEnum):
 
 
 STATIC, FLUX, IN_SAMPLE = "static", "flux", "in-sample"
-"""What triggers are compared with."""
+"""What a trigger is compared with."""

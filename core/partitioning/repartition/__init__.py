@@ -1,1 +1,0 @@
-"""A stream replayed period by period: route, measure, rebuild, migrate."""

@@ -1,0 +1,263 @@
+"""Repartitioning replay: imbalance and migration over time, in a stage if live."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.arrays import Floats
+from adapt.core.counting.exact import KeyCounts, frequencies_of, merge
+from adapt.core.errors import UsageError
+from adapt.core.flux.policies.load_policy import LoadBalancing
+from adapt.core.flux.policies.names import FluxPolicy
+from adapt.core.flux.policies.registry import controller_of
+from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
+from adapt.core.keys.columns import ARROW_TYPES
+from adapt.core.keys.partitioner import Partitioner
+from adapt.core.partitioning.build import build_partitioner
+from adapt.core.partitioning.measures.key_loads import listed_loads
+from adapt.core.repartition.decisions import Batches, Replan, Step, decided
+from adapt.core.repartition.live_tables import cases_table, live_summary
+from adapt.core.repartition.names import FLUX, IN_SAMPLE, STATIC
+from adapt.core.repartition.outcome import LiveOutcome, live_outcome_of
+from adapt.core.repartition.period_tables import PeriodOutcome, channels_table, periods_table, summary_table
+from adapt.core.repartition.placement import DecidedPlan, DecidedPlans
+from adapt.core.repartition.units import Units
+from adapt.core.repartition.window import RecentKeys
+from adapt.core.run import run_as_data, verdict_under
+from adapt.core.stage.assembly import Actors
+from adapt.core.stage.case_tables import series_tables
+from adapt.core.stage.conditions.settings import StageSettings, even_groups
+from adapt.core.stage.control.workers import Scaling
+from adapt.core.stage.input.keyed_rows import Reading
+from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
+from adapt.core.stage.outcome import outcome_of
+from adapt.core.stage.replay_parameters import INTERVALS, Told, stage_parameters, telling
+from adapt.core.stage.simulate import simulate
+from adapt.core.stream import KeyType, Weight
+from adapt.core.table import Displayed, Table
+
+MOST_ROUNDS = 10_000
+"""Rounds of Flux in a replay at most: a stream of days has no use for statistics every 0.15 s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """A stage that runs what was decided.
+
+    Attributes:
+        settings: The stage; its partitions are replaced.
+        reading: How rows become tuples, at their times. Its partitions are those under Flux.
+        compares: Whether to run Flux and the in-sample plan too.
+        told: Progress of each case.
+    """
+
+    settings: StageSettings
+    reading: Reading
+    compares: bool = True
+    told: Told | None = None
+
+    @property
+    def speedup(self) -> float:
+        """Seconds of the trace in a simulated second."""
+        return self.reading.speedup or 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LiveRun:
+    """Outcomes of a live replay, doing nothing first."""
+
+    cases: tuple[LiveOutcome, ...]
+    bounds: Bounds
+    speedup: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RepartitionRun(Displayed):
+    """Result of a repartitioning replay.
+
+    Attributes:
+        outcomes: One per step.
+        parameters: Everything but the stream that determines the result; JSON data.
+        live: Outcomes in the stage, if it was simulated.
+    """
+
+    mechanism: ClassVar[str] = "repartition"
+
+    outcomes: tuple[PeriodOutcome, ...]
+    parameters: Mapping[str, Any]
+    live: LiveRun | None = None
+
+    def summary(self) -> Table:
+        """The run in one row, with its verdict if live."""
+        periods = summary_table(self.outcomes)
+        if self.live is None:
+            return periods
+        return live_summary(periods, self.live.cases, self.parameters["trigger"], self.live.bounds, self.live.speedup)
+
+    def tables(self) -> dict[str, Table]:
+        """`periods`, `channels` by period; if live, `cases` and their series."""
+        tables = {"periods": periods_table(self.outcomes), "channels": channels_table(self.outcomes)}
+        if self.live is None:
+            return tables
+        series = series_tables([each.outcome for each in self.live.cases], self.live.bounds)
+        return tables | {"cases": cases_table(self.live.cases)} | series
+
+    def as_data(self) -> dict[str, Any]:
+        """The run as JSON data."""
+        return run_as_data(self.mechanism, self.parameters, self.summary(), self.tables())
+
+    def displayed(self) -> list[Table]:
+        """Summary and periods, after the cases if live."""
+        periods = periods_table(self.outcomes)
+        if self.live is None:
+            return [self.summary(), periods]
+        return [*verdict_under(cases_table(self.live.cases), self.summary()), periods]
+
+
+def replay_repartition(
+    batches: Batches, replan: Replan, live: Live | None = None, *, clock: Callable[[], float] | None = None
+) -> RepartitionRun:
+    """Route, measure and repartition a stream.
+
+    What a trigger decides depends on earlier rows alone, and not on queues. So decisions are made in a pass of their
+    own. If live, a stage then moves the keys at the times of the decisions, with the state that these counted, while
+    rows arrive.
+
+    Args:
+        batches: Reads the stream; if live, several times.
+        clock: Returns seconds, for build times.
+
+    Raises:
+        UsageError: an option does not fit the stage or another option.
+        BadInput: the rows are not in time order, or the weight of a key is below 0.
+    """
+    if live is None:
+        return RepartitionRun(tuple(step.outcome for step in decided(replan, batches, clock)), replan.as_data())
+    if replan.period.in_rows:
+        raise UsageError(f"--live needs a --period in time, such as 6h (got {replan.period})")
+    steps = list(decided(replan, batches, clock))
+    parameters = stage_parameters(live.settings, live.reading, None) | replan.as_data() | {"live": True}
+    return RepartitionRun(tuple(step.outcome for step in steps), parameters, _staged(batches, replan, live, steps))
+
+
+def _staged(batches: Batches, replan: Replan, live: Live, steps: Sequence[Step]) -> LiveRun:
+    """Run each case in the stage."""
+    rescales = [
+        step
+        for at, step in enumerate(steps)
+        if at == 0 or step.partitioner.channels != steps[at - 1].partitioner.channels
+    ]
+    cases: dict[str, Mapping[int, Partitioner]] = {
+        STATIC: {step.outcome.index: replan.unpinned(step.partitioner.channels) for step in rescales},
+        replan.trigger.value: {
+            step.outcome.index: step.partitioner for at, step in enumerate(steps) if not at or step.outcome.adopts
+        },
+    }
+    if live.compares:
+        cases[IN_SAMPLE] = _in_sample(
+            batches, replan, [(step.outcome.index, step.partitioner.channels) for step in rescales]
+        )
+    plans = [plan for case in cases.values() for plan in case.values()]
+    units = Units.from_plans(plans, ARROW_TYPES[replan.recipe.key_type or KeyType.STRING], replan.pool)
+    states = _states(batches, replan, live, units, {at for case in cases.values() for at in case})
+    per_s = 1e6 * live.speedup
+    at_s = {step.outcome.index: (step.at_us - steps[0].at_us) / per_s for step in steps}
+    owners = units.owners(plans[0])
+    stage = _Stage.of(batches, replan, live, replace(live.reading, partitions=units.partitions), owners)
+    outcomes = []
+    for case, of in cases.items():
+        decided_plans = [
+            DecidedPlan(at_s[at], plan.channels, units.owners(plan), states[at]) for at, plan in of.items()
+        ]
+        placed = DecidedPlans(decided_plans, replan.pool)
+        outcomes.append(stage.outcome(case, Actors(scaling=Scaling(placed, placed, stage.step_s))))
+    if live.compares and len(replan.schedule.steps) == 1:
+        by_flux = _Stage.of(batches, replan, live, live.reading, live.reading.partitions.owners)
+        collection_s = max(MIN_COLLECTION_S, stage.bounds.last_s / MOST_ROUNDS)
+        controller = controller_of(FluxPolicy.LOAD, collection_s, LoadBalancing())
+        outcomes.insert(-1, by_flux.outcome(FLUX, Actors(controller)))
+    return LiveRun(tuple(outcomes), stage.bounds, live.speedup)
+
+
+def _in_sample(batches: Batches, replan: Replan, rescales: Sequence[tuple[int, int]]) -> Mapping[int, Partitioner]:
+    """Plans from the counts of the whole stream."""
+    counted: KeyCounts | None = None
+    for step in replan.steps(batches):
+        counted = step.counted if counted is None else merge([counted, step.counted])
+    assert counted is not None
+    plans, current = {}, replan.unpinned(rescales[0][1])
+    for at, channels in rescales:
+        current = build_partitioner(replan.frequencies(counted, channels), replan.recipe, channels, current)
+        plans[at] = current
+    return plans
+
+
+def _states(batches: Batches, replan: Replan, live: Live, units: Units, changes: Set[int]) -> Mapping[int, Floats]:
+    """State of each unit at some steps, in tuples: that of the window.
+
+    A key weighed by its cost has its rows as state.
+    """
+    per_tuple = live.settings.costs.tuple_bytes if replan.weight is Weight.BYTES else 1
+    recent: RecentKeys | None = None
+    states: dict[int, Floats] = {}
+    for step in replan.steps(batches, weighed=replan.weight is not Weight.COST):
+        if recent is None:
+            recent = RecentKeys(replan.window_of(step))
+            states[step.index] = np.zeros(units.count)
+        elif step.index in changes:
+            recent.move_to(step.start_us)
+            counted = frequencies_of(recent.counted())
+            state = listed_loads(counted, replan.recipe.resources.state) / per_tuple
+            states[step.index] = np.bincount(units.partitions.partitions_of(counted.keys), state, units.count)
+        recent.add(step)
+    return states
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stage:
+    """A stage with its partitions, and how it is sampled."""
+
+    batches: Batches
+    replan: Replan
+    live: Live
+    settings: StageSettings
+    reading: Reading
+    bounds: Bounds
+
+    @classmethod
+    def of(cls, batches: Batches, replan: Replan, live: Live, reading: Reading, owners: NDArray[np.int32]) -> "_Stage":
+        """A stage whose partitions hold the rows of a window as state."""
+        partitions = len(owners)
+        settings = replace(
+            live.settings, owners=owners, partition_of=even_groups(partitions, partitions), state_tuples=0
+        )
+        rows = reading.rows(lambda: batches(reading.columns))
+        demand = Demand.from_chunks(rows.chunks(), settings)
+        window = replan.window_of(next(replan.steps(batches)))
+        share = window.size / max(1.0, demand.all_rows if window.in_rows else demand.last_s * 1e6 * live.speedup)
+        state = np.asarray(demand.rows * min(1.0, share), np.int64)
+        return cls(batches, replan, live, replace(settings, state_tuples=state), reading, bounds_of(demand, settings))
+
+    @property
+    def step_s(self) -> float:
+        """Simulated time between decisions."""
+        return self.replan.step_length.size / 1e6 / self.live.speedup
+
+    def outcome(self, case: str, actors: Actors) -> LiveOutcome:
+        """Run a case."""
+        per_step = max(1, math.ceil(INTERVALS * self.step_s / self.bounds.static_s))
+        done = simulate(
+            self.settings,
+            self.reading.rows(lambda: self.batches(self.reading.columns)),
+            None,
+            actors,
+            interval_s=self.step_s / per_step,
+            on_interval=telling(case, self.live.told),
+        )
+        per_period = self.replan.every * per_step
+        outcome = outcome_of(case, done, self.bounds)
+        return live_outcome_of(outcome, self.replan.schedule, per_period, self.replan.period.size)

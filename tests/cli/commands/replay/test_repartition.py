@@ -1,0 +1,137 @@
+"""`adapt replay repartition`: triggers, the base, `--live`, the report of it, and every way to get it wrong."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapt.core.engines.names import Engine
+from adapt.core.engines.registry import placement_of
+from adapt.traces.store.runs import read_run
+from adapt.traces.store.trace import open_trace
+from tests.traces.small_traces import write_trace
+
+ROWS = 4_000
+QUICK = "--channels 3 --period 20s --max-pins 10"
+LIVE = f"{QUICK} --live --speedup 100"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A trace of four thousand rows in a hundred seconds, whose hot key changes half way, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    chance = np.random.default_rng(1)
+    hot = np.where(np.arange(ROWS) < ROWS / 2, 1, 2)
+    keys = np.where(chance.random(ROWS) < 0.3, hot, chance.integers(3, 300, ROWS))
+    columns = {"ts": np.arange(ROWS) * 25_000, "key": pa.array([f"k{key}" for key in keys])}
+    write_trace(tmp_path / "x.trace", columns)
+    write_trace(tmp_path / "cost.trace", columns | {"cost_us": pa.array(chance.random(ROWS) * 100)})
+    return tmp_path
+
+
+def told(adapt, *line):
+    return json.loads(adapt.done("replay", "repartition", *line, "--format", "json").out)
+
+
+@pytest.mark.parametrize("trigger", ["period", "violation", "worth"])
+def test_a_live_run_is_printed_kept_and_reported(adapt, here, trigger):
+    document = told(adapt, "x.trace", *LIVE.split(), "--trigger", trigger, "-o", "x.run")
+    assert document["mechanism"] == "repartition"
+    assert [row["case"] for row in document["cases"]] == ["static", trigger, "flux", "in-sample"]
+    assert all(row["processed"] == ROWS for row in document["cases"])
+    assert read_run(here / "x.run").as_data() == document
+    adopted = [row for row in document["periods"] if row["adopts"] == "yes"]
+    assert len(adopted) == document["summary"]["adopted"] == document["cases"][1]["migrations"] > 0
+    assert document["cases"][1]["moved"] == 80 * sum(row["migrated_state"] for row in adopted)
+    page = here / "page.html"
+    adapt.done("report", "x.run", "--html", page)
+    assert "Without re-planning, the busiest worker is full at" in page.read_text()
+    adapt.done("check", "x.run", "--limit", f"busiest_s[case={trigger}]<=1d", "--limit", "adopted<=50")
+    decided = told(adapt, "x.trace", *QUICK.split(), "--trigger", trigger)
+    without = [[{**row, "build_s": None} for row in each["periods"]] for each in (decided, document)]
+    assert without[0] == without[1]
+
+
+def test_the_base_is_the_engine_s(adapt, here):
+    """Rows that no plan pins lie where the engine puts them, with Spark's hash, not on a ring."""
+    (batch,) = pa.Table.from_batches(open_trace(here / "x.trace").batches(["key"])).combine_chunks().to_batches()
+    for engine in ("spark", "flink"):
+        line = ("x.trace", "--channels", "3", "--period", "20s", "--max-pins", "0", "--engine", engine)
+        document = told(adapt, *line)
+        placed = placement_of(Engine(engine), 3).channels_of(batch.column(0))
+        loads = np.bincount(np.arange(ROWS) // 800 * 3 + placed, minlength=15).reshape(5, 3)
+        assert [row["imbalance"] for row in document["periods"]] == pytest.approx(
+            loads.max(axis=1) / loads.mean(axis=1)
+        )
+        assert document["summary"]["mean_imbalance"] == document["summary"]["mean_imbalance_do_nothing"]
+        assert document["parameters"]["base"] == engine
+    for others in ("--channels 3 --hash xxhash64", "--channels 3 --replicas 50", "--schedule 0s:3,40s:4"):
+        parameters = told(adapt, "x.trace", *others.split(), "--period", "20s")["parameters"]
+        assert parameters["replicas"] is not None  # on a ring
+        assert "base" not in parameters
+
+
+def test_only_what_is_asked_for_runs(adapt, here):
+    line = (*LIVE.split(), "--trigger", "violation", "--no-baseline", "--tolerance", "1e6")
+    document = told(adapt, "x.trace", *line)
+    assert [row["case"] for row in document["cases"]] == ["static", "violation"]
+    assert document["cases"][1]["migrations"] == 0
+    assert document["summary"]["verdict"].startswith("Keep today's placement")
+    assert document["summary"]["mean_imbalance_do_nothing"] is None
+
+
+def test_rows_weigh_what_they_cost(adapt, here):
+    line = (*LIVE.split(), "--no-baseline")
+    by_cost = told(adapt, "cost.trace", *line)
+    by_count = told(adapt, "cost.trace", *line, "--service-time", "50us")
+    assert by_cost["parameters"]["weight"] == "cost"
+    assert by_count["parameters"]["weight"] == "count"
+    assert max(row["migrated_state"] or 0 for row in by_cost["periods"]) > 1000  # microseconds, not rows
+
+
+def test_a_derived_window_decides_alike_on_a_trace_cut_later(adapt, here):
+    batches = open_trace(here / "x.trace").batches(["ts", "key"])
+    rows = pa.Table.from_batches(batches).cast(pa.schema({"ts": pa.timestamp("us", "UTC"), "key": pa.string()}))
+    write_trace(here / "cut.trace", rows.slice(0, 3_500))
+    line = (*QUICK.split(), "--window", "auto", "--trigger", "worth", "--no-baseline")
+    after, before = (
+        [(row["start"], row["adopts"], row["why"]) for row in told(adapt, name, *line)["periods"]]
+        for name in ("x.trace", "cut.trace")
+    )
+    assert len(before) > 20
+    assert after[: len(before)] == before
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "sentence"),
+    [
+        (2, "x.trace", "give either --channels N or --schedule 0h:N,6h:N"),
+        (2, "x.trace --channels 3 --schedule 3", "give either --channels N or --schedule 0h:N,6h:N"),
+        (2, "x.trace --channels 1 --live", "a stage needs 2 to 4,096 workers (got 1)"),
+        (2, "x.trace --channels 3 --resources state=n+column:cost", "--resources column:cost: a replay only counts"),
+        (2, "x.trace --channels 3 --window 2h", "--window 2h is longer than the trace, which has 99975ms; give"),
+        (2, "x.trace --channels 3 --window 5000rows", "longer than the trace, which has 4,000 rows; give"),
+        (2, "x.trace --channels 3 --period 0s", "--period must be above 0 (got 0s)"),
+        (2, "x.trace --channels 3 --period 1s --step 0s", "--step must be above 0 (got 0s)"),
+        (2, "x.trace --channels 3 --period 1s --step 300ms", "--step 300ms must divide --period 1s"),
+        (2, "x.trace --channels 3 --period 10us", "into 9,997,501 steps, and at most 100,000 are possible; give a"),
+        (2, "x.trace --channels 3 --period 1s --step 1us --trigger worth", "divide the trace, which has 99975ms, into"),
+        (2, "x.trace --channels 3 --hold 1s", "--hold needs --trigger violation (got --trigger period)"),
+        (2, "x.trace --channels 3 --trigger violation --hold soon", "--hold"),
+        (2, "x.trace --channels 3 --trigger violation --resources CCC", "needs a load that grows with a key's rows"),
+        (2, "x.trace --channels 3 --move-cost 1", "--move-cost needs --trigger worth (got --trigger period)"),
+        (2, "x.trace --channels 3 --trigger worth --move-cost -1", "--move-cost must be at least 0 (got -1)"),
+        (2, "x.trace --channels 3 --trigger sometimes", "sometimes"),
+        (2, "x.trace --channels 3 --live --speedup 0", "--speedup must be above 0 (got 0)"),
+        (2, "x.trace --channels 3 --speedup 2", "--speedup is for the stage of --live; add --live, or omit it"),
+        (2, "x.trace --channels 3 --network latency=1ms", "--network is for the stage of --live; add --live"),
+        (2, "x.trace --channels 3 --live --state rows", "--state does not apply to --live: a key has its rows in"),
+        (2, "x.trace --channels 3 --live --interval 1s", "--interval does not apply to --live, which samples every"),
+        (2, "x.trace --channels 3 --live --period 100rows", "--live needs a --period in time, such as 6h (got"),
+        (2, "x.trace --channels 3 --base flink --hash xxhash64", "--base flink has a hash of its own; omit --hash, or"),
+        (3, "nowhere.trace --channels 3", "nowhere.trace"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_in_a_line(adapt, here, code, line, sentence):
+    assert sentence in adapt.refused(code, "replay", "repartition", *line.split())
