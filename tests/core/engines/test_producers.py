@@ -15,11 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from adapt.core.audit.explaining import audit_of
 from adapt.core.engines.names import Engine
 from adapt.core.engines.registry import definition_of, placement_of
 from adapt.core.keys.at_random import AtRandom, random_keys
 from adapt.core.stream import KeyType
 from adapt.traces.spark.java import find_java_home
+from tests.core.audit.topics import observed
 from tests.kafka_broker import create_topic
 
 PARTITIONS = 12
@@ -92,6 +94,7 @@ def test_librdkafka_places_as_its_partitioner(broker, topic, engine):
     assert agree(broker, topic, engine).sum() in (0, KEYS - 80, KEYS - 40, KEYS)
 
 
+TITLES = {Engine.KAFKA: "Java's murmur2", Engine.LIBRDKAFKA: "librdkafka's CRC32"}
 WIDTHS = {KeyType.INT64: 8, KeyType.INT32: 4, KeyType.INT16: 2}
 
 
@@ -113,7 +116,14 @@ def test_keys_lie_where_their_serializer_sends_them(broker, topic, key_type):
     actual = partitions_read(broker, topic)
     for half, engine in enumerate((Engine.KAFKA, Engine.LIBRDKAFKA)):
         placed = placement_of(engine, PARTITIONS, key_type=key_type).channels_of(pa.array(keys))
-        assert placed.tolist() == actual[half * len(sent) : (half + 1) * len(sent)].tolist()
+        seen = actual[half * len(sent) : (half + 1) * len(sent)]
+        assert placed.tolist() == seen.tolist()
+        encoding = f" of {width}-byte integers" if width else ""
+        for known in {key_type, key_type.storage}:  # an integer's width is found even where its column is wider
+            column = pa.array(keys)
+            (only,) = audit_of(observed(column, np.arange(len(keys)), seen, known), PARTITIONS, column[:0]).producers
+            assert only.name == TITLES[engine] + encoding
+            assert (engine in only.engines) == (known is key_type)
 
 
 def test_kafka_python_places_as_java(broker, topic):
