@@ -2,10 +2,12 @@
 
 from datetime import date, datetime
 from decimal import Decimal
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from adapt.core.engines.names import Engine
@@ -43,8 +45,8 @@ ROWS = 60
 
 
 @pytest.fixture(scope="module")
-def placed(spark):
-    """The stored key of each case, and where Spark has it among 8 and 12 partitions; nulls lie in every column."""
+def frame(spark):
+    """Rows with nulls in every column."""
     chance = np.random.default_rng(3)
     rows = [
         [None if chance.random() < 0.15 else values[chance.integers(len(values))] for _, values in COLUMNS.values()]
@@ -52,7 +54,12 @@ def placed(spark):
     ]
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
-    frame = session.createDataFrame(rows, ", ".join(f"{name} {kind}" for name, (kind, _) in COLUMNS.items()))
+    return session.createDataFrame(rows, ", ".join(f"{name} {kind}" for name, (kind, _) in COLUMNS.items()))
+
+
+@pytest.fixture(scope="module")
+def placed(frame):
+    """The stored key of each case, and where Spark has it among 8 and 12 partitions."""
     found = []
     for at, case in enumerate(CASES):
         found.append(F.expr(stored_key_sql(type_of(case)).format(*case)).alias(f"key{at}"))
@@ -75,11 +82,18 @@ def test_keys_lie_where_spark_has_them(placed, case):
         assert mine.tolist() == placed[f"{channels}_{at}"].to_pylist()
 
 
-def test_a_shuffle_by_the_key_is_what_hash_says(spark):
-    """`repartition(N, key)`, not only the expression: int and bigint shuffle apart."""
-    frame = spark.createDataFrame([(each, f"u{each % 3}") for each in range(40)], "k int, u string")
-    for names, key_type in ((("k",), KeyType.INT32), (("u", "k"), KeyType("(string,int32)"))):
-        stored = F.expr(stored_key_sql(key_type).format(*names)).alias("key")
-        rows = frame.repartition(8, *names).select(stored, F.spark_partition_id().alias("partition")).toArrow()
-        mine = placement_of(Engine.SPARK, 8, key_type=key_type).channels_of(rows["key"])
-        assert mine.tolist() == rows["partition"].to_pylist()
+def test_a_shuffle_by_the_key_is_what_hash_says(frame):
+    """`repartition(N, key)`, not only the expression."""
+    shuffled = [
+        frame.repartition(channels, *case).select(
+            F.lit(at).alias("case"),
+            F.lit(channels).alias("channels"),
+            F.pmod(F.hash(*case), F.lit(channels)).alias("hashed"),
+            F.spark_partition_id().alias("partition"),
+        )
+        for at, case in enumerate(CASES)
+        for channels in (8, 12)
+    ]
+    rows = reduce(DataFrame.union, shuffled).toArrow()
+    assert len(rows) == len(CASES) * 2 * ROWS
+    assert rows["partition"] == rows["hashed"]
