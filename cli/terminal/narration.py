@@ -50,8 +50,9 @@ class _Narrated(logging.Handler):
         if record.name == RUNNER_LOG:
             _ran[record.getMessage()] = None
         elif record.name == READING_LOG:
-            if isinstance(record.args, Mapping):
-                _narrate_reading(record.args["content_hash"], record.args["reading"])
+            match record.args:
+                case {"content_hash": trace, "reading": dict(reading)}:
+                    _narrate_reading(trace, reading)
         else:
             is_warning = record.levelno >= logging.WARNING
             narrate(record.getMessage(), Verbosity.NORMAL if is_warning else Verbosity.VERBOSE)

@@ -211,8 +211,9 @@ def _states(batches: Batches, replan: Replan, live: Live, units: Units, changes:
         elif step.index in changes:
             recent.move_to(step.start_us)
             counted = frequencies_of(recent.counted())
-            state = listed_loads(counted, replan.recipe.resources.state) / per_tuple
-            states[step.index] = np.bincount(units.partitions.partitions_of(counted.keys), state, units.count)
+            state = listed_loads(counted, replan.recipe.resources.state)
+            places = units.partitions.partitions_of(counted.keys)
+            states[step.index] = np.bincount(places, state, units.count) / per_tuple
         recent.add(step)
     return states
 

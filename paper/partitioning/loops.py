@@ -74,7 +74,7 @@ class LoopRan:
                 if period and (channels != splitter.plan.channels or (splitter.is_full and is_over)):
                     adopted = splitter.propose(channels)
                     splitter.adopt(adopted)
-                ratio = max_over_min(np.bincount(splitter.route(keys), minlength=channels))
+                ratio = max_over_min(np.bincount(splitter.route(keys), minlength=channels).astype(np.float64))
                 splitter.observe(keys)
                 b = None if ratio is None else relative_imbalance([ratio] * 3, [ALPHA] * 3)
                 measured.append([channels, b, None if adopted is None else adopted.m])

@@ -113,7 +113,7 @@ def test_what_was_measured_is_added_up_for_every_key(trace, tmp_path):
 
 def test_channels_of_unequal_capacity_are_judged_by_their_utilisation(trace):
     frequencies = count_exactly(trace, weight=Weight.COUNT)
-    plan = build_plan(frequencies, Recipe(Scheme.BOUNDED, constraints=Constraints(capacities=(1, 2, 4))), 3)
+    plan = build_plan(frequencies, Recipe(Scheme.BOUNDED, cap=1.05, constraints=Constraints(capacities=(1, 2, 4))), 3)
     [found] = evaluate_plans([("p", plan)], trace.path, weight=Weight.COUNT).plans
     wanted = evaluate(plan.partitioner(), frequencies, Resources(), capacities=np.array([1, 2, 4]) * 3 / 7).as_data()
     for metric, value in found.measured.as_data().items():
