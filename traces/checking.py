@@ -45,12 +45,7 @@ class Placing:
 
 
 def limits_of_file(path: Path) -> LimitsFile:
-    """Read a limits file.
-
-    Raises:
-        BadInput: the file is missing or invalid; the message names the file and the field.
-        UsageError: a limit is invalid; likewise.
-    """
+    """Read a limits file."""
     return parsed(path, read_limits)
 
 
@@ -72,10 +67,6 @@ def facts_of(
         placing: How to place counted keys.
         check_all: Verify every byte of a folder against its manifest first.
         spark_options: Where Spark runs, if a trace is counted.
-
-    Raises:
-        BadInput: it is none of these, or damaged.
-        UsageError: the placing is invalid.
     """
     how = placing or Placing()
     with readable(path):

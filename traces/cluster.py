@@ -40,15 +40,10 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Memory that the executors of one machine ask for.
+    """Memory that the executors of one machine ask for."""
 
-    Attributes:
-        heap: Bytes of an executor's Java.
-        workers: Python workers of an executor, one per core.
-    """
-
-    heap: int
-    workers: int
+    heap: int  # bytes of an executor's Java
+    workers: int  # Python workers of an executor, one per core
 
     @property
     def needed(self) -> int:
@@ -58,23 +53,14 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ClusterCheck(Displayed):
-    """What the executors of a cluster have.
+    """What the executors of a cluster have."""
 
-    Attributes:
-        here: The Python of this process.
-        executors: That of each executor.
-        sent: Whether they get our packages from here.
-        memory: What each executor asks for.
-        reached: What they can do at each location.
-        missing: What is missing, with the remedy.
-    """
-
-    here: Installed
+    here: Installed  # the Python of this process
     executors: tuple[Installed, ...]
-    sent: bool
-    memory: Memory
-    reached: tuple[Reach, ...]
-    missing: tuple[Missing, ...]
+    sent: bool  # whether they get our packages from here
+    memory: Memory  # what each executor asks for
+    reached: tuple[Reach, ...]  # what they can do at each location
+    missing: tuple[Missing, ...]  # what is missing, with the remedy
 
     @property
     def passed(self) -> bool:
@@ -149,10 +135,6 @@ def check_cluster(options: Spark = None, places: Sequence[Path] = ()) -> Cluster
 
     Args:
         places: Locations that they have to read and write.
-
-    Raises:
-        UsageError: there is neither a master nor a running Spark.
-        EnvironmentFailure: Spark or its executors do not start.
     """
     options = options or SparkOptions()
     if options.master is None and options.server is None and not is_running():

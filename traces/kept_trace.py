@@ -14,11 +14,7 @@ from adapt.traces.store.manifest import TRACE_VERSION, as_json, file_sha256, has
 
 
 def source_fingerprint(sources: Sequence[str], options: Mapping[str, Any]) -> str:
-    """Fingerprint of all that makes a trace: sources, their content, options.
-
-    Raises:
-        UsageError, BadInput: a source does not exist or cannot be read.
-    """
+    """Fingerprint of all that makes a trace: sources, their content, options."""
     files = []
     for path in dict.fromkeys(file.path for file in source_files(sources)):
         with readable(path):

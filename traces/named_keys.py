@@ -8,11 +8,7 @@ from adapt.traces.read_errors import csv_rows
 
 
 def read_pins(path: Path) -> list[Pin]:
-    """Read a CSV of `key,channel`, with or without that header.
-
-    Raises:
-        BadInput: the file cannot be read, a line is not a pin, or two lines pin one key to different channels.
-    """
+    """Read a CSV of `key,channel`, with or without that header."""
     pins: dict[str, Pin] = {}
     for line, row in csv_rows(path):
         if not pins and [cell.strip().lower() for cell in row] == ["key", "channel"]:

@@ -15,9 +15,6 @@ def scheme_named(name: str, known: Iterable[AnyScheme]) -> AnyScheme | None:
     """The scheme of a name; None if it is not known.
 
     `librdkafka` is its default partitioner; `kinesis:FILE` has the open shards of a list.
-
-    Raises:
-        BadInput: the file is not a list of shards, or they leave gaps or overlap.
     """
     found = {scheme.value: scheme for scheme in known}
     if name == Engine.LIBRDKAFKA.family:
@@ -29,11 +26,7 @@ def scheme_named(name: str, known: Iterable[AnyScheme]) -> AnyScheme | None:
 
 
 def split_cap(name: str) -> tuple[str, float | None]:
-    """The scheme and the cap of `bounded:cap=1.05`; None without one.
-
-    Raises:
-        UsageError: it is not a number above 1.
-    """
+    """The scheme and the cap of `bounded:cap=1.05`; None without one."""
     scheme, colon, cap = name.partition(":cap=")
     if scheme != Scheme.BOUNDED or not colon:
         return name, None

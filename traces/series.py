@@ -40,9 +40,6 @@ def stream_of(*paths: Path) -> Path:
 
     Args:
         paths: Each a path; a glob such as `days/*.trace`, a folder of traces, or traces with commas between them.
-
-    Raises:
-        BadInput: no trace matches a glob, or the traces overlap in time, or come from different sources.
     """
     found: list[Path] = []
     for path in paths:

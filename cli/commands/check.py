@@ -66,12 +66,7 @@ class LimitOptions:
     worse_by: str | None = setting(None, "Tolerated change for the worse against the baseline. Default: 5%.", "P%")
 
     def asked(self) -> "tuple[list[Limit], float]":
-        """Limits from options and file, and the tolerated change against a baseline.
-
-        Raises:
-            UsageError: there is no limit, or one is invalid.
-            BadInput: the file cannot be read.
-        """
+        """Limits from options and file, and the tolerated change against a baseline."""
         from adapt.core.check.amount import percent_of
         from adapt.core.check.check_limits import WORSE_BY
         from adapt.core.check.limit import parse_limit
@@ -106,12 +101,7 @@ class PlacingOptions:
     def facts(
         self, paths: "Sequence[Path]", limits: "Sequence[Limit]", *, verify: bool, spark: RunnerOptions
     ) -> "list[Facts]":
-        """Metrics of each artefact.
-
-        Raises:
-            UsageError: placement options are given, but no artefact has keys to place.
-            BadInput: an artefact is missing or damaged.
-        """
+        """Metrics of each artefact."""
         from adapt.traces.checking import DEFAULT_ENGINE, Placing, facts_of, places_keys
 
         if self.channels is not None:

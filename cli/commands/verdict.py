@@ -180,12 +180,7 @@ def _kept_trace(
     *,
     force: bool,
 ) -> Path:
-    """The trace of a source: itself, one made before, or a new one.
-
-    Raises:
-        UsageError: there is no key, or a key for a trace.
-        EnvironmentFailure: a trace of that name was made from something else.
-    """
+    """The trace of a source: itself, one made before, or a new one."""
     from adapt.traces.ingest.ingest import ingest
     from adapt.traces.kept_trace import holds, remember, source_fingerprint
     from adapt.traces.series import traces_of
@@ -227,11 +222,7 @@ def _kept_trace(
 
 
 def _check_same_question(path: Path, recommended: "Plan") -> None:
-    """Check that a plan may be replaced: it is one for as many channels of the same engine.
-
-    Raises:
-        EnvironmentFailure: it is not.
-    """
+    """Check that a plan may be replaced: it is one for as many channels of the same engine."""
     from adapt.traces.store.plans import read_plan
 
     if not path.exists():

@@ -10,11 +10,7 @@ from adapt.cli.terminal.narration import narrate
 
 
 def stream_typed(paths: list[Path]) -> Path:
-    """The stream of typed traces, narrated if they are several.
-
-    Raises:
-        BadInput: as `stream_of`.
-    """
+    """The stream of typed traces, narrated if they are several."""
     from adapt.traces.locations.series_path import SeriesPath
     from adapt.traces.series import stream_of
 

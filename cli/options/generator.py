@@ -219,11 +219,7 @@ def _is_off(group: Any) -> bool:
 
 
 def _head(group: Any) -> Any:
-    """The value before the keys of an option.
-
-    Raises:
-        UsageError: only keys are given.
-    """
+    """The value before the keys of an option."""
     value = getattr(group, group.HEAD)
     if value is None:
         raise UsageError(f"{group.OPTION} needs its {group.HEAD} before its keys")

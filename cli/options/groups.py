@@ -29,15 +29,10 @@ EXPERT = "For experts"
 
 @dataclass(frozen=True)
 class Several:
-    """Marks an argument whose typed values become one.
+    """Marks an argument whose typed values become one."""
 
-    Attributes:
-        of: Type of what is typed.
-        joined: Makes the value.
-    """
-
-    of: type
-    joined: Callable[[list[Any]], Any]
+    of: type  # type of what is typed
+    joined: Callable[[list[Any]], Any]  # makes the value
 
 
 def grouped(command: Command) -> Command:
@@ -260,11 +255,7 @@ def _command_of_keys(group: Any) -> Any:
 
 
 def _read(group: Any, texts: list[Any]) -> Any:
-    """A group from what was typed for its option.
-
-    Raises:
-        UsageError: a key does not exist, is for another head, or its value is not of its type.
-    """
+    """A group from what was typed for its option."""
     keys = {key.name: key for key in keys_of(group)}
     flags = [key.name for key in keys.values() if key.parameter.is_flag]
     key = "|".join([KEY, *(rf"{name}(?![^,])" for name in flags)])

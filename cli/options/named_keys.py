@@ -30,12 +30,7 @@ class LimitOptions:
     max_migration: MaxMigrationOption = None
 
     def judged(self, channels: Sequence[int]) -> "Limits":
-        """The limits for these channel counts, checked before keys are counted.
-
-        Raises:
-            UsageError: an option is invalid, or does not fit the channels or another option.
-            BadInput: a file cannot be read.
-        """
+        """The limits for these channel counts, checked before keys are counted."""
         from adapt.core.partitioning.problem.constraints import Constraints, MigrationLimit
         from adapt.core.partitioning.problem.named_keys import Pin, one_pin_each
         from adapt.traces.named_keys import read_pins
@@ -66,11 +61,7 @@ class Limits:
     pins: "tuple[Pin, ...]"
 
     def constraints(self, frequencies: "Frequencies") -> "Constraints":
-        """The constraints, with pins as keys of the counted type.
-
-        Raises:
-            BadInput: a pinned key is not of that type, or was not counted.
-        """
+        """The constraints, with pins as keys of the counted type."""
 
         from adapt.core.partitioning.problem.named_keys import pinned_keys, unlisted
 

@@ -46,11 +46,7 @@ class OwnPolicy:
 
 
 def policies(known: type[Named], typed: Sequence[PolicyTyped]) -> "tuple[Named | OwnCode, ...]":
-    """Policies by name, built in or users' own.
-
-    Raises:
-        UsageError: One does not exist or cannot be imported, or a parameter does not fit.
-    """
+    """Policies by name, built in or users' own."""
     from adapt.traces.own.modules import offered, own_codes
 
     built_in = {each.value: each for each in known}
@@ -74,11 +70,7 @@ def given(typed: Any) -> str:
 
 
 def any_policy(text: str) -> "FluxPolicy | ScalingPolicy | OwnCode":
-    """A policy of moves or of the number of workers, as typed.
-
-    Raises:
-        UsageError: It does not exist or cannot be imported, or a parameter does not fit.
-    """
+    """A policy of moves or of the number of workers, as typed."""
     name, *pairs = re.split(rf"[:,](?={KEY})", text)
     if name in list(ScalingPolicy):
         return ScalingPolicy(name)

@@ -169,9 +169,6 @@ class Placement:
             base: The scheme of the keys that are not pinned. Default: that of the current plan, else of today.
             before: The current plan, whose hash and replicas are kept.
             cap: That of bounded, if it is not in its name.
-
-        Raises:
-            BadInput: a named key has another type, or was not counted.
         """
         from adapt.core.partitioning.build import Recipe
         from adapt.core.partitioning.from_counts.bounded import USUAL
@@ -202,21 +199,13 @@ class Placement:
 
 
 def check_replicas(scheme: AnyScheme, base: AnyScheme) -> None:
-    """Refuse replicas that the scheme would ignore.
-
-    Raises:
-        UsageError: keys that are not pinned are not on a ring.
-    """
+    """Refuse replicas that the scheme would ignore."""
     hashing = hashing_of(scheme, base)
     if hashing is not Scheme.CONSISTENT:
         raise UsageError(f"--replicas are those of a hash ring, but {hashing} has none; omit it, or use consistent")
 
 
 def check_base(base: AnyScheme | None, scheme: AnyScheme) -> None:
-    """Refuse a base that the scheme would ignore.
-
-    Raises:
-        UsageError: one is given, and the scheme is not hybrid.
-    """
+    """Refuse a base that the scheme would ignore."""
     if base is not None and scheme is not Scheme.HYBRID:
         raise UsageError(f"scheme {scheme} does not support --base; use --scheme hybrid")

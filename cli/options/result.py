@@ -41,11 +41,7 @@ class RunOutput:
     force: ForceOption = False
 
     def check(self) -> None:
-        """Check that the run can be written, before any work.
-
-        Raises:
-            EnvironmentFailure: the output exists.
-        """
+        """Check that the run can be written, before any work."""
         from adapt.traces.store.atomic import check_folder_free
 
         if self.out is not None:

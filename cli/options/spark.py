@@ -24,11 +24,7 @@ class Spark:
     spark_conf: list[str] | None = setting(None, "Spark setting; repeatable.", "NAME=VALUE")
 
     def options(self) -> "SparkOptions":
-        """Spark options of a process that runs one command.
-
-        Raises:
-            UsageError: a setting is not NAME=VALUE.
-        """
+        """Spark options of a process that runs one command."""
         from adapt.traces.spark.session import SparkOptions
 
         for each in self.spark_conf or ():

@@ -14,25 +14,15 @@ from adapt.core.stream import KeyType
 
 @dataclass(frozen=True, slots=True)
 class KeyPartitions:
-    """Records of some keys, by the partition that they lie in.
+    """Records of some keys, by the partition that they lie in."""
 
-    Attributes:
-        keys: Distinct keys; null is a key of its own.
-        key: Row of the key of each cell, rising; shape (cells,).
-        partition: Partition of each cell, from 0; shape (cells,).
-        records: Records of each cell, from 1; shape (cells,).
-        stands_for: How many keys of the topic each key represents; shape (keys,).
-        loads: Records of each partition, of all keys; shape (partitions,).
-        key_type: The type of the keys in their source.
-    """
-
-    keys: pa.Array
-    key: NDArray[np.int64]
-    partition: NDArray[np.int64]
-    records: NDArray[np.int64]
-    stands_for: NDArray[np.float64]
-    loads: NDArray[np.int64]
-    key_type: KeyType
+    keys: pa.Array  # distinct keys; null is a key of its own
+    key: NDArray[np.int64]  # row of the key of each cell, rising; shape (cells,)
+    partition: NDArray[np.int64]  # partition of each cell, from 0; shape (cells,)
+    records: NDArray[np.int64]  # records of each cell, from 1; shape (cells,)
+    stands_for: NDArray[np.float64]  # how many keys of the topic each key represents; shape (keys,)
+    loads: NDArray[np.int64]  # records of each partition, of all keys; shape (partitions,)
+    key_type: KeyType  # the type of the keys in their source
 
     @classmethod
     def from_table(
@@ -78,10 +68,6 @@ class KeyPartitions:
         )
 
     def homes(self, engine: Engine, partitions: int) -> NDArray[np.int64]:
-        """Where an engine places each key; shape (keys,).
-
-        Raises:
-            UsageError: it has fewer partitions at most, or how it places such keys is not known.
-        """
+        """Where an engine places each key; shape (keys,)."""
         placed = placement_of(engine, partitions, key_type=self.key_type)
         return placed.channels_of(self.keys).astype(np.int64)

@@ -56,11 +56,7 @@ class Metric:
 
 
 def metric_named(name: str) -> Metric:
-    """The metric with that name.
-
-    Raises:
-        UsageError: it does not exist.
-    """
+    """The metric with that name."""
     if name in METRICS:
         return METRICS[name]
     called = [each.name for each in METRICS.values() if any(column == name for _, column in each.places.values())]

@@ -32,9 +32,6 @@ def count_keys(keys: pa.Array | pa.ChunkedArray, weights: Counts | None = None) 
 
     Null is a key of its own. Integer weights are added as integers. Dictionary-encoded rows are counted by their codes;
     the dictionary must be distinct, as in Parquet.
-
-    Raises:
-        BadInput: integer weights overflow an int64.
     """
     if weights is None and pa.types.is_dictionary(keys.type):
         return merge([_count_encoded(part) for part in _parts(keys)])
@@ -86,11 +83,7 @@ def _tally(codes: NDArray[np.int32], counts: NDArray[np.int64]) -> None:
 
 
 def merge(parts: Iterable[KeyCounts]) -> KeyCounts:
-    """Merge counts; float weights are added in the order of parts.
-
-    Raises:
-        ValueError: there are no parts.
-    """
+    """Merge counts; float weights are added in the order of parts."""
     held = list(parts)
     if len(held) == 1:
         return held[0]
@@ -113,9 +106,6 @@ def frequencies_of(
 
     Args:
         key_type: The type of the keys in their source. Default: that of their column.
-
-    Raises:
-        BadInput: a key's weight is negative, infinite or not a number, or the total overflows an int64.
     """
     whole = parts if isinstance(parts, KeyCounts) else merge(parts)
     check_counts(whole)
@@ -134,11 +124,7 @@ def frequencies_of(
 
 
 def check_counts(counted: KeyCounts, before: float = 0.0) -> None:
-    """Refuse invalid counts, and counts that overflow together with the total `before`.
-
-    Raises:
-        BadInput: a key's weight is negative, infinite or not a number, or the total overflows an int64.
-    """
+    """Refuse invalid counts, and counts that overflow together with the total `before`."""
     wrong = np.flatnonzero(~(np.isfinite(counted.counts) & (counted.counts >= 0)))
     if len(wrong):
         key = counted.keys[int(wrong[0])].as_py()
@@ -147,10 +133,6 @@ def check_counts(counted: KeyCounts, before: float = 0.0) -> None:
 
 
 def refuse_overflow(weights: Counts, before: float = 0.0) -> None:
-    """Refuse integer weights that overflow together with the total `before`.
-
-    Raises:
-        BadInput: the total overflows an int64.
-    """
+    """Refuse integer weights that overflow together with the total `before`."""
     if np.issubdtype(weights.dtype, np.integer) and float(weights.sum(dtype=np.float64)) + before >= 2.0**63:
         raise BadInput("the total weight overflows an int64; use a larger unit")

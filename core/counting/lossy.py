@@ -74,9 +74,6 @@ class LossySummary:
 
         Args:
             key_type: The type of the keys in their source. Default: that of their column.
-
-        Raises:
-            ValueError: the error of the summary is above `epsilon`.
         """
         if self.missed > epsilon * self.total * (1 + 1e-12):
             raise ValueError(f"the summary misses {self.missed:g} of {self.total:g}, more than epsilon {epsilon:g}")
@@ -101,10 +98,6 @@ def merge_lossy(parts: Iterable[LossySummary]) -> LossySummary:
 
     A key that a part does not list has that part's `missed` as its error there. Float counts are added in descending
     order, so the result does not depend on the order of parts.
-
-    Raises:
-        BadInput: integer weights overflow an int64.
-        ValueError: there are no parts.
 
     Source: Agarwal et al., "Mergeable summaries", PODS 2012.
     """
@@ -180,9 +173,6 @@ class LossyCounter:
             flush_rows: Rows between purges; at least a window, if rows weigh 1.
             purge_above: Do not purge until more keys than this are held, so streams with fewer keys are counted
                 exactly.
-
-        Raises:
-            UsageError: `epsilon` is not in (0, 1).
         """
         check_epsilon(epsilon)
         self.epsilon = epsilon
@@ -218,10 +208,6 @@ class LossyCounter:
         Args:
             keys: Shape (rows,); may be dictionary-encoded, with distinct keys.
             weights: Row weights, shape (rows,); None if each row weighs 1.
-
-        Raises:
-            BadInput: at a purge, if a key's weight is negative or infinite, or the total overflows an int64.
-            ValueError: weights are missing, unexpected, or not one per row.
         """
         check_weights(self._weight, len(keys), weights)
         for column in keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys]:
@@ -323,11 +309,7 @@ def amounts(values: Sequence[float], weight: Weight) -> Counts:
 
 
 def check_epsilon(epsilon: float) -> None:
-    """Check the error of a counter.
-
-    Raises:
-        UsageError: it is not in (0, 1).
-    """
+    """Check the error of a counter."""
     if not 0 < epsilon < 1:
         raise UsageError(
             f"epsilon, the largest undercount as a share of the total, must be between 0 and 1 (got {epsilon:g})"
@@ -335,11 +317,7 @@ def check_epsilon(epsilon: float) -> None:
 
 
 def check_weights(weight: Weight, rows: int, weights: Counts | None) -> None:
-    """Check that a counter has the weights of rows that it needs.
-
-    Raises:
-        ValueError: they are missing, unexpected, or not one per row.
-    """
+    """Check that a counter has the weights of rows that it needs."""
     if (weights is None) != (weight is Weight.COUNT):
         wanted = "needs a weight for each row" if weights is None else "takes no weights"
         raise ValueError(f"a counter by {weight} {wanted}")

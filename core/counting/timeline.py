@@ -65,11 +65,7 @@ def bars(heights: Sequence[float]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The frequencies of a stream per pane.
-
-    Raises:
-        UsageError: there are no panes.
-    """
+    """The frequencies of a stream per pane."""
 
     grid: Panes
     origin_us: int  # the time of the first row
@@ -119,9 +115,6 @@ class Timeline:
 
         Args:
             support: A share in (epsilon, 1).
-
-        Raises:
-            UsageError: `support` is not above the error of the panes.
         """
         check_support(support, self.epsilon)
         whole = self.whole()

@@ -118,9 +118,6 @@ def hashing_of(scheme: AnyScheme, base: AnyScheme) -> AnyScheme:
     """The scheme of the keys that are not pinned.
 
     Only hybrid has a choice of base.
-
-    Raises:
-        UsageError: the base pins keys itself.
     """
     if scheme is Scheme.HYBRID:
         if base in MAPPED_SCHEMES:

@@ -32,9 +32,6 @@ class EngineUnits:
             per_worker: Units per worker of the pool, where the engine lets users choose; None, its default.
             max_parallelism: Flink's number of key groups; None, its default for the pool.
             usual: Units per worker of an engine without a default.
-
-        Raises:
-            UsageError: The engine has no fixed units, or a number that is fixed by it is given.
         """
         definition = definition_of(engine)
         units, groups = definition.units, definition.key_groups

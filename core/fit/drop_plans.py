@@ -41,11 +41,7 @@ class DropPlans:
 
     @classmethod
     def made(cls, network: Network, names: Sequence[DropPlanner], options: PlannerOptions) -> "DropPlans":
-        """Build the tables of all named planners that have any.
-
-        Raises:
-            UsageError: an option that a planner needs is missing, or it does not support this network.
-        """
+        """Build the tables of all named planners that have any."""
         planners = {name: planner_of(name, network, options) for name in names if name in PRECOMPUTED}
         for apart in planners.values():
             for nodes in apart.planners:
@@ -54,11 +50,7 @@ class DropPlans:
         return cls(network, options.headroom, options.epsilon, options.grid, options.rate_steps, options.box, planners)
 
     def check(self, network: Network, names: Sequence[DropPlanner], options: PlannerOptions) -> None:
-        """Require the plans that would be built now, except for rates.
-
-        Raises:
-            BadInput: they belong to another network or other settings, or lack a planner.
-        """
+        """Require the plans that would be built now, except for rates."""
         found = next(differences(self.network, network), None)
         if found is not None:
             raise BadInput(f"belongs to another network: {found}")
@@ -122,9 +114,6 @@ def from_tables(
         planned: The planners, and whether each plans inputs that do not differ as one.
         options: Headroom, epsilon, grid and highest rates of the tables; and how nodes of d-fit exchange messages from
             now on.
-
-    Raises:
-        KeyError, ValueError: the tables belong to another network.
     """
     planners = {
         name: FragmentPlanner(network, _reader(name, network, options, tables), merge=merge)

@@ -101,11 +101,7 @@ class PlannerOptions:
 
     @property
     def box(self) -> Floats:
-        """The highest rates.
-
-        Raises:
-            UsageError: they are missing.
-        """
+        """The highest rates."""
         if self.max_rates is None:
             raise UsageError("precomputed plans need the highest rate of each input; give max_rates or use exact")
         return self.max_rates
@@ -190,10 +186,6 @@ def d_fit(program: Program, options: PlannerOptions, kept: KeptTables | None = N
 
     Args:
         kept: Tables and traffic of an earlier run.
-
-    Raises:
-        UsageError: d-fit does not support this network.
-        KeyError: `kept` belongs to another network.
     """
     grid = Grid.SAFE if options.grid is Grid.GUARANTEED else options.grid
     sent = options.table_bytes
@@ -252,9 +244,6 @@ def planner_of(
     Args:
         before: A planner of the same name and options to replace. Distributed planners continue from it and send only
             what changed, at once or with the delay of messages.
-
-    Raises:
-        UsageError: the planner lacks an option, or does not support this network.
     """
     chosen = options or PlannerOptions()
     following = [planner for planner in (before.planners if before else ()) if isinstance(planner, Distributed)]

@@ -43,59 +43,33 @@ class Terms:
     """Settings that all scenarios share: one cost model, one speed-up, one seed.
 
     Attributes:
-        channels: N, the workers of scenarios that do not scale.
-        pool: The maximum number of workers of scenarios that scale.
-        least: M, the workers at the start of these.
-        per_worker: Partitions per channel.
-        speedup: Trace seconds per second of the stage.
-        period_s: How often controllers run and partial results of split keys are merged.
-        scale_out_delay_s: How long more workers must be needed before scaling out.
-        cooldown_s: How long fewer workers must be enough before scaling in.
-        window_s: How much recent history a plan is built from.
-        rebuild_s: How often plans are rebuilt.
-        interval_s: Length of a measurement interval.
-        thresholds: tau0 to tau3.
-        overload: Load shedding of scenarios that shed.
-        lag_rows: Lag threshold of a worker, in rows.
-        costs: CPU times and tuple size.
-        network: Latency, connections, bandwidth.
-        state: Tuples of state per partition, or the column of the trace that gives the state.
-        buffer_tuples: Buffer of a producer, in rows.
-        row_costs: The CPU time of each row; None, service times are drawn.
-        by_stream: Whether each stream has one producer.
-        duration_s: When to stop; None, when all rows are processed.
-        hash: Hash function of keys.
-        seed: Random seed.
         queueing: Whose queues the stage has.
         migration: How partitions migrate in scenarios that scale and do not say.
-
-    Raises:
-        UsageError: a number is out of range.
     """
 
-    channels: int
-    pool: int
-    least: int
-    per_worker: int
-    speedup: float
-    period_s: float
-    scale_out_delay_s: float
-    cooldown_s: float
-    window_s: float
-    rebuild_s: float
-    interval_s: float
-    thresholds: Thresholds
-    overload: Overload
-    lag_rows: float
-    costs: Costs
-    network: Network
-    state: int | Weight = Weight.COUNT
-    buffer_tuples: int = 240
-    row_costs: RowCosts | None = None
-    by_stream: bool = False
-    duration_s: float | None = None
-    hash: HashName = HashName.MURMUR3
-    seed: int = 0
+    channels: int  # N, the workers of scenarios that do not scale
+    pool: int  # the maximum number of workers of scenarios that scale
+    least: int  # M, the workers at the start of these
+    per_worker: int  # partitions per channel
+    speedup: float  # trace seconds per second of the stage
+    period_s: float  # how often controllers run and partial results of split keys are merged
+    scale_out_delay_s: float  # how long more workers must be needed before scaling out
+    cooldown_s: float  # how long fewer workers must be enough before scaling in
+    window_s: float  # how much recent history a plan is built from
+    rebuild_s: float  # how often plans are rebuilt
+    interval_s: float  # length of a measurement interval
+    thresholds: Thresholds  # tau0 to tau3
+    overload: Overload  # load shedding of scenarios that shed
+    lag_rows: float  # lag threshold of a worker, in rows
+    costs: Costs  # CPU times and tuple size
+    network: Network  # latency, connections, bandwidth
+    state: int | Weight = Weight.COUNT  # tuples of state per partition, or the column of the trace that gives the state
+    buffer_tuples: int = 240  # buffer of a producer, in rows
+    row_costs: RowCosts | None = None  # the CPU time of each row; None, service times are drawn
+    by_stream: bool = False  # whether each stream has one producer
+    duration_s: float | None = None  # when to stop; None, when all rows are processed
+    hash: HashName = HashName.MURMUR3  # hash function of keys
+    seed: int = 0  # random seed
     queueing: Queueing = Queueing()  # noqa: RUF009 - frozen
     migration: Migration = Migration()  # noqa: RUF009 - frozen
 
@@ -147,33 +121,27 @@ class Wanted:
     Fields that are not listed are those of `Terms`.
 
     Attributes:
-        pool: The maximum number of workers; None, twice the channels.
-        least: M; None, three quarters of the workers that the rows keep busy, at most half the channels.
         speed: How fast the stream arrives; an offered load is that of the busiest channel of static-uniform.
-        period_s: How often controllers run; None, a hundredth of the stream. Other times are derived from it.
-        interval_s: Length of a measurement interval; None, a period.
-        overload: Load shedding; None, a buffer holds what a channel processes in five periods.
-        min_drop: B, without `overload`.
-        drop_curve: Shape of the drop-probability curve, without `overload`.
-        lag_rows: Lag threshold of a worker, in rows; None, what it processes in a period.
     """
 
     channels: int
-    pool: int | None = None
+    pool: int | None = None  # the maximum number of workers; None, twice the channels
+    # M; None, three quarters of the workers that the rows keep busy, at most half the channels
     least: int | None = None
     per_worker: int = 64
     speed: Speed = Speed(offered=OFFERED)  # noqa: RUF009 - frozen
+    # how often controllers run; None, a hundredth of the stream. Other times are derived from it
     period_s: float | None = None
     scale_out_delay_s: float | None = None
     cooldown_s: float | None = None
     window_s: float | None = None
     rebuild_s: float | None = None
-    interval_s: float | None = None
+    interval_s: float | None = None  # length of a measurement interval; None, a period
     thresholds: Thresholds = Thresholds()  # noqa: RUF009 - frozen
-    overload: Overload | None = None
-    min_drop: float = 0.0
-    drop_curve: DropCurve = DropCurve.LINEAR
-    lag_rows: float | None = None
+    overload: Overload | None = None  # load shedding; None, a buffer holds what a channel processes in five periods
+    min_drop: float = 0.0  # B, without `overload`
+    drop_curve: DropCurve = DropCurve.LINEAR  # shape of the drop-probability curve, without `overload`
+    lag_rows: float | None = None  # lag threshold of a worker, in rows; None, what it processes in a period
     costs: Costs = field(default_factory=Costs)
     network: Network = field(default_factory=Network)
     state: int | Weight = Weight.COUNT
@@ -188,11 +156,7 @@ class Wanted:
 
     @property
     def placed(self) -> MiniPartitions:
-        """The partitions of static-uniform.
-
-        Raises:
-            UsageError: the number of channels or partitions is out of range.
-        """
+        """The partitions of static-uniform."""
         check_workers(self.channels)
         return MiniPartitions(self.channels, self.per_worker, self.hash)
 
@@ -208,9 +172,6 @@ class Wanted:
 
         Args:
             demand: Offered load of the stream at its own speed, on the stage of static-uniform.
-
-        Raises:
-            UsageError: a number is out of range, or all rows have the same timestamp.
         """
         bounds = bounds_of(demand, self.uniform)
         if not bounds.static_load:

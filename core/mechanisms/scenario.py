@@ -48,18 +48,12 @@ from adapt.core.stream import Weight
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A stream that scenarios read.
+    """A stream that scenarios read."""
 
-    Attributes:
-        rows: The tuples of a reading; they can be read many times.
-        counted: The counts of its keys.
-        bytes: The total size of the rows of each partition.
-        known: Their offered load on a stage without disturbances and faults; None, it is summed up each time.
-    """
-
-    rows: Callable[[Reading], Rows]
-    counted: Callable[[], Frequencies]
-    bytes: Callable[[MiniPartitions], Any]
+    rows: Callable[[Reading], Rows]  # the tuples of a reading; they can be read many times
+    counted: Callable[[], Frequencies]  # the counts of its keys
+    bytes: Callable[[MiniPartitions], Any]  # the total size of the rows of each partition
+    # their offered load on a stage without disturbances and faults; None, it is summed up each time
     known: Callable[[Reading, StageSettings], Demand] | None = None
 
     def demand(self, reading: Reading, settings: StageSettings) -> Demand:
@@ -70,12 +64,7 @@ class Stream:
 
 
 def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
-    """Prepare the stage of a scenario.
-
-    Raises:
-        UsageError: a number is out of range.
-        BadInput: a row of the stream is invalid.
-    """
+    """Prepare the stage of a scenario."""
     check_scenario(scenario, terms)
     placed, split = _placed(scenario, terms, stream)
     until_s = np.inf if terms.duration_s is None else terms.duration_s
@@ -139,11 +128,7 @@ def simulated(
 
 
 def check_scenario(scenario: Scenario, terms: Terms) -> None:
-    """Check a scenario before its rows are read.
-
-    Raises:
-        UsageError: the pool is smaller than M, or a setting is out of range; the message names the scenario.
-    """
+    """Check a scenario before its rows are read."""
     try:
         check_pool(terms.least_of(scenario), terms.workers_of(scenario))
         check_workers(terms.workers_of(scenario))

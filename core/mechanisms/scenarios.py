@@ -63,9 +63,6 @@ class Scenario:
         sheds: Whether channels shed load as their buffers fill.
         drops: The FIT planner that drops rows before they reach workers; None, no drops.
         ordered: How the workers of the ordered runtime share rows, in its model; None, the simulated stage.
-
-    Raises:
-        UsageError: two parts exclude each other, or a number is out of range; the message names the scenario.
     """
 
     name: str
@@ -199,9 +196,6 @@ def chosen(names: Sequence[str], further: Sequence[Scenario] = ()) -> tuple[Scen
     Args:
         names: Names of built-in and own scenarios, or `ALL`; empty, all own ones if any, else all of `SCENARIOS`.
         further: Own scenarios; they replace built-in ones of the same name.
-
-    Raises:
-        UsageError: a name is unknown.
     """
     known = {one.name: one for one in (*SCENARIOS, *BY_NAME, *further)}
     given = [each for name in names for each in ([one.name for one in SCENARIOS] if name == ALL else [name])]
@@ -216,9 +210,6 @@ def own_scenarios(policies: Sequence[OwnCode]) -> tuple[Scenario, ...]:
     """The scenarios of users' classes, named `module.Class`.
 
     A class with the methods `moves` and `workers` makes two, `module.Class-moves` and `module.Class-workers`.
-
-    Raises:
-        UsageError: a class has neither method.
     """
     found = []
     for own in dict.fromkeys(policies):

@@ -22,10 +22,6 @@ def typed_options(
 
     Args:
         before: What is typed before a parameter, for messages.
-
-    Raises:
-        UsageError: It has no such parameter, a value has another type than the parameter's annotation, or a parameter
-            without a default is missing.
     """
     parameters = parameters_of(call) if inspect.isclass(call) else {}
     unknown = next((each for each in given if each not in parameters), None)

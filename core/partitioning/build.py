@@ -146,12 +146,6 @@ def build_plan(
     Args:
         channels: N, from 1.
         previous: The current plan, of any scheme and channel count.
-
-    Raises:
-        UsageError: `channels` or `replicas` is below 1, `max_pins` is below 0, or there are fewer key groups than
-            channels; a constraint does not fit the channels, the scheme does not support it, or migration is limited
-            without `previous`, or to less than what must migrate.
-        BadInput: `previous` has another hash or another type of keys; a pinned key was not counted.
     """
     recipe.constraints.check_keys(frequencies_in(counted))
     counted = Population.from_counts(spread_at_random(counted, recipe.hashing, channels, recipe.constraints.pinned))
@@ -171,10 +165,6 @@ def build_partitioner(
     """The partitioner of a recipe for a channel count.
 
     Starts from the current one if given.
-
-    Raises:
-        UsageError: `channels` or the recipe's `replicas` is below 1, or its `max_pins` below 0; a constraint does not
-            fit the channels, or the scheme does not support it.
     """
     if channels < 1:
         raise UsageError(f"the number of channels must be at least 1 (got {channels})")
@@ -196,11 +186,7 @@ def build_partitioner(
 
 
 def problem_of(counted: Counted, recipe: Recipe, channels: int, current: Partitioner | None = None) -> Problem:
-    """The input of the recipe's construction for a channel count.
-
-    Raises:
-        UsageError: as `build_partitioner` does.
-    """
+    """The input of the recipe's construction for a channel count."""
     base = _without_construction(recipe.hashing, counted, recipe, channels, current)
     problems = _problems(counted, recipe, base, current)
     return problems[0] if len(problems) == 1 else assigned(recipe.construction, *problems)[0]
@@ -339,11 +325,7 @@ def _refuse_other_keys(previous: Plan, frequencies: Frequencies, recipe: Recipe)
 
 
 def check_key_types(current: Plan, frequencies: Frequencies) -> None:
-    """Check that a current plan and counts have keys of one type.
-
-    Raises:
-        BadInput: they differ.
-    """
+    """Check that a current plan and counts have keys of one type."""
     if not current.fits(frequencies.key_type):
         raise BadInput(
             f"the current plan has {current.key_type} keys, but the counted keys are {frequencies.key_type}; count"

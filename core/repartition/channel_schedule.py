@@ -12,15 +12,9 @@ _EXAMPLE = "such as 8, or 0h:8,6h:12"
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Channel counts by time since the first row of a trace.
+    """Channel counts by time since the first row of a trace."""
 
-    Attributes:
-        steps: Microseconds since the first row, and the channel count from then on; the first at 0, strictly rising.
-
-    Raises:
-        UsageError: the steps have another form, or a count is below 1.
-    """
-
+    # microseconds since the first row, and the channel count from then on; the first at 0, strictly rising
     steps: tuple[tuple[int, int], ...]
 
     def __post_init__(self) -> None:
@@ -47,9 +41,6 @@ class Schedule:
         """A schedule as typed: `8`, or `0h:8,6h:12`.
 
         The latter has 8 channels from the first row on, 12 from 6 hours later on.
-
-        Raises:
-            UsageError: the text is neither.
         """
         if ":" not in text and "," not in text:
             return cls.fixed(_count(text, text))

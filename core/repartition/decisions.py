@@ -52,40 +52,24 @@ AUTO = "auto"
 
 @dataclass(frozen=True, slots=True)
 class Replan:
-    """How plans are built, and when they are adopted.
+    """How plans are built, and when they are adopted."""
 
-    Attributes:
-        recipe: How plans are built.
-        schedule: Channel counts by time since the first row.
-        period: Period of trigger period, and of the rebuild that trigger worth compares with.
-        trigger: When a new plan is adopted.
-        step: Time or rows between decisions; a period is a whole number of them. Default: the period with trigger
-            period, else a tenth of it.
-        window: The recent rows that plans are built from, in whole steps. Default: a period.
-        hold_us: How long the tolerance must be exceeded, in microseconds.
-        move_cost: Rows that a worker processes in the time of moving one row of state. Default: by the costs.
-        costs: Costs of the stage.
-        weight: The weight of a row, in `weight_column` unless it is a count.
-        today: What places keys now, measured as well. Default: not measured.
-
-    Raises:
-        UsageError: the step does not divide the period.
-        ValueError: the weight does not match its column.
-    """
-
-    recipe: Recipe
-    schedule: Schedule
-    period: Length
-    trigger: TriggerName = TriggerName.PERIOD
+    recipe: Recipe  # how plans are built
+    schedule: Schedule  # channel counts by time since the first row
+    period: Length  # period of trigger period, and of the rebuild that trigger worth compares with
+    trigger: TriggerName = TriggerName.PERIOD  # when a new plan is adopted
+    # time or rows between decisions; a period is a whole number of them. Default: the period with trigger period,
+    # else a tenth of it
     step: Length | None = None
-    window: Length | None = None
+    window: Length | None = None  # the recent rows that plans are built from, in whole steps. Default: a period
     auto_window: bool = False
-    hold_us: int = 0
+    hold_us: int = 0  # how long the tolerance must be exceeded, in microseconds
+    # rows that a worker processes in the time of moving one row of state. Default: by the costs
     move_cost: float | None = None
-    costs: Costs = field(default_factory=Costs)
-    weight: Weight = Weight.COUNT
+    costs: Costs = field(default_factory=Costs)  # costs of the stage
+    weight: Weight = Weight.COUNT  # the weight of a row, in `weight_column` unless it is a count
     weight_column: str | None = None
-    today: AnyScheme | None = None
+    today: AnyScheme | None = None  # what places keys now, measured as well. Default: not measured
 
     def __post_init__(self) -> None:
         if (self.weight is Weight.COUNT) != (self.weight_column is None):
@@ -116,11 +100,7 @@ class Replan:
         return max(channels for _, channels in self.schedule.steps)
 
     def check_steps(self, rows: int, span_us: int) -> None:
-        """Refuse more steps than a replay can have.
-
-        Raises:
-            UsageError: the stream has more.
-        """
+        """Refuse more steps than a replay can have."""
         step = self.step_length
         steps = -(-(rows if step.in_rows else span_us + 1) // step.size)
         if steps > MOST_STEPS:
@@ -135,9 +115,6 @@ class Replan:
 
         Args:
             weighed: Whether rows have their weight, or are counted.
-
-        Raises:
-            BadInput: the rows are not in time order, or a row has no time.
         """
         column = self.weight_column if weighed else None
         return periods(batches(["ts", "key", *([column] if column else [])]), self.step_length, column)
@@ -199,17 +176,11 @@ class Replan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """A step: the decision at its start, and its measurements.
+    """A step: the decision at its start, and its measurements."""
 
-    Attributes:
-        at_us: Its start.
-        partitioner: The plan in force from then on.
-        outcome: Its measurements, with the decision.
-    """
-
-    at_us: int
-    partitioner: Partitioner
-    outcome: PeriodOutcome
+    at_us: int  # its start
+    partitioner: Partitioner  # the plan in force from then on
+    outcome: PeriodOutcome  # its measurements, with the decision
 
 
 def decided(replan: Replan, batches: Batches, clock: Callable[[], float] | None = None) -> Iterator[Step]:
@@ -222,9 +193,6 @@ def decided(replan: Replan, batches: Batches, clock: Callable[[], float] | None 
 
     Args:
         clock: Returns seconds, for build times.
-
-    Raises:
-        BadInput: the rows are not in time order, or the weight of a key is below 0.
 
     Source: partitioning functions, sections 3.3 and 4.1; the paper does not say which frequencies a migration counts.
     """

@@ -13,20 +13,13 @@ from adapt.core.stage.outcome import Outcome
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LiveOutcome:
-    """One case: its stage and its busiest workers.
+    """One case: its stage and its busiest workers."""
 
-    Attributes:
-        outcome: Rows, latencies and moves of the stage.
-        busiest_s: Busy time of the busiest worker of each period, summed up. Migration counts, as workers (de)serialize
-            state.
-        mean_s: The same of the mean worker.
-        worst: Imbalance of the worst period; None if no worker was ever busy.
-    """
-
-    outcome: Outcome
+    outcome: Outcome  # rows, latencies and moves of the stage
+    # busy time of the busiest worker of each period, summed up. Migration counts, as workers (de)serialize state
     busiest_s: float
-    mean_s: float
-    worst: float | None
+    mean_s: float  # the same of the mean worker
+    worst: float | None  # imbalance of the worst period; None if no worker was ever busy
 
     @property
     def case(self) -> str:

@@ -12,29 +12,20 @@ from adapt.core.table import Cell, Column, Kind, Table
 
 @dataclass(frozen=True, slots=True)
 class PeriodOutcome:
-    """Measurements of one period.
+    """Measurements of one period."""
 
-    Attributes:
-        index: Number of the period, counting empty ones.
-        start_us: Start, in microseconds since 1970.
-        metrics: Metrics of the plan on the period's keys; migration is that to this plan, None in the first period.
-        loads: State, computation and network of each channel, shape (3, channels).
-        build_s: Build time of the plan; None without a clock, and if it was built earlier.
-        adopts: Whether a plan was adopted at the start of the period.
-        why: Reason of the decision.
-        nothing: Imbalance of doing nothing, with the placement of today; None if that is not measured.
-    """
-
-    index: int
-    start_us: int
+    index: int  # number of the period, counting empty ones
+    start_us: int  # start, in microseconds since 1970
     end_us: int
     rows: int
     keys: int
+    # metrics of the plan on the period's keys; migration is that to this plan, None in the first period
     metrics: Metrics
-    loads: Floats
-    build_s: float | None
-    adopts: bool
-    why: str
+    loads: Floats  # state, computation and network of each channel, shape (3, channels)
+    build_s: float | None  # build time of the plan; None without a clock, and if it was built earlier
+    adopts: bool  # whether a plan was adopted at the start of the period
+    why: str  # reason of the decision
+    # imbalance of doing nothing, with the placement of today; None if that is not measured
     nothing: float | None = None
 
     @property

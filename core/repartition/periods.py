@@ -20,20 +20,14 @@ ROWS_KEPT = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """The counted keys of one period.
+    """The counted keys of one period."""
 
-    Attributes:
-        index: Its number, counting empty periods; the first row is in period 0.
-        start_us: Start, in microseconds since 1970: a whole number of lengths after the first row, or, with a length in
-            rows, the time of its first row.
-        end_us: End: one length later, exclusive; or the time of its last row.
-        counted: Its keys, in order of first appearance.
-    """
-
-    index: int
+    index: int  # its number, counting empty periods; the first row is in period 0
+    # start, in microseconds since 1970: a whole number of lengths after the first row, or, with a length in rows, the
+    # time of its first row
     start_us: int
-    end_us: int
-    counted: KeyCounts
+    end_us: int  # end: one length later, exclusive; or the time of its last row
+    counted: KeyCounts  # its keys, in order of first appearance
 
 
 def periods(batches: Iterable[pa.RecordBatch], length: Length, weight_column: str | None = None) -> Iterator[Period]:
@@ -47,10 +41,6 @@ def periods(batches: Iterable[pa.RecordBatch], length: Length, weight_column: st
             weight column if there is one.
         length: Length of a period, from the first row on.
         weight_column: The weight of each row; null is 0. Default: every row weighs 1.
-
-    Raises:
-        BadInput: a row is earlier than the one before it, or has no time.
-        ValueError: `ts` is not in microseconds.
     """
     seen = _Seen(length)
     open_period: _OpenPeriod | None = None

@@ -12,18 +12,12 @@ from adapt.core.stage.control.workers import Decision, Placed, Seen, Waiting
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecidedPlan:
-    """A plan with the time of its decision.
+    """A plan with the time of its decision."""
 
-    Attributes:
-        at_s: Simulated seconds.
-        owners: The worker of each unit, shape (units,).
-        state: State of each unit in tuples, as the decision counted it; likewise.
-    """
-
-    at_s: float
+    at_s: float  # simulated seconds
     workers: int
-    owners: NDArray[np.int32]
-    state: Floats
+    owners: NDArray[np.int32]  # the worker of each unit, shape (units,)
+    state: Floats  # state of each unit in tuples, as the decision counted it; likewise
 
 
 class DecidedPlans:

@@ -9,15 +9,9 @@ from adapt.core.partitioning.measures.migration import Migration
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A plan to adopt.
-
-    Attributes:
-        change: The keys and state of the window that move for it.
-        loads: Loads of the channels over the window, shape (3, channels).
-        build_s: Time to build it; None without a clock.
-    """
+    """A plan to adopt."""
 
     partitioner: Partitioner
-    change: Migration
-    loads: Floats
-    build_s: float | None
+    change: Migration  # the keys and state of the window that move for it
+    loads: Floats  # loads of the channels over the window, shape (3, channels)
+    build_s: float | None  # time to build it; None without a clock

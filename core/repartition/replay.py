@@ -46,19 +46,12 @@ MOST_ROUNDS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """A stage that runs what was decided.
+    """A stage that runs what was decided."""
 
-    Attributes:
-        settings: The stage; its partitions are replaced.
-        reading: How rows become tuples, at their times. Its partitions are those under Flux.
-        compares: Whether to run Flux and the in-sample plan too.
-        told: Progress of each case.
-    """
-
-    settings: StageSettings
-    reading: Reading
-    compares: bool = True
-    told: Told | None = None
+    settings: StageSettings  # the stage; its partitions are replaced
+    reading: Reading  # how rows become tuples, at their times. Its partitions are those under Flux
+    compares: bool = True  # whether to run Flux and the in-sample plan too
+    told: Told | None = None  # progress of each case
 
     @property
     def speedup(self) -> float:
@@ -77,19 +70,13 @@ class LiveRun:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RepartitionRun(Displayed):
-    """Result of a repartitioning replay.
-
-    Attributes:
-        outcomes: One per step.
-        parameters: Everything but the stream that determines the result; JSON data.
-        live: Outcomes in the stage, if it was simulated.
-    """
+    """Result of a repartitioning replay."""
 
     mechanism: ClassVar[str] = "repartition"
 
-    outcomes: tuple[PeriodOutcome, ...]
-    parameters: Mapping[str, Any]
-    live: LiveRun | None = None
+    outcomes: tuple[PeriodOutcome, ...]  # one per step
+    parameters: Mapping[str, Any]  # everything but the stream that determines the result; JSON data
+    live: LiveRun | None = None  # outcomes in the stage, if it was simulated
 
     def summary(self) -> Table:
         """The run in one row, with its verdict if live."""
@@ -130,10 +117,6 @@ def replay_repartition(
     Args:
         batches: Reads the stream; if live, several times.
         clock: Returns seconds, for build times.
-
-    Raises:
-        UsageError: an option does not fit the stage or another option.
-        BadInput: the rows are not in time order, or the weight of a key is below 0.
     """
     if live is None:
         return RepartitionRun(tuple(step.outcome for step in decided(replan, batches, clock)), replan.as_data())

@@ -36,25 +36,15 @@ BEHIND = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What is known at a step, from earlier rows alone.
+    """What is known at a step, from earlier rows alone."""
 
-    Attributes:
-        at: Number of the step.
-        at_us: Its time, in microseconds.
-        full: Whether a whole window was counted.
-        since: Number of the step since which the plan is in force.
-        loads: Loads of the channels over the window by the plan in force, shape (3, channels).
-        shadows: Plans that are not in force, if the trigger compares with some.
-        proposal: Builds the next plan from the counts, once.
-    """
-
-    at: int
-    at_us: int
-    full: bool
-    since: int
-    loads: Callable[[], Floats]
-    shadows: Shadows | None
-    proposal: Callable[[], Proposal]
+    at: int  # number of the step
+    at_us: int  # its time, in microseconds
+    full: bool  # whether a whole window was counted
+    since: int  # number of the step since which the plan is in force
+    loads: Callable[[], Floats]  # loads of the channels over the window by the plan in force, shape (3, channels)
+    shadows: Shadows | None  # plans that are not in force, if the trigger compares with some
+    proposal: Callable[[], Proposal]  # builds the next plan from the counts, once
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +88,6 @@ class OnViolation:
 
     A plan repairs it if it is within tolerance, or if its imbalance is lower by as much as is tolerated. Constant loads
     do not count: their imbalance is that of the number of keys, which no construction balances.
-
-    Raises:
-        UsageError: all loads are constant.
 
     Source: partitioning functions, section 3.4: balance constraints that must hold.
     """
@@ -167,19 +154,11 @@ class WhenWorth:
     rows: of doing nothing, and of a rebuild every period. Where the plans in force cost more than the cheaper one, by
     the share `BEHIND`, it follows that one: it keeps the plan, or adopts one that costs less than it fell behind since
     the last. All is in units of load, on the busiest channel.
-
-    Attributes:
-        every: Steps of the period of the rebuild that it is compared with.
-        period: The same, as shown.
-        move_cost: Load that moving one unit of state costs the busiest channel.
-
-    Raises:
-        UsageError: the cost is below 0.
     """
 
-    every: int
-    period: str
-    move_cost: float
+    every: int  # steps of the period of the rebuild that it is compared with
+    period: str  # the same, as shown
+    move_cost: float  # load that moving one unit of state costs the busiest channel
 
     def __post_init__(self) -> None:
         if not 0 <= self.move_cost < np.inf:

@@ -42,16 +42,11 @@ class Units:
 
     A key that a plan pins is a unit of its own, also while it is hashed. The other keys are a unit if they have the
     same base channels. They come after the pinned keys.
-
-    Attributes:
-        own: The keys that any plan pins, numbered in key order.
-        bases: The base of each channel count.
-        partitions: The units as partitions of a pool of workers; some of the last have no keys.
     """
 
-    own: ExplicitMap
-    bases: Bases
-    partitions: MiniPartitions
+    own: ExplicitMap  # the keys that any plan pins, numbered in key order
+    bases: Bases  # the base of each channel count
+    partitions: MiniPartitions  # the units as partitions of a pool of workers; some of the last have no keys
 
     @classmethod
     def from_plans(cls, plans: Sequence[Partitioner], key_type: pa.DataType, pool: int) -> "Units":
@@ -59,9 +54,6 @@ class Units:
 
         Args:
             key_type: Of the keys.
-
-        Raises:
-            UsageError: there are too many.
         """
         own = _ever_pinned(plans, key_type)
         of_count = {plan.channels: base_of(plan) for plan in plans}

@@ -20,32 +20,20 @@ BUNDLED = "window.vegaEmbed = vegaEmbed;"
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """Scripts and specs of a page, safe inside elements and attributes.
+    """Scripts and specs of a page, safe inside elements and attributes."""
 
-    Attributes:
-        script: Our own script.
-        library: Vega with Vega-Lite and Vega-Embed: gzip, then base64; empty without charts.
-        charts: JSON document of chart specs by id and their configurations: gzip, then base64.
-        allowed: Content-Security-Policy sources for exactly these scripts.
-    """
-
-    script: str
-    library: str
-    charts: str
-    allowed: str
+    script: str  # our own script
+    library: str  # Vega with Vega-Lite and Vega-Embed: gzip, then base64; empty without charts
+    charts: str  # JSON document of chart specs by id and their configurations: gzip, then base64
+    allowed: str  # content-Security-Policy sources for exactly these scripts
 
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """Vega with Vega-Lite and Vega-Embed, as one script.
+    """Vega with Vega-Lite and Vega-Embed, as one script."""
 
-    Attributes:
-        packed: gzip, then base64.
-        digest: SHA-256 of the script, in base64.
-    """
-
-    packed: str
-    digest: str
+    packed: str  # gzip, then base64
+    digest: str  # SHA-256 of the script, in base64
 
 
 def live(charts: Mapping[str, Chart], library: Callable[[], Library]) -> Live:

@@ -50,11 +50,7 @@ def render_svg(spec: Mapping[str, Any], width: int = WIDE, prefix: str | None = 
 
 
 def chart_renderer() -> Any:
-    """The library that draws charts.
-
-    Raises:
-        EnvironmentFailure: it would abort, as it reserves 64 GiB of addresses.
-    """
+    """The library that draws charts."""
     require_limits("drawing charts", address_gb=72, files=32)
     import vl_convert
 

@@ -22,48 +22,29 @@ from adapt.core.stage.movement.standby import Standby
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Actors:
-    """Controllers, faults and limits of a stage.
+    """Controllers, faults and limits of a stage."""
 
-    Attributes:
-        controller: Rebalancing controller; None, static.
-        memory: Memory limit, beyond which state spills to disk; None, unlimited.
-        faults: Loads, slowdowns, pauses and crashes, in addition to the disturbances of the settings.
-        scaling: Scales out and in, with all workers as the pool; None, all workers are active.
-        standby: Partitions with a standby replica on another worker.
-        idle_clock_s: Resolution at which consumers measure idle time, rounded up; 0, exact.
-        hot: When partitions are split; None, never.
-    """
-
-    controller: Controller | None = None
-    memory: Memory | None = None
+    controller: Controller | None = None  # rebalancing controller; None, static
+    memory: Memory | None = None  # memory limit, beyond which state spills to disk; None, unlimited
+    # loads, slowdowns, pauses and crashes, in addition to the disturbances of the settings
     faults: FaultSchedule | None = None
-    scaling: Scaling | None = None
-    standby: bool = False
-    idle_clock_s: float = 0.0
-    hot: HotSplit | None = None
+    scaling: Scaling | None = None  # scales out and in, with all workers as the pool; None, all workers are active
+    standby: bool = False  # partitions with a standby replica on another worker
+    idle_clock_s: float = 0.0  # resolution at which consumers measure idle time, rounded up; 0, exact
+    hot: HotSplit | None = None  # when partitions are split; None, never
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assembly:
-    """A stage ready to run, with the actors that were requested.
+    """A stage ready to run, with the actors that were requested."""
 
-    Attributes:
-        stage: The running stage.
-        movement: Executes moves.
-        rounds: Runs the rebalancing controller.
-        spilling: Enforces the memory limit.
-        standby: Maintains standby replicas.
-        recovery: Executes crashes and restarts.
-        elasticity: Scales out and in.
-    """
-
-    stage: Stage
-    movement: Movement
-    rounds: Rounds | None
-    spilling: Spilling | None
-    standby: Standby | None
-    recovery: Recovery | None
-    elasticity: Elasticity | None = None
+    stage: Stage  # the running stage
+    movement: Movement  # executes moves
+    rounds: Rounds | None  # runs the rebalancing controller
+    spilling: Spilling | None  # enforces the memory limit
+    standby: Standby | None  # maintains standby replicas
+    recovery: Recovery | None  # executes crashes and restarts
+    elasticity: Elasticity | None = None  # scales out and in
     splitting: Splitting | None = None
 
 
@@ -74,14 +55,7 @@ def assemble(
     *,
     journal: int = 0,
 ) -> Assembly:
-    """Assemble a stage; arguments as in `simulate`.
-
-    Raises:
-        UsageError: Router river with moves, spilling, crashes or standby; a join, a window of state or shedding with
-            a random source; or scaling with any other actor or a random source.
-        BadInput: A disturbance, a fault, a partition with a replica, the group weights or a row of the stream is
-            invalid.
-    """
+    """Assemble a stage; arguments as in `simulate`."""
     actors = actors or Actors()
     controller, memory, scaling, standby = actors.controller, actors.memory, actors.scaling, actors.standby
     faults = actors.faults or FaultSchedule()

@@ -24,9 +24,6 @@ def require_limits(what: str, *, address_gb: int = 0, files: int = 0) -> None:
         what: What needs them; the message begins with it.
         address_gb: Address space in GB.
         files: Files that must be open at once; a soft limit below is raised.
-
-    Raises:
-        EnvironmentFailure: A limit is lower.
     """
     space, (soft, hard) = getrlimit(RLIMIT_AS)[0], getrlimit(RLIMIT_NOFILE)
     if RLIM_INFINITY != space < address_gb * 10**9:

@@ -45,10 +45,6 @@ def all_keys(
     """Exact counts of all keys, as an artefact next to the trace.
 
     Tasks sort the counts and write them; this process reads each part once, for its hash.
-
-    Raises:
-        UsageError, BadInput: as `count_exactly`.
-        EnvironmentFailure: the folder of the trace cannot be written.
     """
     chosen = chosen_weight(trace, weight)
     decisive = [trace.manifest.content_hash, "all keys", chosen.value, program_versions()["adapt-streams"]]

@@ -30,11 +30,7 @@ DEFAULT_CHANNELS = 10
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """How to count the keys of a trace.
-
-    Raises:
-        UsageError: options do not fit together, epsilon is not in (0, 1), or support is not above it.
-    """
+    """How to count the keys of a trace."""
 
     method: CountMethod = CountMethod.LOSSY  # lossy, exact, or lossy over a sliding window
     # the error of lossy counting as a share of the total; None derives it from the three below
@@ -85,9 +81,6 @@ class Counting:
 
         Args:
             text: `auto` derives the window from the distinct keys of the trace; it is at most the whole trace.
-
-        Raises:
-            UsageError: the text is not a length; or the window is longer than the trace.
         """
         if text == "auto":
             known = _known(trace, self.weight)
@@ -112,11 +105,7 @@ class Counting:
 
 
 def check_window(length: Length, trace: Trace) -> None:
-    """Check that a window is at most the trace.
-
-    Raises:
-        UsageError: it is longer.
-    """
+    """Check that a window is at most the trace."""
     span_us = trace.last_us - trace.first_us
     if length.size > (trace.rows if length.in_rows else span_us):
         has = f"{trace.rows:,} rows" if length.in_rows else duration_text(span_us)
@@ -137,10 +126,6 @@ def count_trace(
     """Count the keys of a trace on Spark (default: lossy).
 
     Of exact counts of more keys than this process holds, the heaviest are returned; all are cached next to the trace.
-
-    Raises:
-        UsageError: the trace lacks the column of the weight, or the window is too short.
-        BadInput: the trace has no rows, is damaged, or its weights overflow.
     """
     how = counting or Counting()
     if how.method is CountMethod.EXACT and too_many_keys(trace):

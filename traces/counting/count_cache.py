@@ -59,10 +59,6 @@ def counted(
         key_type: The type of the keys in a CSV (default: string).
         measure: Columns to sum per key: `count`, `cost` and `bytes` of a trace, headings of a CSV, the measured columns
             of an artefact.
-
-    Raises:
-        UsageError: an option does not apply to the input, or a column is missing.
-        BadInput: the input is none of these, or damaged.
     """
     how = counting or Counting()
     with readable(path):

@@ -83,10 +83,6 @@ def evaluate_plans(
         resources: Loads and tolerances (default: those of the first plan).
         weight: What a row of a trace weighs (default: its cost if it has one, else 1).
         key_type: The type of the keys in a CSV (default: that of the first plan).
-
-    Raises:
-        UsageError: an option does not apply to the source.
-        BadInput: the source is none of these, damaged, or holds lossy counts; or a plan has another key type.
     """
     by = resources or resources_of([plan for _, plan in plans])
     with readable(source):
@@ -122,9 +118,6 @@ def evaluate_counts(
 
     Args:
         all_keys: The counts of all keys, where `frequencies` are only the heaviest.
-
-    Raises:
-        BadInput: the counts are lossy, or a plan has another key type; the message begins with `name`.
     """
     whole = frequencies.weight is Weight.COUNT and frequencies.complete_above == 0
     if not (frequencies.exact or whole):  # only exact counters list keys of weight 0
@@ -167,10 +160,6 @@ def evaluate_frame(
 
     Args:
         partitions: Spark partitions of the sums (default: as the session shuffles).
-
-    Raises:
-        UsageError: a column is missing or has the wrong type.
-        BadInput: the frame has no rows, a count is null, negative or overflows; or a plan has another key type.
     """
     keys, key_type = key_column(frame, key)
     asked = _Asked.from_plans(plans, key_type, resources, name)
@@ -357,11 +346,7 @@ def _evaluation(asked: _Asked, told: pa.Table, weight: Weight, name: object) -> 
 
 
 def _refuse_wrong(batch: pa.RecordBatch, where: str, weight: Weight) -> None:
-    """Refuse keys with invalid counts.
-
-    Raises:
-        BadInput: a count is null or negative, or the counts of a key overflow an int64.
-    """
+    """Refuse keys with invalid counts."""
     if _WRONG in batch.schema.names and pc.any(batch.column(_WRONG)).as_py():
         key = batch.column(_KEY)[int(np.argmax(batch.column(_WRONG)))].as_py()
         raise BadInput(f"{where}: the counts of key {key!r} must be at least 0 and not null")

@@ -29,10 +29,6 @@ def count_exactly(
     Tasks read only key and weight columns and emit one count per distinct key. Integers are summed as integers, costs
     in the order of blocks, so the result is the same on any cluster. By default a row weighs its cost if the trace has
     costs, else 1.
-
-    Raises:
-        UsageError: the trace lacks the column of the weight.
-        BadInput: the trace is damaged, or its weights overflow an int64.
     """
     chosen = chosen_weight(trace, weight)
     asked = replace(key_sums(trace, [chosen], "counting keys"), most=int(trace.profile["distinct_keys"]))
@@ -59,9 +55,6 @@ def key_sums(trace: Trace, weights: Sequence[Weight], doing: str) -> BlockSums:
 
     Returns:
         Sums with the columns `key` and one per weight, of its name.
-
-    Raises:
-        BadInput: the trace has no rows.
     """
     blocks = trace.blocks()
     if not blocks:

@@ -70,10 +70,6 @@ def count_lossy(
 
     Returns:
         At most 2/epsilon keys, by descending count; all keys, exactly, if the trace has at most `FLUSH_ROWS` rows.
-
-    Raises:
-        UsageError: `epsilon` is not in (0, 1), the window is too short, or the trace lacks the column of the weight.
-        BadInput: the trace is damaged, a weight is negative, or the total overflows an int64.
     """
     check_epsilon(epsilon)
     chosen = chosen_weight(trace, weight)
@@ -101,10 +97,6 @@ def count_panes(
     Args:
         panes: Of rows, or of time since the first row; empty panes are omitted.
         epsilon, weight, tasks, spark_options, progress: As in `count_lossy`; the error is a share of each pane's total.
-
-    Raises:
-        UsageError: as in `count_lossy`, or there are more than `MOST_GROUPS` panes.
-        BadInput: as in `count_lossy`.
     """
     check_epsilon(epsilon)
     chosen = chosen_weight(trace, weight)
@@ -138,10 +130,6 @@ def count_streams(
 
     Returns:
         Counted keys by stream name, by descending total; rows without a stream under None.
-
-    Raises:
-        UsageError: as in `count_lossy`, or the trace has no streams.
-        BadInput: as in `count_lossy`, or there are more than `MOST_GROUPS` streams.
     """
     check_epsilon(epsilon)
     chosen = chosen_weight(trace, weight)
@@ -167,10 +155,6 @@ def count_frame(
         key: The key column: text, binary or integers.
         weight: What a row weighs: integer sums for bytes, float sums for cost.
         weigh_by: The column of weights; null weighs 0.
-
-    Raises:
-        UsageError: `epsilon` is not in (0, 1), a column is missing, or keys or weights have another type.
-        BadInput: the frame has no rows, or a weight is negative.
     """
     check_epsilon(epsilon)
     if (weigh_by is None) != (weight is Weight.COUNT):

@@ -36,12 +36,7 @@ def counted_panes(
     spark_options: Spark = None,
     progress: Progress = silent,
 ) -> tuple[CountedPane, ...]:
-    """The panes of a trace, cached in `folder`; empty if short.
-
-    Raises:
-        UsageError: the trace lacks the column of the weight.
-        BadInput: the trace is damaged.
-    """
+    """The panes of a trace, cached in `folder`; empty if short."""
     rows = rows_a_pane(trace.rows)
     if rows is None:
         return ()

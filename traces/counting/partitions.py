@@ -45,9 +45,6 @@ def audited(
     Args:
         counted: Its counted keys, whose listed ones are all looked at, and whose weight the loads by window have.
         channels: Partitions that the topic is said to have.
-
-    Raises:
-        BadInput: a number is too high for a partition, or the trace is damaged.
     """
     hidden = "hash_keys" in trace.manifest.made.parameters.get("cleaning", {})
     if PARTITION not in trace.columns or hidden:

@@ -44,11 +44,7 @@ DEFAULT_PANES = 48
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What to measure of a trace.
-
-    Raises:
-        UsageError: options do not fit together.
-    """
+    """What to measure of a trace."""
 
     counting: Counting  # how its keys are counted
     keys: tuple[str, ...] = ()  # keys to look up, as texts
@@ -126,12 +122,7 @@ class Surveyed(Displayed):
 
 
 def survey(trace: Trace, asked: Survey, *, spark_options: Spark = None, progress: Progress = silent) -> Surveyed:
-    """Count the keys of a trace and measure what was requested.
-
-    Raises:
-        UsageError: see `Counting`, `count_lossy`, `count_panes` and `count_streams`.
-        BadInput: likewise; or a requested key does not have the key type of the trace.
-    """
+    """Count the keys of a trace and measure what was requested."""
     how = asked.counting
     keys = keys_from_texts(asked.keys, trace.key_type)
     check_measurable(trace, asked.measure)

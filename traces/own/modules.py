@@ -36,9 +36,6 @@ def own_codes(kind: str, given: Sequence[tuple[str, Mapping[str, str]]]) -> tupl
 
     Args:
         kind: policy or scheme.
-
-    Raises:
-        UsageError: One is not found, fails when imported, or a parameter does not fit.
     """
     _forget()
     if any(":" in name for name, _ in given):
@@ -58,9 +55,6 @@ def own_code(kind: str, name: str, options: Mapping[str, str], where: str) -> Ow
 
     Returns:
         None if the name is neither `module:name` nor one that an installed package offers.
-
-    Raises:
-        UsageError: It is not found, fails when imported, or an option does not fit.
     """
     if not is_own(kind, name):
         return None

@@ -124,11 +124,6 @@ def compare_on_trace(
         out: Where to keep the comparison; None keeps nothing.
         force: Overwrite `out`; its runs are reused where they are still valid.
         say: Called with the first answer, before a sweep.
-
-    Raises:
-        UsageError: an argument is out of range, or the trace lacks a column.
-        EnvironmentFailure: `out` exists or cannot be written, or a cluster does not share its folder.
-        BadInput: the trace is damaged or not in time order.
     """
     check_folder_free(out, force=force)
     wanted = options.wanted
@@ -341,9 +336,5 @@ def _processes(jobs: Sequence[Job], options: ComparingOptions) -> int:
 
 
 def read_scenario_file(path: Path) -> tuple[Scenario, ...]:
-    """Read own scenarios from a TOML file.
-
-    Raises:
-        BadInput: the file is missing or invalid; the message names file and line.
-    """
+    """Read own scenarios from a TOML file."""
     return parsed(path, lambda text: read_scenarios(text, own_code))

@@ -22,18 +22,14 @@ class ElasticOptions:
     """Settings of an elastic replay, except the stage.
 
     Attributes:
-        reading: How rows become tuples; they arrive at their timestamps.
-        elastic: How the stage scales.
         operator: The state, or a windowed join.
-        duration_s: When to stop; None, when all rows are processed.
-        interval_s: Length of a measurement interval; None, about 300 intervals.
     """
 
-    reading: Reading
-    elastic: Elastic
+    reading: Reading  # how rows become tuples; they arrive at their timestamps
+    elastic: Elastic  # how the stage scales
     operator: Operator = Operator()  # noqa: RUF009 - frozen
-    duration_s: float | None = None
-    interval_s: float | None = None
+    duration_s: float | None = None  # when to stop; None, when all rows are processed
+    interval_s: float | None = None  # length of a measurement interval; None, about 300 intervals
 
 
 def replay_elastic_trace(
@@ -53,11 +49,6 @@ def replay_elastic_trace(
 
     Args:
         out: Where to keep the run; None keeps nothing.
-
-    Raises:
-        UsageError: an argument is out of range, or the trace lacks a column.
-        EnvironmentFailure: `out` exists or cannot be written.
-        BadInput: the trace is damaged or not in time order, or the join does not have two sides.
     """
     reading, elastic = options.reading, options.elastic
     check_folder_free(out, force=force)

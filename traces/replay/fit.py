@@ -35,11 +35,7 @@ class NamedNetwork:
 
 
 def open_network(path: Path) -> NamedNetwork:
-    """Read a network file.
-
-    Raises:
-        BadInput: the file is missing or invalid; the message begins with its path.
-    """
+    """Read a network file."""
     no_text = "is not UTF-8 text; give a query network in TOML"
     return parsed(path, lambda text: NamedNetwork(path.name, text, read_network(text)), no_text)
 
@@ -78,12 +74,6 @@ def replay_fit_trace(
         out: Where to keep the run; None: nowhere.
         clock: Seconds; measures planning time.
         warn: Called with a warning for each input that reads no row, or whose rates exceed those of `plans`.
-
-    Raises:
-        UsageError: an argument is out of range, or a planner does not support the network.
-        EnvironmentFailure: `out` exists or cannot be written.
-        BadInput: the trace is damaged, an input reads a column that the trace does not have, or `plans` belong to
-            another network or other settings.
     """
     check_folder_free(out, force=force)
     check_folder_free(options.rules, force=force)

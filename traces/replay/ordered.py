@@ -54,11 +54,7 @@ class NamedPlan:
 
 
 def open_named_plan(path: Path) -> NamedPlan:
-    """Read a plan file.
-
-    Raises:
-        BadInput: the plan is missing or damaged.
-    """
+    """Read a plan file."""
     return NamedPlan(path.name, read_plan(path), readings_of_plan(path))
 
 
@@ -92,12 +88,6 @@ def replay_ordered_trace(
     The order of the rows is the serial order. The columns that the chain names take 8 bytes per value: in memory, or if
     they are more than `IN_MEMORY_BYTES`, in a temporary file, which is read along with the run. `clock` gives seconds,
     for a serial run, `cpu_clock` the CPU seconds of this process. The run is kept at `out`, if given.
-
-    Raises:
-        UsageError: an argument is out of range, the run would hang or take too much memory, the model is to give output
-            or to run a function that cannot be compiled, a plan is given that no operator uses, or a plan is missing.
-        EnvironmentFailure: `out` exists or cannot be written, or the disk has no room for the temporary file.
-        BadInput: the trace lacks a column of the chain, or is damaged.
     """
     check_folder_free(out, force=force)
     if options.output is not None:
@@ -202,11 +192,6 @@ def bound_trace(
 
     Args:
         scratch: Keeps more than `IN_MEMORY_BYTES` of tuples; None to have all in memory.
-
-    Raises:
-        UsageError: the tuples of several inputs would take too much memory.
-        EnvironmentFailure: the disk has no room for the tuples.
-        BadInput: a trace is damaged, or a column has the wrong type.
     """
     traces = (trace, *others)
     of_each = [each.rows if rows is None else min(rows, each.rows) for each in traces]

@@ -19,11 +19,7 @@ from adapt.traces.store.trace import Trace
 
 
 def weighed(replan: Replan, trace: Trace, weight: Weight | None) -> Replan:
-    """The replay with the keys and weights of a trace.
-
-    Raises:
-        UsageError: the trace has no column of that weight, fewer rows than the window, or too many steps.
-    """
+    """The replay with the keys and weights of a trace."""
     chosen = chosen_weight(trace, weight)
     if replan.window is not None:
         check_window(replan.window, trace)
@@ -47,11 +43,6 @@ def replay_trace(
 
     Memory grows with the distinct keys of a window, and with the number of measurements. The run is written to `out`,
     if given.
-
-    Raises:
-        UsageError: an option does not fit the stage or the trace.
-        EnvironmentFailure: `out` exists or cannot be written.
-        BadInput: a part of the trace is damaged, or the weight of a key is below 0.
     """
     check_folder_free(out, force=force)
     if live is not None:

@@ -40,11 +40,7 @@ class NamedStages:
     file: StagesFile
 
     def check_columns(self, trace: Trace) -> None:
-        """Check that a trace has the key columns.
-
-        Raises:
-            BadInput: A column is missing; names file, line and stage.
-        """
+        """Check that a trace has the key columns."""
         for one in self.file.stages:
             if one.key not in trace.columns:
                 fault = self.file.located(
@@ -55,11 +51,7 @@ class NamedStages:
 
 
 def open_stages(path: Path) -> NamedStages:
-    """Read a file of stages.
-
-    Raises:
-        BadInput: The file is missing or invalid; names the file, and the lines.
-    """
+    """Read a file of stages."""
     no_text = "is not UTF-8 text; give stages in TOML"
     return parsed(path, lambda text: NamedStages(path.name, read_stages(text)), no_text)
 
@@ -83,11 +75,6 @@ def replay_stages_trace(
 
     Args:
         settings: What holds for stages whose entry does not say otherwise.
-
-    Raises:
-        UsageError: An argument is out of range, or the trace lacks a column.
-        EnvironmentFailure: `out` exists or cannot be written.
-        BadInput: The trace is damaged, not in time order, or does not fit the stages.
     """
     check_folder_free(out, force=force)
     named.check_columns(trace)

@@ -57,9 +57,6 @@ def reported(path: Path, *, check_all: bool = False) -> Reported:
 
     Args:
         check_all: Verify every byte against the SHA-256 hashes of the manifest first.
-
-    Raises:
-        BadInput: the artefact has no report, or is damaged.
     """
     with readable(path):
         stream = stream_of(in_run(path))

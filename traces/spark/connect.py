@@ -25,12 +25,7 @@ def is_remote() -> bool:
 
 
 def connected(url: str) -> SparkSession:
-    """A new session of a server.
-
-    Raises:
-        UsageError: the address is invalid.
-        EnvironmentFailure: a package is missing here, nobody answers, or its Spark is older than PySpark here.
-    """
+    """A new session of a server."""
     import pyspark
     from pyspark.errors import PySparkException
 
@@ -65,9 +60,6 @@ def check_version(session: SparkSession, url: str) -> None:
     """Refuse a server older than this client.
 
     Spark Connect is made for newer ones.
-
-    Raises:
-        EnvironmentFailure: it is.
     """
     from pyspark import __version__ as ours
 

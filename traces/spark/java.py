@@ -34,12 +34,7 @@ exec {java} "$@"
 
 
 def find_java_home() -> Path:
-    """The `JAVA_HOME` for Spark.
-
-    Raises:
-        EnvironmentFailure: no Java 17 or later was found (the message says where it was searched), or a limit of this
-            process is too low for it.
-    """
+    """The `JAVA_HOME` for Spark."""
     require_limits("Spark's Java", address_gb=6, files=512)
     explicit = os.environ.get("JAVA_HOME")
     if explicit:
@@ -69,11 +64,7 @@ def java_version(java: Path) -> int | None:
 
 
 def version_text(java: Path) -> str:
-    """What a `java` program says of its version; it is asked once.
-
-    Raises:
-        OSError, subprocess.SubprocessError: as `java_says`.
-    """
+    """What a `java` program says of its version; it is asked once."""
     program = java.resolve()
     return _version_text(program if program.name == "java" else java, program.stat().st_mtime_ns)
 
@@ -84,12 +75,7 @@ def _version_text(java: Path, _changed_ns: int) -> str:
 
 
 def java_says(java: Path, *options: str) -> str:
-    """What a `java` program prints.
-
-    Raises:
-        OSError: it cannot be run.
-        subprocess.SubprocessError: it fails, or takes more than a minute.
-    """
+    """What a `java` program prints."""
     done = subprocess.run([java, *options], capture_output=True, text=True, errors="replace", timeout=60, check=True)
     return done.stderr + done.stdout
 

@@ -89,21 +89,16 @@ IN_PROCESS_ROWS = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class SparkOptions:
-    """Spark master and settings.
+    """Spark master and settings."""
 
-    Attributes:
-        master: A Spark master (`local[*]`, `local-cluster[...]`, `spark://...`, `yarn`, `k8s://...`), or the address of
-            a Spark Connect server (`sc://HOST:PORT`); all cores of this machine if None.
-        conf: Spark settings that go before ours.
-        runner: Where work runs that both Spark and this process can do.
-        in_process_rows: The most rows that this process works on by itself, unless a master is given.
-        brief: Whether this process ends after little work, so that Spark's Java compiles quickly rather than well.
-    """
-
+    # a Spark master (`local[*]`, `local-cluster[...]`, `spark://...`, `yarn`, `k8s://...`), or the address of a Spark
+    # Connect server (`sc://HOST:PORT`); all cores of this machine if None
     master: str | None = None
-    conf: Mapping[str, str] = field(default_factory=dict)
+    conf: Mapping[str, str] = field(default_factory=dict)  # Spark settings that go before ours
+    # whether this process ends after little work, so that Spark's Java compiles quickly rather than well
     brief: bool = False
-    runner: RunnerName = RunnerName.AUTO
+    runner: RunnerName = RunnerName.AUTO  # where work runs that both Spark and this process can do
+    # the most rows that this process works on by itself, unless a master is given
     in_process_rows: int = IN_PROCESS_ROWS
 
     def for_work(self, *, small: bool) -> "SparkOptions":
@@ -152,10 +147,6 @@ def spark_session(options: Spark = None, *, as_found: bool = False) -> "SparkSes
 
     Args:
         as_found: Whether executors are left without our packages, if they have none.
-
-    Raises:
-        EnvironmentFailure: there is no usable Java, or Spark does not start.
-        UsageError: a requested setting cannot be changed on a running Spark.
     """
     options = options or SparkOptions()
     options = replace(options, conf=_without_decisive(options.conf))
@@ -336,22 +327,14 @@ def _silence_query_log() -> None:
 
 
 def session_in_zone(spark: "SparkSession", time_zone: str) -> "SparkSession":
-    """A second session on the same Spark in another time zone.
-
-    Raises:
-        UsageError: Spark does not know the zone.
-    """
+    """A second session on the same Spark in another time zone."""
     apart = _beside(spark, {})
     set_zone(apart, time_zone)
     return apart
 
 
 def set_zone(spark: "SparkSession", time_zone: str) -> None:
-    """Set the zone of times without one.
-
-    Raises:
-        UsageError: Spark does not know the zone.
-    """
+    """Set the zone of times without one."""
     try:
         spark.conf.set("spark.sql.session.timeZone", time_zone)
     except Exception as error:

@@ -52,9 +52,6 @@ def write_frequencies(
 
     Args:
         all_keys: An artefact with all keys, where `frequencies` are only the heaviest.
-
-    Raises:
-        EnvironmentFailure: the output exists or cannot be written.
     """
     table = frequencies.to_arrow()
     facts = facts_of(frequencies)
@@ -77,9 +74,6 @@ def read_frequencies(path: Path, *, check_all: bool = False) -> tuple[Frequencie
     """Read counted keys and how they were made.
 
     Of more than `MOST_KEYS` keys only the first `HEAVIEST` are read.
-
-    Raises:
-        BadInput: it is not an artefact of counted keys, or damaged.
     """
     manifest = read_manifest(path, "frequencies")
     if check_all:
@@ -137,11 +131,6 @@ def read_counts(path: Path, key_type: KeyType = KeyType.STRING, sources: Sequenc
 
     Args:
         sources: Headings of further columns to read; other columns are ignored.
-
-    Raises:
-        UsageError: a column does not exist.
-        BadInput: a row has the wrong number of fields, a number is negative or not a number, or a key is repeated; the
-            message names the line.
     """
     headings = ["key", "count"]
     places: list[int] = []

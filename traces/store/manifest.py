@@ -33,23 +33,17 @@ SEAL = "seal"
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """How an artefact was made.
+    """How an artefact was made."""
 
-    Attributes:
-        command: The command line, or the name of the library function.
-        parameters: Everything that decides the result.
-        inputs: Files (name, bytes, sha256) and artefacts (name, content_hash) that were read.
-        seed: The random seed, if any.
-        runner: Where rows were made, counted or replayed: spark or in-process; None where nothing runs on Spark. It
-            does not change the content.
-        versions: Of adapt, Python and the libraries that compute.
-    """
-
-    command: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    command: str  # the command line, or the name of the library function
+    parameters: Mapping[str, Any] = field(default_factory=dict)  # everything that decides the result
+    # files (name, bytes, sha256) and artefacts (name, content_hash) that were read
     inputs: Sequence[Mapping[str, Any]] = ()
-    seed: int | None = None
+    seed: int | None = None  # the random seed, if any
+    # where rows were made, counted or replayed: spark or in-process; None where nothing runs on Spark. It does not
+    # change the content
     runner: str | None = None
+    # of adapt, Python and the libraries that compute
     versions: Mapping[str, str] = field(default_factory=lambda: program_versions())
 
     def __post_init__(self) -> None:
@@ -73,23 +67,14 @@ def _without_secrets(value: Any, redact: Callable[[str], str]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The content of `_manifest.json`.
+    """The content of `_manifest.json`."""
 
-    Attributes:
-        kind: trace, frequencies, comparison, run, drop-plan table or deployment.
-        content_hash: Hash of the content alone, independent of creation times and file boundaries.
-        made: How it was made.
-        files: Name, bytes and sha256 of each file, and whatever else its reader needs.
-        summary: Facts about the content, by kind.
-        run: Folder of the files within the artefact; empty on a disk, where it is the artefact itself.
-    """
-
-    kind: str
-    content_hash: str
+    kind: str  # trace, frequencies, comparison, run, drop-plan table or deployment
+    content_hash: str  # hash of the content alone, independent of creation times and file boundaries
     made: Provenance
-    files: Sequence[Mapping[str, Any]]
-    summary: Mapping[str, Any]
-    run: str = ""
+    files: Sequence[Mapping[str, Any]]  # name, bytes and sha256 of each file, and whatever else its reader needs
+    summary: Mapping[str, Any]  # facts about the content, by kind
+    run: str = ""  # folder of the files within the artefact; empty on a disk, where it is the artefact itself
 
     @property
     def reading(self) -> Reading:
@@ -113,11 +98,7 @@ class Manifest:
         return as_input(name, self.content_hash, self.readings(name))
 
     def file(self, folder: Path, name: str) -> Path:
-        """One of the files that it lists.
-
-        Raises:
-            ValueError: it lists none of that name.
-        """
+        """One of the files that it lists."""
         if not any(entry["name"] == name for entry in self.files):
             raise ValueError(f"it lists no file {name!r}")
         return folder / self.run / name
@@ -137,11 +118,7 @@ def readings_of(inputs: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]
 
 
 def note_readings(path: Path, readings: Mapping[str, Mapping[str, Any]]) -> None:
-    """Log how the sources behind an artefact that is read were read.
-
-    Raises:
-        BadInput: a record is damaged.
-    """
+    """Log how the sources behind an artefact that is read were read."""
     for trace, reading in readings.items():
         try:
             Reading.from_data(reading)
@@ -182,9 +159,6 @@ def read_manifest(folder: Path, kind: str | None = None) -> Manifest:
 
     Args:
         kind: What it is read as, to be worked on; how its sources were read is logged then.
-
-    Raises:
-        BadInput: it is not an artefact, or of another kind or a newer format; or a file is missing or has another size.
     """
     if isinstance(folder, SeriesPath):
         manifest: Manifest = folder.manifest
@@ -236,11 +210,7 @@ def _read_manifest(folder: Path, kind: str | None) -> Manifest:
 
 
 def inside(folder: Path, name: object) -> Path:
-    """A file of an artefact by its name, never one elsewhere.
-
-    Raises:
-        ValueError: it is absolute, has `..` or a backslash, or is a link that leads out.
-    """
+    """A file of an artefact by its name, never one elsewhere."""
     parts = name.split("/") if isinstance(name, str) else [""]
     if any(part in ("", ".", "..") or re.search(r"[\\\x00-\x1f]|^[A-Za-z]:", part) for part in parts):
         raise ValueError(f"{str(name)[:60]!r} is not the name of a file in it")
@@ -255,11 +225,7 @@ def _version_of(kind: str) -> int:
 
 
 def verify(folder: Path, manifest: Manifest) -> None:
-    """Verify the SHA-256 of every file.
-
-    Raises:
-        BadInput: a file is damaged; the message names it.
-    """
+    """Verify the SHA-256 of every file."""
     for entry in manifest.files:
         path = folder / manifest.run / str(entry["name"])
         with readable(path):
@@ -302,12 +268,7 @@ def sealed(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_seal(data: Mapping[str, Any]) -> None:
-    """Check that a document is as it was sealed.
-
-    Raises:
-        KeyError: it has no seal.
-        ValueError: a field was changed.
-    """
+    """Check that a document is as it was sealed."""
     if data[SEAL] != hash_of({name: value for name, value in data.items() if name != SEAL}):
         raise ValueError("its content does not match its checksum")
 

@@ -18,11 +18,7 @@ REMEDY = "create one with `adapt partition build TRACE -o PLAN`"
 
 
 def read_plan_json(path: Path) -> Mapping[str, Any]:
-    """Read the JSON object of a plan file without checking it.
-
-    Raises:
-        BadInput: the file is missing, or not a JSON object.
-    """
+    """Read the JSON object of a plan file without checking it."""
     try:
         with readable(path):
             path = in_run(path)
@@ -41,9 +37,6 @@ def check_plan_seal(path: Path, data: Mapping[str, Any]) -> bool:
 
     Returns:
         Whether it is sealed.
-
-    Raises:
-        BadInput: a field was changed.
     """
     try:
         check_seal(data)
@@ -63,9 +56,6 @@ def readings_of_plan(path: Path, data: Mapping[str, Any] | None = None) -> dict[
 
     Args:
         data: The plan's JSON object, if it was read already.
-
-    Raises:
-        BadInput: it is not a plan, or a record is damaged.
     """
     made = (read_plan_json(path) if data is None else data).get("made")
     try:

@@ -35,9 +35,6 @@ def write_plan(plan: Plan, out: Path, made: Provenance, *, answer: Answer | None
 
     Returns:
         The content hash of the plan.
-
-    Raises:
-        EnvironmentFailure: the output exists or cannot be written.
     """
     check_free(out, force=force)
     content = plan.content_hash()
@@ -88,21 +85,13 @@ def read_plan(path: Path | str) -> Plan:
 
 
 def read_plan_made(path: Path) -> dict[str, Any]:
-    """How a plan was made: the fields of `Provenance`, or empty.
-
-    Raises:
-        BadInput: it is not a plan.
-    """
+    """How a plan was made: the fields of `Provenance`, or empty."""
     made = read_plan_json(path).get("made")
     return made if isinstance(made, dict) else {}
 
 
 def read_plan_answer(path: Path) -> Answer | None:
-    """The verdict stored with a plan, if any.
-
-    Raises:
-        BadInput: it is not a plan, or the verdict is damaged.
-    """
+    """The verdict stored with a plan, if any."""
     return found_in(read_plan_json(path), str(path))
 
 

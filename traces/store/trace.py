@@ -35,37 +35,23 @@ _TAIL_BYTES = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A range of rows in one row group.
+    """A range of rows in one row group."""
 
-    Attributes:
-        path: The Parquet part.
-        footer: SHA-256 of the part's footer.
-        row_group: The number of the row group.
-        skip, take: Rows to skip, rows to read.
-        packed_footer: The part's footer in a store, which spares a request for it; else empty.
-    """
-
-    path: Path
-    footer: str
+    path: Path  # the Parquet part
+    footer: str  # SHA-256 of the part's footer
     row_group: int
-    skip: int
+    skip: int  # skip, take: rows to skip, rows to read
     take: int
-    packed_footer: str = ""
+    packed_footer: str = ""  # the part's footer in a store, which spares a request for it; else empty
 
 
 @dataclass(frozen=True, slots=True)
 class TraceBlock:
-    """A range of rows: block i begins at row i * BLOCK_ROWS.
-
-    Attributes:
-        index: i.
-        pieces: The row groups with the rows, in order.
-        first_row: The rank of its first row.
-    """
+    """A range of rows: block i begins at row i * BLOCK_ROWS."""
 
     index: int
-    pieces: tuple[Piece, ...]
-    first_row: int
+    pieces: tuple[Piece, ...]  # the row groups with the rows, in order
+    first_row: int  # the rank of its first row
 
     @property
     def rows(self) -> int:
@@ -250,9 +236,6 @@ def read_pieces(
     Args:
         encoded: Columns to keep dictionary-encoded where they are stored so; a piece may then give several batches,
             each with its own dictionary.
-
-    Raises:
-        BadInput: a part is damaged.
     """
     opened: tuple[Path, pq.ParquetFile] | None = None
     for piece in pieces:

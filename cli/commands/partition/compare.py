@@ -164,11 +164,7 @@ def compare(
 
 
 def named_scheme(name: str) -> "Compared":
-    """The scheme of a typed name, of those that split keys too.
-
-    Raises:
-        UsageError: the name is unknown.
-    """
+    """The scheme of a typed name, of those that split keys too."""
     from adapt.traces.own.modules import is_own, own_codes
     from adapt.traces.scheme_names import scheme_named
 

@@ -77,11 +77,7 @@ class SurveyOptions:
     )
 
     def survey(self, trace: "Trace", loads: Loads, engine: AnyScheme) -> "Survey":
-        """What to measure of the trace.
-
-        Raises:
-            UsageError: an option is out of range, or options do not fit together.
-        """
+        """What to measure of the trace."""
         from adapt.traces.counting.count import Counting
         from adapt.traces.counting.survey import Survey
 

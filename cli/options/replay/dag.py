@@ -27,9 +27,6 @@ class DagOptions:
 
         Args:
             of_one_stage: Options that apply to one stage only, with what was given.
-
-        Raises:
-            UsageError: One is.
         """
         for option, given in of_one_stage.items():
             if given:
@@ -38,11 +35,7 @@ class DagOptions:
             raise UsageError("--policy optimum knows the load of one stage only; choose another policy for --stages")
 
     def opened(self) -> "NamedStages | None":
-        """The stages; None without a file.
-
-        Raises:
-            BadInput: The file is missing or invalid.
-        """
+        """The stages; None without a file."""
         from adapt.traces.replay.stages import open_stages
 
         return None if self.stages is None else open_stages(self.stages)

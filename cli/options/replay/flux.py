@@ -36,12 +36,7 @@ class PlacingOptions:
     hash: HashOption = HashName.MURMUR3
 
     def placed(self, trace: "Trace") -> "tuple[MiniPartitions, str | None]":
-        """Initial placement of the keys, and the plan's content hash.
-
-        Raises:
-            UsageError: Neither --workers nor --plan is given, or they contradict.
-            BadInput: The plan is for keys of another type.
-        """
+        """Initial placement of the keys, and the plan's content hash."""
         from adapt.core.stage.conditions.settings import check_workers
         from adapt.core.stage.input.mini_partitions import MiniPartitions
         from adapt.traces.replay.flux import check_key_type
@@ -181,12 +176,7 @@ class FaultOptions(TroubleOptions):
     disk: DiskOptions
 
     def conditions(self, settings: "StageSettings") -> "Conditions":
-        """Memory, faults and standby replicas of a stage.
-
-        Raises:
-            UsageError: An option is malformed.
-            BadInput: The fault schedule is missing, malformed or does not fit the stage.
-        """
+        """Memory, faults and standby replicas of a stage."""
         from adapt.core.flux.replay.replay import Conditions
         from adapt.traces.replay.flux import read_faults
 

@@ -84,11 +84,7 @@ class InputOptions:
     rows: int | None = setting(None, "Replay only the first N rows.", "N")
 
     def opened(self) -> "dict[str, Trace]":
-        """Traces of further inputs by name.
-
-        Raises:
-            UsageError: an option is not NAME=TRACE, or a name is given twice.
-        """
+        """Traces of further inputs by name."""
         from adapt.traces.store.trace import open_trace
 
         opened: dict[str, Trace] = {}
@@ -133,11 +129,7 @@ class ArrivalOptions:
     )
 
     def arrivals(self) -> "tuple[Arrivals, ...]":
-        """How rows arrive, by ascending rate; empty by default.
-
-        Raises:
-            UsageError: options exclude each other, or are out of range.
-        """
+        """How rows arrive, by ascending rate; empty by default."""
         from adapt.core.ordered.replay.arrivals import Arrivals
 
         loads = _SHARES if self.sustainable and self.offered is None else self.offered
@@ -293,11 +285,7 @@ class RuntimeOptions:
     buffers: BufferOptions
 
     def settings(self) -> "RunSettings":
-        """The settings of a run.
-
-        Raises:
-            UsageError: an option is out of range.
-        """
+        """The settings of a run."""
         from adapt.core.ordered.engine.settings import RunSettings
 
         of, parallelism, scheduling = self.buffers, self.parallel.parallelism, self.scheduling

@@ -49,11 +49,7 @@ class ChannelsOverTime:
     schedule: str = setting("", "Number of channels by time since the first row.", "0h:N,6h:N")
 
     def channel_schedule(self) -> "Schedule":
-        """The number of channels by time since the first row.
-
-        Raises:
-            UsageError: both a number and a schedule are given, or neither, or one is invalid.
-        """
+        """The number of channels by time since the first row."""
         from adapt.core.repartition.channel_schedule import Schedule
 
         if (self.channels is None) == (not self.schedule):
@@ -93,11 +89,7 @@ class ReplanOptions:
     )
 
     def replan(self, recipe: "RecipeOptions", engine: AnyScheme) -> "Replan":
-        """When plans are adopted, and how they are built.
-
-        Raises:
-            UsageError: an option is out of its range, or is for another trigger.
-        """
+        """When plans are adopted, and how they are built."""
         from adapt.core.repartition.decisions import AUTO, Replan
         from adapt.core.units.row_or_time_span import Length
 
@@ -142,20 +134,12 @@ class LiveOptions:
     speedup: SpeedupOption = 1.0
 
     def refuse(self) -> None:
-        """Refuse options of the stage without `--live`.
-
-        Raises:
-            UsageError: one is given.
-        """
+        """Refuse options of the stage without `--live`."""
         if options := given(self):
             raise UsageError(f"{options[0]} is for the stage of --live; add --live, or omit it")
 
     def live(self, trace: "Trace", replan: "Replan", *, compares: bool) -> "Live":
-        """The stage of a trace.
-
-        Raises:
-            UsageError: an option is out of its range, or decided by the replay itself.
-        """
+        """The stage of a trace."""
         from adapt.core.repartition.replay import Live
         from adapt.core.stage.input.mini_partitions import MiniPartitions
 

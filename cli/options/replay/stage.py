@@ -82,11 +82,7 @@ class StageOptions:
         return int(self.state) if self.state.isdecimal() and len(self.state) < 16 else None
 
     def operator(self, join: JoinOptions) -> "Operator":
-        """The operator of the stage: its state, or a join.
-
-        Raises:
-            UsageError: The state is malformed, or given with a join.
-        """
+        """The operator of the stage: its state, or a join."""
         from adapt.core.stage.input.state_source import StateSource
         from adapt.traces.replay.operators import Operator
 
@@ -174,10 +170,6 @@ class EngineStage(StageOptions):
 
 
 def check_speedup(speedup: float, instead: str = "") -> None:
-    """Check that a speed-up is above 0.
-
-    Raises:
-        UsageError: It is not.
-    """
+    """Check that a speed-up is above 0."""
     if not 0 < speedup < float("inf"):
         raise UsageError(f"--speedup must be above 0 (got {speedup:g}){instead}")

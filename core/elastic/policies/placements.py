@@ -25,18 +25,10 @@ LEAST_S = 2e-6
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """How the load of partitions is counted.
+    """How the load of partitions is counted."""
 
-    Attributes:
-        window_s: Length of the sliding window; counts cover up to 1.5 times as much.
-        epsilon: Counting error, as a share of the rows in the window.
-
-    Raises:
-        UsageError: a number is out of range.
-    """
-
-    window_s: float = 30.0
-    epsilon: float = 1e-4
+    window_s: float = 30.0  # length of the sliding window; counts cover up to 1.5 times as much
+    epsilon: float = 1e-4  # counting error, as a share of the rows in the window
 
     def __post_init__(self) -> None:
         if not LEAST_S <= self.window_s < np.inf:

@@ -36,30 +36,18 @@ class Chosen:
 
     Attributes:
         thresholds: tau0 to tau3.
-        signal: The utilization that is compared with them.
-        capacity_tuples: Buffer capacity of a worker; None without buffers.
-        scale_on: Whose utilization it is.
-        utilization: Target utilization of DS2.
-        lag_rows: Lag threshold of a worker, in rows.
-        pool: The maximum number of workers.
-        partitions: Partitions of the stage.
-        times: Factor of all times of a published policy, restarts included.
-        alignment: Which numbers of workers are allowed.
-
-    Raises:
-        UsageError: the factor is not above 0.
     """
 
     thresholds: Thresholds = Thresholds()  # noqa: RUF009 - frozen
-    signal: Signal = Signal.HELD
-    capacity_tuples: int | None = None
-    utilization: float = 0.8
-    lag_rows: float = LAG_ROWS
-    scale_on: ScaleOn = BUSIEST
-    pool: int = 1
-    partitions: int = 1
-    times: float = 1.0
-    alignment: Alignment = Alignment.ANY
+    signal: Signal = Signal.HELD  # the utilization that is compared with them
+    capacity_tuples: int | None = None  # buffer capacity of a worker; None without buffers
+    utilization: float = 0.8  # target utilization of DS2
+    lag_rows: float = LAG_ROWS  # lag threshold of a worker, in rows
+    scale_on: ScaleOn = BUSIEST  # whose utilization it is
+    pool: int = 1  # the maximum number of workers
+    partitions: int = 1  # partitions of the stage
+    times: float = 1.0  # factor of all times of a published policy, restarts included
+    alignment: Alignment = Alignment.ANY  # which numbers of workers are allowed
 
     def __post_init__(self) -> None:
         if not 0 < self.times < float("inf"):
@@ -72,17 +60,11 @@ ChosenScalingPolicy: TypeAlias = ChosenPolicy[ScalingPolicy, Chosen]
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A published policy with its own timing.
+    """A published policy with its own timing."""
 
-    Attributes:
-        made: Makes the policy.
-        first_s: When it decides first, with its own times.
-        restart: How its engine restarts for a rescale; None, partitions move live.
-    """
-
-    made: Callable[[Chosen], Policy]
-    first_s: float = 0.0
-    restart: RestartName | None = None
+    made: Callable[[Chosen], Policy]  # makes the policy
+    first_s: float = 0.0  # when it decides first, with its own times
+    restart: RestartName | None = None  # how its engine restarts for a rescale; None, partitions move live
 
 
 def _ds2(chosen: Chosen) -> Policy:
@@ -128,11 +110,7 @@ POLICIES: Mapping[ScalingPolicy, Callable[[Chosen], Policy]] = MappingProxyType(
 
 
 def policy_of(name: AnyScalingPolicy, chosen: Chosen | None = None) -> Policy:
-    """Make the policy with this name, or a user's own.
-
-    Raises:
-        UsageError: a setting is out of range, or a user's class does not fit.
-    """
+    """Make the policy with this name, or a user's own."""
     if isinstance(name, OwnCode):
         return OwnScaling(name)
     return POLICIES[name](chosen or Chosen())

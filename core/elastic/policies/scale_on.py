@@ -13,16 +13,11 @@ from adapt.core.errors import UsageError
 class ScaleOn:
     """Whose utilization the thresholds are compared with.
 
-    Attributes:
-        above: Share of the workers, in (0, 1], that must be at or above a threshold; 0 for one worker. None for the
-            mean of all.
-
-    Raises:
-        UsageError: the share is out of range.
-
     Source: ESJ defines tau for a worker, which is `above` = 0, the busiest one; the mean hides it under skew.
     """
 
+    # share of the workers, in (0, 1], that must be at or above a threshold; 0 for one worker. None for the mean of
+    # all
     above: float | None = 0.0
 
     def __post_init__(self) -> None:
@@ -31,11 +26,7 @@ class ScaleOn:
 
     @classmethod
     def parse(cls, text: str) -> "ScaleOn":
-        """From busiest, mean, or a share such as 25%.
-
-        Raises:
-            UsageError: it is none of these.
-        """
+        """From busiest, mean, or a share such as 25%."""
         named = {"busiest": cls(0.0), "mean": cls(None)}
         if text in named:
             return named[text]

@@ -24,19 +24,12 @@ REVERSAL_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The workers of an interval.
+    """The workers of an interval."""
 
-    Attributes:
-        workers: Their average number.
-        most: Their maximum number.
-        idle_s: Idle worker-seconds.
-        imbalance: Rows of the busiest worker over the mean; None with too few rows.
-    """
-
-    workers: float
-    most: int
-    idle_s: float
-    imbalance: float | None
+    workers: float  # their average number
+    most: int  # their maximum number
+    idle_s: float  # idle worker-seconds
+    imbalance: float | None  # rows of the busiest worker over the mean; None with too few rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +37,10 @@ class Waste:
     """Rows shed without overload: because of too few workers, or of imbalance.
 
     The paper calls shedding because of a small fluctuation a false positive.
-
-    Attributes:
-        shed_falsely: Rows shed while the offered load, spread evenly over the pool, would have kept all below tau2.
-        shed_unevenly: Of these, rows shed while it would have kept the present workers below tau2.
     """
 
-    shed_falsely: int
-    shed_unevenly: int
+    shed_falsely: int  # rows shed while the offered load, spread evenly over the pool, would have kept all below tau2
+    shed_unevenly: int  # of these, rows shed while it would have kept the present workers below tau2
 
     @classmethod
     def from_watched(cls, watched: Watched, overload: Overload, pool: int) -> "Waste":
@@ -66,40 +55,24 @@ class Waste:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What a policy brings along.
+    """What a policy brings along."""
 
-    Attributes:
-        first_s: When it decides first.
-        migration: How partitions migrate in rescales.
-    """
-
-    first_s: float = 0.0
-    migration: str = Migrating.ALL.value
+    first_s: float = 0.0  # when it decides first
+    migration: str = Migrating.ALL.value  # how partitions migrate in rescales
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ElasticOutcome:
-    """The outcome of one case of an elastic replay.
+    """The outcome of one case of an elastic replay."""
 
-    Attributes:
-        outcome: Rows, latencies, lag.
-        spans: One per interval.
-        worker_s: Worker-seconds used.
-        paused_s: Time during which at least one partition was paused.
-        pauses_s: Sum of the pauses of all partitions.
-        waste: Rows shed without overload.
-        start: What its policy brings along.
-        expected: Answers of a serial run over all rows; None without a join.
-    """
-
-    outcome: Outcome
-    spans: tuple[Span, ...]
-    worker_s: float
-    paused_s: float
-    pauses_s: float
-    waste: Waste | None = None
-    start: Start | None = None
-    expected: int | None = None
+    outcome: Outcome  # rows, latencies, lag
+    spans: tuple[Span, ...]  # one per interval
+    worker_s: float  # worker-seconds used
+    paused_s: float  # time during which at least one partition was paused
+    pauses_s: float  # sum of the pauses of all partitions
+    waste: Waste | None = None  # rows shed without overload
+    start: Start | None = None  # what its policy brings along
+    expected: int | None = None  # answers of a serial run over all rows; None without a join
 
     @property
     def drop_rate(self) -> float:

@@ -48,34 +48,26 @@ class Elastic:
     """How a stage scales.
 
     Attributes:
-        pool: The maximum number of workers.
-        least: M, the workers at the start and the minimum; None, as many as the mean arrival rate needs.
-        policies: Scaling policies, one case each after that of fixed workers.
         thresholds: tau0 to tau3.
-        patience: Scale-out delay and cooldown; None, those of each policy.
         usual: Those of policies without any of their own.
-        rebuild: When the plan is rebuilt without a rescale.
-        recipe: How plans are built; None, partitions are placed as the engine places its units, or in ranges.
-        units: The engine's units, which are then the partitions; None, no engine's.
-        counting: How the load of partitions is counted for plans.
-        period_s: How often the controller runs.
-        migration: How partitions migrate; None, as the engine of each policy does, else live.
-        startup_s: Start-up time of a worker.
     """
 
-    pool: int
+    pool: int  # the maximum number of workers
+    # M, the workers at the start and the minimum; None, as many as the mean arrival rate needs
     least: int | None = None
+    # scaling policies, one case each after that of fixed workers
     policies: tuple[ChosenScalingPolicy, ...] = (ChosenScalingPolicy(ScalingPolicy.THRESHOLDS, Chosen()),)
     thresholds: Thresholds = Thresholds()  # noqa: RUF009 - frozen
-    patience: Patience | None = None
+    patience: Patience | None = None  # scale-out delay and cooldown; None, those of each policy
     usual: Patience = Patience()  # noqa: RUF009 - frozen
-    rebuild: Rebuild = field(default_factory=Rebuild)
+    rebuild: Rebuild = field(default_factory=Rebuild)  # when the plan is rebuilt without a rescale
+    # how plans are built; None, partitions are placed as the engine places its units, or in ranges
     recipe: Recipe | None = None
-    units: EngineUnits | None = None
-    counting: Counting = field(default_factory=Counting)
-    period_s: float = 1.0
-    migration: Migration | None = None
-    startup_s: float = 0.0
+    units: EngineUnits | None = None  # the engine's units, which are then the partitions; None, no engine's
+    counting: Counting = field(default_factory=Counting)  # how the load of partitions is counted for plans
+    period_s: float = 1.0  # how often the controller runs
+    migration: Migration | None = None  # how partitions migrate; None, as the engine of each policy does, else live
+    startup_s: float = 0.0  # start-up time of a worker
 
     def cases(self) -> dict[str, tuple[ChosenScalingPolicy, Rebuild]]:
         """Policy and rebuilds by case, fixed workers first."""
@@ -100,27 +92,17 @@ class Elastic:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ElasticRun(Displayed):
-    """The result of an elastic replay.
-
-    Attributes:
-        outcomes: One per case, fixed workers first.
-        bounds: Upper bounds of the pool's throughput.
-        settings: The stage; its workers are the pool.
-        least: M.
-        starts: Offered load over capacity at which thresholds scale out; None without thresholds.
-        parameters: Everything that decides the result except the stream; JSON data.
-        placed: A sentence on the engine that places keys; empty if plans or ranges do.
-    """
+    """The result of an elastic replay."""
 
     mechanism: ClassVar[str] = "elastic"
 
-    outcomes: tuple[ElasticOutcome, ...]
-    bounds: Bounds
-    settings: StageSettings
-    least: int
-    starts: float | None
-    parameters: Mapping[str, Any]
-    placed: str = ""
+    outcomes: tuple[ElasticOutcome, ...]  # one per case, fixed workers first
+    bounds: Bounds  # upper bounds of the pool's throughput
+    settings: StageSettings  # the stage; its workers are the pool
+    least: int  # M
+    starts: float | None  # offered load over capacity at which thresholds scale out; None without thresholds
+    parameters: Mapping[str, Any]  # everything that decides the result except the stream; JSON data
+    placed: str = ""  # a sentence on the engine that places keys; empty if plans or ranges do
 
     def summary(self) -> Table:
         """One row with the verdict."""
@@ -167,10 +149,6 @@ def replay_elastic(
         duration_s: When to stop; default: when all rows are processed.
         interval_s: Length of a measurement interval; default: about 300 intervals.
         parameters: Recorded with the run.
-
-    Raises:
-        UsageError: an argument is out of range, or the pool is smaller than M or than a tau1 needs.
-        BadInput: a row of the stream is invalid.
     """
     costed = demand.cost_s is not None
     least = elastic.least or expected_workers(demand, settings, elastic)
@@ -258,12 +236,7 @@ def elastic_parameters(
 
 
 def check_elastic(settings: StageSettings, elastic: Elastic) -> None:
-    """Check a replay before its rows are read.
-
-    Raises:
-        UsageError: the buffer is smaller than a packet, the pool is smaller than M, or a number is out of range.
-        BadInput: a disturbance is invalid.
-    """
+    """Check a replay before its rows are read."""
     if settings.router is Router.FLUX and settings.buffer_tuples < PACKET_TUPLES:
         raise UsageError(
             f"--producers buffer must hold at least one packet of {PACKET_TUPLES} rows (got {settings.buffer_tuples})"

@@ -39,9 +39,6 @@ def plan_text(plan: ExportablePlan) -> bytes:
     Fields that the scheme does not use are omitted. A pinned key is a line `key CHANNEL HEX` with its hashed bytes
     (UTF-8 of strings, 8 bytes little-endian of integers), or `null` for the null key.
 
-    Raises:
-        BadInput: the engine hashes the keys by a type that the text cannot describe.
-
     Source: docs/plan-format.md.
     """
     header, fields = HEADER, dict[str, object](scheme=name_in_plans(plan.scheme))

@@ -37,10 +37,6 @@ def rekey_table(
         trace: Fingerprint of that trace.
         separator: The separator of suffixes (default: the first that no key uses).
         max_parallelism: The key groups of the job (default: the plan's, and no others).
-
-    Raises:
-        BadInput: the plan's other keys are not where the engine has them, or the engine places keys at random.
-        UsageError: the separator occurs in a key, integer keys have no bits to spare, or the job has other key groups.
     """
     if max_parallelism not in (None, plan.max_parallelism):
         own = plan.max_parallelism

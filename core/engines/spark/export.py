@@ -64,11 +64,7 @@ class _Lookup:
 
 
 def spark_bundle(plan: ExportablePlan, max_parallelism: int | None) -> Bundle:  # noqa: ARG001 - Spark has no key groups
-    """Routing, pinned keys and buckets, and the program that reads them.
-
-    Raises:
-        BadInput: Spark has no expression for the plan's hash or scheme.
-    """
+    """Routing, pinned keys and buckets, and the program that reads them."""
     lookup = _lookup(plan)
     present = plan.explicit.column.is_valid()
     routing = {

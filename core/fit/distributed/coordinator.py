@@ -129,9 +129,6 @@ def fit(program: Program, most: Floats, epsilon: float, fitting: Fitting | None 
         most: The highest rates, tuples/s, shape (inputs,).
         epsilon: Share of the best score that a plan may lose; a guarantee with the guaranteed grid only.
 
-    Raises:
-        UsageError: the planner does not support the network, or no epsilon allowed makes the tables small enough.
-
     Source: FIT, section 6.
     """
     check_nodes(program, "c-fit")
@@ -153,11 +150,7 @@ def too_large(max_rows: int) -> UsageError:
 
 
 def check_nodes(program: Program, planner: str) -> None:
-    """Require nodes without a cycle: tables start at the leaves.
-
-    Raises:
-        UsageError: nodes send to each other in a cycle.
-    """
+    """Require nodes without a cycle: tables start at the leaves."""
     circle = circle_of_nodes(program.wiring)
     if circle:
         raise UsageError(f"{planner} needs a network whose nodes form no cycle (got {' -> '.join(circle)}); use exact")

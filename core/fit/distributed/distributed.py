@@ -74,10 +74,6 @@ class DFit(Exchanging[Peer]):
             spacing: How tables are built, on the paper's or the safe grid; tables above its `max_rows` are built with a
                 larger epsilon.
             kept: Tables and traffic of an earlier run on the same network; None: start from nothing.
-
-        Raises:
-            UsageError: the network or grid is not supported.
-            KeyError: the table of a node is missing in `kept`.
         """
         check_nodes(program, "d-fit")
         if spacing.grid is Grid.GUARANTEED:
@@ -148,11 +144,7 @@ class DFit(Exchanging[Peer]):
         return [node for node in self._topology.nodes if node not in self._topology.receiver]
 
     def settle(self, until_s: float = np.inf) -> None:
-        """Deliver messages until none is on its way, or until a time.
-
-        Raises:
-            UsageError: no epsilon below 1 makes the tables small enough.
-        """
+        """Deliver messages until none is on its way, or until a time."""
         while True:
             self._exchange.run(until_s)
             if self.settled or not self._exchange.idle:
@@ -166,9 +158,6 @@ class DFit(Exchanging[Peer]):
 
         Args:
             program: Of a network with the same inputs, operators and outputs.
-
-        Raises:
-            UsageError: the arcs differ.
         """
         check_nodes(program, "d-fit")
         if program.wiring.arcs != self.program.wiring.arcs:

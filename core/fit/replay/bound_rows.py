@@ -51,11 +51,7 @@ class Binding:
         return list(dict.fromkeys([TIME, *([KEY] if by_key else []), *named]))
 
     def check(self, there: Sequence[str]) -> None:
-        """Require a stream for every input, over columns of the trace.
-
-        Raises:
-            BadInput: an input has no stream, or a column is missing.
-        """
+        """Require a stream for every input, over columns of the trace."""
         for entering in self.network.inputs:
             match entering.stream:
                 case None:
@@ -72,11 +68,7 @@ class Binding:
                     pass
 
     def bound(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Bound]:
-        """The rows of a trace, in time order, as tuples.
-
-        Raises:
-            BadInput: a row has no time or is earlier than the row before it.
-        """
+        """The rows of a trace, in time order, as tuples."""
         first_us: int | None = None
         last_us = np.iinfo(np.int64).min
         before = 0
@@ -143,10 +135,6 @@ class Counts:
         Args:
             batches: In time order.
             progress: Called with the number of rows read.
-
-        Raises:
-            BadInput: as `Binding.bound`, or the trace is empty.
-            UsageError: there are too many ticks.
         """
         inputs = len(binding.network.inputs)
         so_far: NDArray[np.int64] = np.zeros((0, inputs), np.int64)

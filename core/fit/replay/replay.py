@@ -54,48 +54,35 @@ class FitOptions:
     """Options of a replay with load shedding.
 
     Attributes:
-        planners: Each is a case of the run.
         settings: Tick, lag, headroom and so on; its planner is ignored.
-        flow: Tuples or fluid.
-        seed: Random seed.
-        cost_scale: Actual costs of operators / costs in the network file, which planners use.
-        overload: Load shedding at full queues, in addition to the plan.
-        grid: Of feasible input tables.
-        rate_steps: Distances between the rates of these tables.
-        plan_budget: Work after which precomputed plans are the best so far; None: unlimited.
-        distance: Relative score error accepted in tables that nodes exchange, in [0, 1).
-        table_bytes: Largest table that a node of d-fit sends another; None: unlimited.
-        delay_s: Delay of messages, which start with the trace. None: everything is delivered by then, and later changes
-            arrive at once.
-        trust_upstream: Whether nodes accept whatever others send, even what those should have dropped.
-        max_plans: Maximum plans per precomputed table; the loss may then exceed epsilon.
-        workload: Distribution of rates for solver-w, and, if observed, the rates that tables cover; None: those of the
-            stream. Learnt: solver-w plans again as rates are reported.
-        learn: Share of the ticks, from the first on, whose rates precomputed plans know; the others are replayed. 0:
-            plans know the rates of the replay.
-        margin: Rates that tables cover, as a multiple of the highest known.
-        truth: True costs and selectivities over time; None: those of the network, with `cost_scale`.
-        observing: How nodes estimate them, and when plans follow; None: plans use those of the network.
     """
 
-    planners: tuple[DropPlanner, ...]
+    planners: tuple[DropPlanner, ...]  # each is a case of the run
     settings: SheddingSettings = SheddingSettings()  # noqa: RUF009 - frozen
-    flow: Flow = Flow.TUPLES
-    seed: int = 0
-    cost_scale: float = 1.0
-    overload: Overload | None = None
-    grid: Grid = Grid.GUARANTEED
-    rate_steps: RateSteps = RateSteps.FIXED
-    plan_budget: int | None = None
-    distance: float = 0.0
-    table_bytes: int | None = None
+    flow: Flow = Flow.TUPLES  # tuples or fluid
+    seed: int = 0  # random seed
+    cost_scale: float = 1.0  # actual costs of operators / costs in the network file, which planners use
+    overload: Overload | None = None  # load shedding at full queues, in addition to the plan
+    grid: Grid = Grid.GUARANTEED  # of feasible input tables
+    rate_steps: RateSteps = RateSteps.FIXED  # distances between the rates of these tables
+    plan_budget: int | None = None  # work after which precomputed plans are the best so far; None: unlimited
+    distance: float = 0.0  # relative score error accepted in tables that nodes exchange, in [0, 1)
+    table_bytes: int | None = None  # largest table that a node of d-fit sends another; None: unlimited
+    # delay of messages, which start with the trace. None: everything is delivered by then, and later changes arrive
+    # at once
     delay_s: float | None = None
-    trust_upstream: bool = False
-    max_plans: int = MAX_PLANS
+    trust_upstream: bool = False  # whether nodes accept whatever others send, even what those should have dropped
+    max_plans: int = MAX_PLANS  # maximum plans per precomputed table; the loss may then exceed epsilon
+    # distribution of rates for solver-w, and, if observed, the rates that tables cover; None: those of the stream.
+    # Learnt: solver-w plans again as rates are reported
     workload: Workload | None = None
+    # share of the ticks, from the first on, whose rates precomputed plans know; the others are replayed. 0: plans
+    # know the rates of the replay
     learn: float = 0.0
-    margin: float = 1.0
+    margin: float = 1.0  # rates that tables cover, as a multiple of the highest known
+    # true costs and selectivities over time; None: those of the network, with `cost_scale`
     truth: TrueSource | None = None
+    # how nodes estimate them, and when plans follow; None: plans use those of the network
     observing: Observing | None = None
 
     def __post_init__(self) -> None:
@@ -127,30 +114,21 @@ class FitOptions:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FitRun(Displayed):
-    """The measurements of a replay.
-
-    Attributes:
-        outcomes: One per planner.
-        counts: Rows by tick and input.
-        covered: Highest rate of each input that precomputed plans cover, tuples/s, shape (inputs,).
-        rates: Tuples/s of each input in each tick, shape (ticks, inputs).
-        optimum: The best score of each tick's rates with actual costs, shape (ticks,).
-        parameters: Everything that determines the result, except the stream; JSON data.
-        true: The true values, where they differ from those of the network or are observed; else None.
-        true_full: Whether a tick is overloaded by the true values, where they change; shape (ticks,).
-    """
+    """The measurements of a replay."""
 
     mechanism: ClassVar[str] = "fit"
 
-    outcomes: tuple[FitOutcome, ...]
+    outcomes: tuple[FitOutcome, ...]  # one per planner
     network: Network
     options: FitOptions
-    counts: Counts
-    covered: Floats
-    rates: Floats
-    optimum: Floats
-    parameters: Mapping[str, Any]
+    counts: Counts  # rows by tick and input
+    covered: Floats  # highest rate of each input that precomputed plans cover, tuples/s, shape (inputs,)
+    rates: Floats  # Tuples/s of each input in each tick, shape (ticks, inputs)
+    optimum: Floats  # the best score of each tick's rates with actual costs, shape (ticks,)
+    parameters: Mapping[str, Any]  # everything that determines the result, except the stream; JSON data
+    # the true values, where they differ from those of the network or are observed; else None
     true: TrueValues | None = None
+    # whether a tick is overloaded by the true values, where they change; shape (ticks,)
     true_full: NDArray[np.bool_] | None = None
     _made: list[Rules] = field(default_factory=list)
     """The rules, once they are asked for."""
@@ -270,10 +248,6 @@ def replay_fit(
         parameters: Further parameters to record.
         progress: Called with what is being done, rows done and rows in total.
         plans: Gives precomputed plans, once the rates are counted. Default: each planner builds its own.
-
-    Raises:
-        UsageError: an argument is out of range, or a planner does not support the network.
-        BadInput: a row of the stream is invalid.
     """
     report = progress or (lambda *_: None)
     network, settings = binding.network, options.settings

@@ -26,10 +26,6 @@ def windows_of_arcs(wiring: Wiring) -> tuple[tuple[Window, ...], ...]:
     """Windows of the aggregates downstream of each arc, nearest first.
 
     The windows of the last of them are kept or dropped whole. Empty for arcs where random tuples are dropped.
-
-    Raises:
-        UsageError: an operator before an aggregate joins streams, or one before a count window does not emit one tuple
-            for each of a single stream. Or as `windows_behind`.
     """
     behind = windows_behind(wiring)
     for arc, windows in enumerate(behind):
@@ -94,9 +90,6 @@ class LivingWindows:
 
         Args:
             tallies: Whether results are counted by window, so that they can be withdrawn.
-
-        Raises:
-            UsageError: windows cannot be dropped; see `windows_of_arcs`.
         """
         self._wiring, self.behind = wiring, (behind := windows_of_arcs(wiring))
         self.windows = tuple(needed_for(windows) if windows else None for windows in behind)
@@ -129,9 +122,6 @@ class LivingWindows:
             end_us: In microseconds since the start.
             keeps: Share kept on each arc, shape (arcs,).
             offered: Tuples of each input before that time, at least; shape (inputs,). Where windows count tuples.
-
-        Raises:
-            BadInput: there are too many windows.
         """
         through = shares_through(self._wiring, self.behind, keeps[None])[0]
         ends = self._ends(end_us, offered)

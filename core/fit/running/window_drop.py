@@ -75,12 +75,7 @@ def windows_kept(window: Window, batch: int, kept: Floats) -> Floats:
 
 
 def windows_behind(wiring: Wiring) -> tuple[tuple[Window, ...], ...]:
-    """Windows of the aggregates downstream of each arc, nearest first.
-
-    Raises:
-        UsageError: parallel aggregates downstream of an arc have different windows, so none could be kept for both, or
-            an aggregate has no window.
-    """
+    """Windows of the aggregates downstream of each arc, nearest first."""
     behind: dict[int, tuple[Window, ...]] = {}
     for arc in reversed(range(len(wiring.arcs))):
         target = int(wiring.target[arc])

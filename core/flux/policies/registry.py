@@ -32,17 +32,11 @@ ChosenFluxPolicy: TypeAlias = ChosenPolicy[FluxPolicy, LoadBalancing]
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Arguments of a controller.
+    """Arguments of a controller."""
 
-    Attributes:
-        pairs: Thresholds of the paper.
-        min_collection_s: Minimum collection time, delta_min.
-        ahead: Knowledge of the future, for the optimum only.
-    """
-
-    pairs: LoadBalancing
-    min_collection_s: float
-    ahead: Ahead | None
+    pairs: LoadBalancing  # thresholds of the paper
+    min_collection_s: float  # minimum collection time, delta_min
+    ahead: Ahead | None  # knowledge of the future, for the optimum only
 
 
 def _paced(policy: Callable[[LoadBalancing], Policy]) -> Callable[[Chosen], Controller]:
@@ -107,10 +101,6 @@ def controller_of(
         min_collection_s: Minimum collection time, delta_min; initial value for load-auto.
         pairs: Thresholds; None, those of the paper.
         ahead: Knowledge of the run, for the optimum.
-
-    Raises:
-        UsageError: The collection time is not above 0, the optimum has no knowledge of the run, or a user's class does
-            not fit.
     """
     if isinstance(policy, OwnCode):
         return PacedController(OwnMoves(policy), min_collection_s)

@@ -27,17 +27,12 @@ from adapt.core.table import Displayed, Table
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DagRun(Displayed):
-    """Result of a Flux replay of a DAG of stages.
-
-    Attributes:
-        outcomes: Outcome of each case, static first.
-        parameters: All parameters of the replay, as JSON data.
-    """
+    """Result of a Flux replay of a DAG of stages."""
 
     mechanism: ClassVar[str] = "flux-dag"
 
-    outcomes: tuple[DagOutcome, ...]
-    parameters: Mapping[str, Any]
+    outcomes: tuple[DagOutcome, ...]  # outcome of each case, static first
+    parameters: Mapping[str, Any]  # all parameters of the replay, as JSON data
 
     def summary(self) -> Table:
         """The run as one row, with its verdict."""
@@ -85,10 +80,6 @@ def replay_dag(
 
     Args:
         parameters: Parameters to record with the run.
-
-    Raises:
-        UsageError: An argument is out of range.
-        BadInput: A row of the stream or a limit is invalid.
     """
     under, pace = conditions or Conditions(), pace or Pace()
     faults, settings = under.faults or FaultSchedule(), of.settings

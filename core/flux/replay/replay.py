@@ -39,17 +39,11 @@ LOAD, NONE = (ChosenFluxPolicy(policy, LoadBalancing()) for policy in (FluxPolic
 
 @dataclass(frozen=True, slots=True)
 class Adapting:
-    """Rebalancing policies.
+    """Rebalancing policies."""
 
-    Attributes:
-        policies: Policies to compare with the static case.
-        min_collection_s: Minimum collection time, delta_min.
-        hot: When partitions are split; None, never.
-    """
-
-    policies: tuple[ChosenFluxPolicy, ...] = (LOAD,)
-    min_collection_s: float = MIN_COLLECTION_S
-    hot: HotSplit | None = None
+    policies: tuple[ChosenFluxPolicy, ...] = (LOAD,)  # policies to compare with the static case
+    min_collection_s: float = MIN_COLLECTION_S  # minimum collection time, delta_min
+    hot: HotSplit | None = None  # when partitions are split; None, never
 
     def cases(self) -> dict[str, ChosenFluxPolicy]:
         """Policy of each case by name, static first, without duplicates."""
@@ -58,55 +52,34 @@ class Adapting:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Memory limits, faults and standby replicas of a replay.
+    """Memory limits, faults and standby replicas of a replay."""
 
-    Attributes:
-        memory: Memory of each worker; None, unlimited.
-        faults: Loads, slowdowns, pauses and crashes.
-        standby: Whether every partition has a standby replica on another worker.
-    """
-
-    memory: Memory | None = None
-    faults: FaultSchedule | None = None
-    standby: bool = False
+    memory: Memory | None = None  # memory of each worker; None, unlimited
+    faults: FaultSchedule | None = None  # loads, slowdowns, pauses and crashes
+    standby: bool = False  # whether every partition has a standby replica on another worker
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Speed-up, duration and sampling interval of a replay.
+    """Speed-up, duration and sampling interval of a replay."""
 
-    Attributes:
-        speedup: Trace seconds per simulated second; None, as fast as workers accept rows.
-        duration_s: Upper limit of the simulated time; None, until all rows are processed.
-        interval_s: Sampling interval; None, some hundred samples.
-    """
-
-    speedup: float | None = 1.0
-    duration_s: float | None = None
-    interval_s: float | None = None
+    speedup: float | None = 1.0  # trace seconds per simulated second; None, as fast as workers accept rows
+    duration_s: float | None = None  # upper limit of the simulated time; None, until all rows are processed
+    interval_s: float | None = None  # sampling interval; None, some hundred samples
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FluxRun(Displayed):
-    """Result of a Flux replay.
-
-    Attributes:
-        outcomes: Outcome of each case, static first.
-        bounds: Performance bounds.
-        settings: The stage.
-        speedup: Trace seconds per simulated second; None, as fast as workers accept rows.
-        parameters: All parameters of the replay, as JSON data.
-        uniform_at: Speed-up at which uniform hashing saturates; None without a plan.
-    """
+    """Result of a Flux replay."""
 
     mechanism: ClassVar[str] = "flux"
 
-    outcomes: tuple[Outcome, ...]
-    bounds: Bounds
+    outcomes: tuple[Outcome, ...]  # outcome of each case, static first
+    bounds: Bounds  # performance bounds
     settings: StageSettings
-    speedup: float | None
-    parameters: Mapping[str, Any]
-    uniform_at: float | None = None
+    speedup: float | None  # trace seconds per simulated second; None, as fast as workers accept rows
+    parameters: Mapping[str, Any]  # all parameters of the replay, as JSON data
+    uniform_at: float | None = None  # speed-up at which uniform hashing saturates; None without a plan
 
     def summary(self) -> Table:
         """The run as one row, with its verdict."""
@@ -151,10 +124,6 @@ def replay_flux(
         rows: The tuples, repeatable.
         settings: The stage; its groups are its partitions.
         parameters: Parameters to record with the run.
-
-    Raises:
-        UsageError: An argument is out of range, or a policy has nothing to move.
-        BadInput: A row of the stream is invalid.
     """
     under, pace = conditions or Conditions(), pace or Pace()
     bounds = bounds_of(demand, settings, under.faults)
@@ -193,12 +162,7 @@ def parameters_of(
 
 
 def check_replay(settings: StageSettings, adapting: Adapting, conditions: Conditions) -> None:
-    """Check a replay before its rows are read.
-
-    Raises:
-        UsageError: The buffer is smaller than a packet, or a policy has nothing to move.
-        BadInput: Disturbances or memory limits are invalid.
-    """
+    """Check a replay before its rows are read."""
     if settings.router is Router.FLUX and settings.buffer_tuples < PACKET_TUPLES:
         raise UsageError(
             f"--producers buffer must be at least one packet, {PACKET_TUPLES} tuples (got {settings.buffer_tuples});"

@@ -17,9 +17,6 @@ SLICE_US, WINDOW_MS, QST_LIMIT = 100.0, 20.0, 500.0
 class RunSettings:
     """Settings of a run by workers.
 
-    Raises:
-        UsageError: a setting is out of range.
-
     Source: ordered streams, sections 3 to 6 and 8.3; the paper gives no sizes.
     """
 

@@ -20,23 +20,15 @@ _MOVES = 10
 
 @dataclass(frozen=True, slots=True)
 class BudgetedStep:
-    """Keys to assign with little migration, on channels with a fixed load.
+    """Keys to assign with little migration, on channels with a fixed load."""
 
-    Attributes:
-        loads: Of each key, by balanced resource; shape (loads, keys).
-        residual: Fixed load of each channel, shape (loads, channels).
-        capacities: Of each channel / mean capacity; shape (channels,).
-        exponents: Weight of each load in b, shape (loads,).
-        state: State of each key, shape (keys,).
-        home: Current channel of each key; `channels` or above if it is removed, so that the key may go anywhere at no
-            cost. Shape (keys,).
-    """
-
-    loads: Floats
-    residual: Floats
-    capacities: Floats
-    exponents: Floats
-    state: Floats
+    loads: Floats  # of each key, by balanced resource; shape (loads, keys)
+    residual: Floats  # fixed load of each channel, shape (loads, channels)
+    capacities: Floats  # of each channel / mean capacity; shape (channels,)
+    exponents: Floats  # weight of each load in b, shape (loads,)
+    state: Floats  # state of each key, shape (keys,)
+    # current channel of each key; `channels` or above if it is removed, so that the key may go anywhere at no cost.
+    # Shape (keys,)
     home: Channels
 
     def moved(self, channel_of: Channels) -> float:

@@ -61,16 +61,11 @@ class Placement(NamedTuple):
     """The keys assigned so far; every step assigns one key for good.
 
     Records, since a kernel function with many array arguments counts references to each at every call.
-
-    Attributes:
-        step: One record of `STEP`.
-        keys: Records of `KEY`, in the order of the problem; shape (keys,).
-        channels: Records of `CHANNEL`, shape (channels,).
     """
 
-    step: Records
-    keys: Records
-    channels: Records
+    step: Records  # one record of `STEP`
+    keys: Records  # records of `KEY`, in the order of the problem; shape (keys,)
+    channels: Records  # records of `CHANNEL`, shape (channels,)
 
     @classmethod
     def from_problem(cls, problem: Problem) -> "Placement":

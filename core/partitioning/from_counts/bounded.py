@@ -46,9 +46,6 @@ def bounded(
         capacity: c, above 1.
         held: Channels that keys keep, -1 for a free key; shape (listed keys,). Default: all are free.
 
-    Raises:
-        UsageError: `capacity` is not above 1.
-
     Source: Mirrokni, Thorup and Zadimoghaddam, Consistent Hashing with Bounded Loads (SODA 2018); keys by falling
     frequency, partitioning functions, section 4.3. O(N) steps per key on average.
     """

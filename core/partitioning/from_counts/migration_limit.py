@@ -24,21 +24,14 @@ MOST_MOVED = SERVED
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LimitedStep:
-    """A step whose migration is limited.
-
-    Attributes:
-        population: The counted keys, with cells that cover both partitioners.
-        current: The partitioner in force.
-        channels: N of the next one.
-        constraints: The other constraints.
-    """
+    """A step whose migration is limited."""
 
     limit: MigrationLimit
-    population: Population
-    current: Partitioner
-    channels: int
+    population: Population  # the counted keys, with cells that cover both partitioners
+    current: Partitioner  # the partitioner in force
+    channels: int  # N of the next one
     resources: Resources
-    constraints: Constraints
+    constraints: Constraints  # the other constraints
 
     def fits(self, partitioner: Partitioner) -> bool:
         """Whether no more state migrates than may."""
@@ -54,9 +47,6 @@ class LimitedStep:
 
         Args:
             build: Assigns the keys that are -1, and keeps the others on these channels; shape (listed keys,).
-
-        Raises:
-            UsageError: more must migrate than may.
 
         Source: partitioning functions, section 3.4, which limits migration in any construction; how is ours.
         """

@@ -23,17 +23,11 @@ _FEASIBLE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Result of one search.
+    """Result of one search."""
 
-    Attributes:
-        placement: The best assignment, including the first one; int32, shape (keys,).
-        bound: Lower bound of the highest utilization of all allowed assignments.
-        proved: Whether the assignment is optimal: it reaches the bound up to twice the tolerance.
-    """
-
-    placement: Channels
-    bound: float
-    proved: bool
+    placement: Channels  # the best assignment, including the first one; int32, shape (keys,)
+    bound: float  # lower bound of the highest utilization of all allowed assignments
+    proved: bool  # whether the assignment is optimal: it reaches the bound up to twice the tolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,26 +47,17 @@ class Program:
     home too, and a home is unique. U is bounded beforehand by what whole keys allow (`least_highest`), which the linear
     relaxation, splitting keys, does not see.
 
-    Attributes:
-        loads: Of each key, shape (keys,).
-        residual: Fixed load of each channel, shape (channels,).
-        state: Of each key, shape (keys,).
-        home: Current channel of each key; `channels` or above if it is removed. Shape (keys,).
-        most_moved: State that may leave a remaining home. Default: unlimited.
-        capacities: Of each channel / mean capacity; shape (channels,).
-        most_pins: Number of keys that may leave a remaining home. Default: unlimited.
-
     Source: ours. Solved by HiGHS (Huangfu and Hall, Parallelizing the dual revised simplex method, Mathematical
     Programming Computation 10, 2018), by one thread and with a fixed seed.
     """
 
-    loads: Floats
-    residual: Floats
-    state: Floats
-    home: Channels
-    most_moved: float | None
-    capacities: Floats
-    most_pins: int | None = None
+    loads: Floats  # of each key, shape (keys,)
+    residual: Floats  # fixed load of each channel, shape (channels,)
+    state: Floats  # of each key, shape (keys,)
+    home: Channels  # current channel of each key; `channels` or above if it is removed. Shape (keys,)
+    most_moved: float | None  # state that may leave a remaining home. Default: unlimited
+    capacities: Floats  # of each channel / mean capacity; shape (channels,)
+    most_pins: int | None = None  # number of keys that may leave a remaining home. Default: unlimited
 
     @property
     def channels(self) -> int:

@@ -78,9 +78,6 @@ def saved_from_text(text: bytes, recipe: Recipe | None = None) -> Saved:
 
     Args:
         recipe: A recipe in place of the saved one.
-
-    Raises:
-        BadInput: it is not a saved splitter, has another version, was cut off, or was changed.
     """
     lines = text.decode("ascii", "replace").split("\n")
     family, _, version = lines[0].partition("/")

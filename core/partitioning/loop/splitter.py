@@ -255,11 +255,7 @@ def _check_plan(plan: Plan, recipe: Recipe, channels: int, key_type: KeyType) ->
 
 
 def _of_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """A column of keys, checked to be of a type.
-
-    Raises:
-        UsageError: it is of another type.
-    """
+    """A column of keys, checked to be of a type."""
     held = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if held != kind and not pa.types.is_null(held):
         raise UsageError(f"the splitter was made for {kind} keys (got {held}); make another one for them")

@@ -70,15 +70,12 @@ Hashers: TypeAlias = tuple[Hasher, ...]
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Load of unlisted keys in each cell: one value of each hasher.
-
-    Attributes:
-        at: The cells with load: their numbers, the value of the last hasher running fastest; shape (cells,).
-        loads: What these cells hold: the counted weight, as `WEIGHT`, and measured columns; shapes (cells,).
-    """
+    """Load of unlisted keys in each cell: one value of each hasher."""
 
     hashers: Hashers
+    # the cells with load: their numbers, the value of the last hasher running fastest; shape (cells,)
     at: NDArray[np.int64]
+    # what these cells hold: the counted weight, as `WEIGHT`, and measured columns; shapes (cells,)
     loads: Mapping[str, Floats]
 
     def covers(self, hasher: Hasher) -> bool:
@@ -108,16 +105,12 @@ def _tells(hasher: Hasher, other: Hasher) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RestSums:
-    """Sums of unlisted keys, made as hashers are asked for.
+    """Sums of unlisted keys, made as hashers are asked for."""
 
-    Attributes:
-        route: Routes every row of a key that is not listed, once for all of some hashers.
-        known: The cells so far.
-        by_window: The load of each channel in each window by a hasher, shape (channels, windows); None without windows.
-    """
-
+    # routes every row of a key that is not listed, once for all of some hashers
     route: Callable[[Sequence[Hashers]], Sequence[Cells]]
-    known: list[Cells] = field(default_factory=list)
+    known: list[Cells] = field(default_factory=list)  # the cells so far
+    # the load of each channel in each window by a hasher, shape (channels, windows); None without windows
     by_window: Callable[[Hasher], Floats] | None = None
 
     def over(self, hashers: Sequence[Hasher]) -> Cells:

@@ -212,9 +212,6 @@ def plan_from_data(data: Mapping[str, Any], explicit: pa.Table | None = None) ->
 
     Args:
         explicit: The pinned keys (`explicit_table`), in place of those in `data`.
-
-    Raises:
-        BadInput: a field is missing, unknown or out of its range.
     """
     _check_schema(read_field(data, "schema", str))
     _refuse_splitting(data)

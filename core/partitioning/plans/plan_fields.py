@@ -31,11 +31,7 @@ def naming_field(name: str) -> Iterator[None]:
 
 
 def read_field(data: Data, name: str, kind: type, default: Any = _REQUIRED) -> Any:
-    """A field of type `kind`, or `default` if missing or null.
-
-    Raises:
-        BadInput: the field is missing and has no default, or has another type (true and false are not numbers).
-    """
+    """A field of type `kind`, or `default` if missing or null."""
     value = data.get(name)
     with naming_field(name):
         if value is None and default is _REQUIRED:
@@ -46,11 +42,7 @@ def read_field(data: Data, name: str, kind: type, default: Any = _REQUIRED) -> A
 
 
 def read_positive(data: Data, name: str, default: Any = _REQUIRED) -> int:
-    """A whole number from 1 to 2^31 - 1.
-
-    Raises:
-        BadInput: the field is not such a number.
-    """
+    """A whole number from 1 to 2^31 - 1."""
     value: int = read_field(data, name, int, default)
     with naming_field(name):
         if not 1 <= value < 2**31:
@@ -59,11 +51,7 @@ def read_positive(data: Data, name: str, default: Any = _REQUIRED) -> int:
 
 
 def read_name(data: Data, name: str, names: Iterable[Name]) -> Name:
-    """One of a set of names.
-
-    Raises:
-        BadInput: the name is unknown.
-    """
+    """One of a set of names."""
     value, known = read_field(data, name, str), {each.value: each for each in names}
     with naming_field(name):
         if value not in known:
@@ -72,11 +60,7 @@ def read_name(data: Data, name: str, names: Iterable[Name]) -> Name:
 
 
 def read_explicit(data: Data, key_type: KeyType, channels: int) -> ExplicitMap:
-    """The pinned keys of fields `explicit` and `explicit_null`.
-
-    Raises:
-        BadInput: a key has another type, occurs twice, or has a channel that is not in [0, channels).
-    """
+    """The pinned keys of fields `explicit` and `explicit_null`."""
     texts = read_field(data, "explicit", Mapping)
     null = read_field(data, "explicit_null", int, None)
     with naming_field("explicit"):
@@ -94,11 +78,7 @@ def read_explicit(data: Data, key_type: KeyType, channels: int) -> ExplicitMap:
 
 
 def read_splits(data: Data, key_type: KeyType, channels: int) -> SplitMap:
-    """The split keys of field `split`; none if it is missing.
-
-    Raises:
-        BadInput: a key has another type, or channels that are not two or more different ones in [0, channels).
-    """
+    """The split keys of field `split`; none if it is missing."""
     texts = read_field(data, "split", Mapping, {})
     with naming_field("split"):
         for text, owners in texts.items():
@@ -112,11 +92,7 @@ def read_splits(data: Data, key_type: KeyType, channels: int) -> SplitMap:
 
 
 def read_explicit_table(table: pa.Table, key_type: KeyType, channels: int) -> ExplicitMap:
-    """The pinned keys of a side table with columns `key` and `channel`.
-
-    Raises:
-        BadInput: as `read_explicit`, or the columns are missing or of other types.
-    """
+    """The pinned keys of a side table with columns `key` and `channel`."""
     with naming_field("explicit"):
         if not {"key", "channel"} <= set(table.column_names):
             raise BadInput(f"its table needs columns 'key' and 'channel' (got {listed(table.column_names)})")

@@ -27,23 +27,16 @@ from adapt.core.stream import Key, KeyType
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Parameters of partitioners; each scheme uses those that it needs.
-
-    Attributes:
-        max_parallelism: Number of key groups. Default: Flink's default.
-        base: The scheme of the keys that are not pinned, in a scheme that pins keys.
-        key_type: The type of the keys, for an engine. Default: that of their column.
-        cap: Largest load of a channel / mean load, in the bounded scheme.
-    """
+    """Parameters of partitioners; each scheme uses those that it needs."""
 
     channels: int
     hash: HashName = HashName.MURMUR3
     replicas: int = DEFAULT_REPLICAS
     explicit: Mapping[Key, int] = field(default_factory=dict)
-    max_parallelism: int | None = None
-    base: AnyScheme = Scheme.CONSISTENT
-    key_type: KeyType | None = None
-    cap: float = USUAL
+    max_parallelism: int | None = None  # number of key groups. Default: Flink's default
+    base: AnyScheme = Scheme.CONSISTENT  # the scheme of the keys that are not pinned, in a scheme that pins keys
+    key_type: KeyType | None = None  # the type of the keys, for an engine. Default: that of their column
+    cap: float = USUAL  # largest load of a channel / mean load, in the bounded scheme
 
     def ring(self) -> ConsistentHash:
         """The hash ring of the channels."""
@@ -97,11 +90,6 @@ def make_partitioner(
         max_parallelism: Number of key groups, for a scheme that has them. Default: Flink's default.
         base: The scheme of the keys that are not pinned, in the hybrid scheme; one of `BASES`.
         key_type: The type of the keys, for an engine. Default: that of their column.
-
-    Raises:
-        UsageError: a number is out of its range, or keys are pinned in a scheme that pins no keys, or the base pins
-            keys itself.
-        BadInput: a key is pinned to a channel that does not exist.
     """
     if explicit and scheme not in MAPPED_SCHEMES:
         raise UsageError(f"scheme {scheme} does not support pinned keys (got {len(explicit)})")
@@ -125,9 +113,6 @@ def follow(
     Args:
         parts: The parameters, without pinned keys.
         constraints: The constraints, for a scheme that supports them.
-
-    Raises:
-        UsageError: a number is out of its range.
     """
     if scheme is Scheme.BOUNDED:
         return bounded(counted, parts.ring(), weigh, parts.cap, constraints)

@@ -24,22 +24,14 @@ _NOTHING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Load of keys outside the channel of their placement.
+    """Load of keys outside the channel of their placement."""
 
-    Attributes:
-        engine, channels: The placement of the stand-ins.
-        keys: The keys, distinct.
-        key: Row of the key of each cell; shape (cells,).
-        channel: Where it lies; shape (cells,).
-        share: Share of the key's load; shape (cells,).
-    """
-
-    engine: Engine
+    engine: Engine  # engine, channels: the placement of the stand-ins
     channels: int
-    keys: pa.Array
-    key: NDArray[np.int64]
-    channel: NDArray[np.int64]
-    share: NDArray[np.float64]
+    keys: pa.Array  # the keys, distinct
+    key: NDArray[np.int64]  # row of the key of each cell; shape (cells,)
+    channel: NDArray[np.int64]  # where it lies; shape (cells,)
+    share: NDArray[np.float64]  # share of the key's load; shape (cells,)
 
 
 def spread_elsewhere(counted: Counted, elsewhere: Elsewhere) -> Counted:

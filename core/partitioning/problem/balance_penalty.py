@@ -19,21 +19,14 @@ class Balance:
     Eq. 20 with resources of equal load merged, since only their theta may differ: LLL has one such resource, LQL two.
     Without the constant resources, the exponent of Eq. 20 is one over the number of the others (section 4.4).
 
-    Attributes:
-        loads: Each distinct load of each key, shape (distinct, keys); at most three.
-        powers: How many resources have that load, shape (distinct,); 1 if there is no other.
-        units: The weight of a unit of each distinct load, shape (distinct,), as in the problem.
-        root: Number of resources; 1 if they all have one load, 0 without any.
-        scale: Product of (channels / theta)^(1 / resources).
-
     Source: partitioning functions, section 4.2.1.
     """
 
-    loads: Floats
-    powers: NDArray[np.int64]
-    units: Floats
-    root: int
-    scale: float
+    loads: Floats  # each distinct load of each key, shape (distinct, keys); at most three
+    powers: NDArray[np.int64]  # how many resources have that load, shape (distinct,); 1 if there is no other
+    units: Floats  # the weight of a unit of each distinct load, shape (distinct,), as in the problem
+    root: int  # number of resources; 1 if they all have one load, 0 without any
+    scale: float  # product of (channels / theta)^(1 / resources)
 
     @classmethod
     def from_problem(cls, problem: Problem) -> "Balance":

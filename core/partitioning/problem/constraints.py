@@ -39,14 +39,11 @@ class Constraint(StrEnum):
 class MigrationLimit:
     """Limit on the state that migrates in one step.
 
-    Attributes:
-        amount: Finite, from 0.
-        of_all: Whether `amount` is a share of all state; otherwise it is in units of an average channel's state.
-
     Source: partitioning functions, section 3.4: M <= gamma L_s as a hard constraint.
     """
 
-    amount: float
+    amount: float  # finite, from 0
+    # whether `amount` is a share of all state; otherwise it is in units of an average channel's state
     of_all: bool = False
 
     def __post_init__(self) -> None:
@@ -55,11 +52,7 @@ class MigrationLimit:
 
     @classmethod
     def parse(cls, text: str) -> "MigrationLimit":
-        """A limit as typed: `0.5` channels' state, or `5%`.
-
-        Raises:
-            UsageError: the text is neither.
-        """
+        """A limit as typed: `0.5` channels' state, or `5%`."""
         number = text.strip()
         try:
             amount = float(number.removesuffix("%"))
@@ -88,17 +81,13 @@ _LIMITS = "--max-migration takes a number from 0 up (1 is an average channel's s
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """Constraints on an assignment of keys to channels; all optional.
+    """Constraints on an assignment of keys to channels; all optional."""
 
-    Attributes:
-        capacities: Relative capacity of each channel, shape (N,), N > 0, finite and above 0. Default: all equal.
-        pinned: Keys that the user pins to a channel; nothing moves them.
-        max_migration: Limit on the state that migrates in one step. Default: no limit.
-    """
-
+    # relative capacity of each channel, shape (N,), N > 0, finite and above 0. Default: all equal
     capacities: tuple[float, ...] | None = None
+    # keys that the user pins to a channel; nothing moves them
     pinned: ExplicitMap = field(default_factory=lambda: ExplicitMap.from_mapping({}))
-    max_migration: MigrationLimit | None = None
+    max_migration: MigrationLimit | None = None  # limit on the state that migrates in one step. Default: no limit
 
     def __post_init__(self) -> None:
         """Accept any mapping as `pinned`."""
@@ -155,11 +144,7 @@ class Constraints:
         return np.where(rows >= 0, np.append(self.pinned.channels, -1)[rows], -1).astype(np.int32)
 
     def check_channels(self, channels: int) -> None:
-        """Check that the constraints fit this number of channels.
-
-        Raises:
-            UsageError: there are capacities, but not one per channel, or a key is pinned to a channel beyond them.
-        """
+        """Check that the constraints fit this number of channels."""
         check_capacities(self.capacities, channels)
         outside = np.flatnonzero(self.pinned.channels >= channels)
         if len(outside):
@@ -170,9 +155,6 @@ class Constraints:
         """Check that every pinned key may occur in the stream.
 
         Counts of all keys must list it.
-
-        Raises:
-            BadInput: a key does not occur, or has another type.
         """
         if len(self.pinned) == 0:
             return
@@ -188,11 +170,7 @@ class Constraints:
 
 
 def check_capacities(capacities: Sequence[float] | None, channels: int) -> None:
-    """Check that there is one capacity per channel, or none at all.
-
-    Raises:
-        UsageError: there are more or fewer.
-    """
+    """Check that there is one capacity per channel, or none at all."""
     if capacities is not None and len(capacities) != channels:
         raise UsageError(
             f"--capacity takes one number per channel, such as 1,1,2 for 3 channels (got {len(capacities)} for"
@@ -201,11 +179,7 @@ def check_capacities(capacities: Sequence[float] | None, channels: int) -> None:
 
 
 def recorded_capacities(parameters: Mapping[str, Any], channels: int) -> tuple[float, ...] | None:
-    """The capacities among a plan's parameters, one per channel; None without any.
-
-    Raises:
-        BadInput: they are not one number above 0 per channel.
-    """
+    """The capacities among a plan's parameters, one per channel; None without any."""
     recorded = parameters.get("capacities")
     if recorded is None:
         return None
@@ -256,9 +230,6 @@ def refuse_unhonoured(scheme: AnyScheme | Splitting, construction: Construction,
     """Refuse constraints that a scheme does not support.
 
     Schemes that split keys support none.
-
-    Raises:
-        UsageError: the scheme does not support a constraint.
     """
     for constraint in _unhonoured(scheme, construction, given):
         named = f"construction {construction}" if scheme is Scheme.HYBRID else f"scheme {scheme}"

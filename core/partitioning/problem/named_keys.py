@@ -18,15 +18,10 @@ _LOOKED_AT = 1000
 
 @dataclass(frozen=True, slots=True)
 class NamedKey:
-    """A key as text, and where it was named.
+    """A key as text, and where it was named."""
 
-    Attributes:
-        text: As `key_to_text` writes keys of the counted type.
-        where: E.g. "--pin" or "pins.csv line 3".
-    """
-
-    text: str
-    where: str
+    text: str  # as `key_to_text` writes keys of the counted type
+    where: str  # E.g. "--pin" or "pins.csv line 3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +33,7 @@ class Pin:
 
     @classmethod
     def parse(cls, text: str) -> "Pin":
-        """A pin as typed, `KEY=CHANNEL`; the key may contain `=`.
-
-        Raises:
-            UsageError: the text has another form.
-        """
+        """A pin as typed, `KEY=CHANNEL`; the key may contain `=`."""
         key, equals, channel = text.rpartition("=")
         if not equals or not is_channel(channel):
             raise UsageError(
@@ -58,11 +49,7 @@ def is_channel(text: str) -> bool:
 
 
 def one_pin_each(pins: Iterable[Pin], channels: Iterable[int]) -> tuple[Pin, ...]:
-    """The pins without repetitions, checked against every channel count.
-
-    Raises:
-        UsageError: two pins of a key differ, or a channel does not exist at some count.
-    """
+    """The pins without repetitions, checked against every channel count."""
     fewest = min(channels)
     found: dict[str, Pin] = {}
     for pin in pins:
@@ -78,20 +65,12 @@ def one_pin_each(pins: Iterable[Pin], channels: Iterable[int]) -> tuple[Pin, ...
 
 
 def pinned_keys(pins: Sequence[Pin], frequencies: Frequencies) -> ExplicitMap:
-    """Pins as keys of the counted type, with their channels.
-
-    Raises:
-        BadInput: a key is not of that type, or was not counted (`typed_keys`).
-    """
+    """Pins as keys of the counted type, with their channels."""
     return ExplicitMap(typed_keys([pin.key for pin in pins], frequencies), [pin.channel for pin in pins])
 
 
 def typed_keys(named: Sequence[NamedKey], frequencies: Frequencies) -> pa.Array:
-    """Named keys as keys of the counted type; shape (named,).
-
-    Raises:
-        BadInput: a key is not of that type, or certainly not in the stream.
-    """
+    """Named keys as keys of the counted type; shape (named,)."""
     keys = _of_type(named, frequencies)
     absent = absent_keys(keys, frequencies)
     if len(absent):

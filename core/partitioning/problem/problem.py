@@ -38,53 +38,37 @@ class Problem:
     Resources with a constant function are not balanced, since hashed keys balance them for free (section 4.4); nor are
     measured ones that are 0 on all of these keys.
 
-    Attributes:
-        keys: D_p(t+1), by falling weight, then falling count, then key bytes; shape (keys,).
-        counts: f of each, shape (keys,).
-        weights: The weight of each key, where the literature orders or divides by f; shape (keys,). Its count, or with
-            measured resources its largest share of a load.
-        units: The weight of a unit of each load, shape (functions,): its share of the whole load with measured
-            resources, otherwise 0.
-        home: Current channel of each, p(t); N or above if it no longer exists. Shape (keys,).
-        hashed: Channel of each by the next base, H_c(t+1); shape (keys,).
-        functions: The loads that are balanced, functions of counts or measured, at most three.
-        loads: Each of these loads of each key, shape (functions, keys).
-        theta: theta of each of these loads (Eq. 15), shape (functions,).
-        state: beta_s of each key, shape (keys,).
-        network: beta_n of each key, shape (keys,).
-        owed: State that moves in any case: of keys that are no longer pinned and hash elsewhere (Eq. 18, first sum).
-        ideal: State of all keys pinned before or after, over N (Eq. 18, denominator).
-        channels: N(t+1).
-        resources: All three loads and their tolerances.
-        pinned: The channel that the user pinned each key to, -1 for a free key; shape (keys,).
-        capacities: Of each channel / mean capacity; shape (channels,).
-        budget: Computes the state that may migrate by choice. Default: no limit. Routes the whole population, and
-            raises UsageError if more must migrate than may.
-        residual: Computes the load of the hashed keys on each channel by the next base, by resource: shape
-            (3, channels). Routes the whole population, so only constructions that need it call it.
-
     Source: partitioning functions, section 4.2.
     """
 
-    keys: pa.Array
-    counts: Floats
+    keys: pa.Array  # D_p(t+1), by falling weight, then falling count, then key bytes; shape (keys,)
+    counts: Floats  # f of each, shape (keys,)
+    # the weight of each key, where the literature orders or divides by f; shape (keys,). Its count, or with measured
+    # resources its largest share of a load
     weights: Floats
+    # the weight of a unit of each load, shape (functions,): its share of the whole load with measured resources,
+    # otherwise 0
     units: Floats
-    home: Channels
-    hashed: Channels
-    functions: tuple[Load, ...]
-    loads: Floats
-    theta: Floats
-    state: Floats
-    network: Floats
+    home: Channels  # current channel of each, p(t); N or above if it no longer exists. Shape (keys,)
+    hashed: Channels  # channel of each by the next base, H_c(t+1); shape (keys,)
+    functions: tuple[Load, ...]  # the loads that are balanced, functions of counts or measured, at most three
+    loads: Floats  # each of these loads of each key, shape (functions, keys)
+    theta: Floats  # theta of each of these loads (Eq. 15), shape (functions,)
+    state: Floats  # beta_s of each key, shape (keys,)
+    network: Floats  # beta_n of each key, shape (keys,)
+    # state that moves in any case: of keys that are no longer pinned and hash elsewhere (Eq. 18, first sum)
     owed: float
-    ideal: float
-    channels: int
+    ideal: float  # state of all keys pinned before or after, over N (Eq. 18, denominator)
+    channels: int  # N(t+1)
     utility: UtilityName
-    resources: Resources
-    pinned: Channels
-    capacities: Floats
+    resources: Resources  # all three loads and their tolerances
+    pinned: Channels  # the channel that the user pinned each key to, -1 for a free key; shape (keys,)
+    capacities: Floats  # of each channel / mean capacity; shape (channels,)
+    # computes the state that may migrate by choice. Default: no limit. Routes the whole population, and raises
+    # UsageError if more must migrate than may
     budget: Callable[[], float] | None
+    # computes the load of the hashed keys on each channel by the next base, by resource: shape (3, channels). Routes
+    # the whole population, so only constructions that need it call it
     residual: Callable[[], Floats]
 
     @property
@@ -122,9 +106,6 @@ class Problem:
             base: What hashes in the next one, H_c(t+1).
             counted: The counted keys; a key that is not listed weighs 0.
             tracked: Keys to pin, by falling count, then key bytes.
-
-        Raises:
-            UsageError: a load was not measured.
         """
         frequencies = frequencies_in(counted)
         limits = constraints or Constraints()
@@ -214,9 +195,6 @@ def _budget(
         limit: The limit on the migration of the whole population.
         counted, tracked, resources, current, base: As in `Problem.from_counts`.
         fixed: State of the tracked keys that must move.
-
-    Raises:
-        UsageError: more must migrate than may.
     """
     hashed, total = hashed_migration(counted, tracked, resources, current, base)
     must = hashed + fixed
@@ -225,11 +203,7 @@ def _budget(
 
 
 def refuse_migration(limit: MigrationLimit, must: float, total: float, channels: int) -> None:
-    """Refuse a limit below the state that must migrate.
-
-    Raises:
-        UsageError: it is below.
-    """
+    """Refuse a limit below the state that must migrate."""
     most = limit.state(total, channels)
     if must > most * (1 + MOVED_ROUNDING):
         enough = limit.at_least(must, total, channels)

@@ -24,15 +24,10 @@ class Weighing(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Utility:
-    """A utility of the paper: rho + w(gamma), or its product.
+    """A utility of the paper: rho + w(gamma), or its product."""
 
-    Attributes:
-        weighing: w: 0, gamma or log(1 + gamma).
-        times: Whether rho is multiplied by 1 + w, instead of adding w.
-    """
-
-    weighing: Weighing
-    times: bool
+    weighing: Weighing  # w: 0, gamma or log(1 + gamma)
+    times: bool  # whether rho is multiplied by 1 + w, instead of adding w
 
 
 UTILITIES: Mapping[UtilityName, Utility] = MappingProxyType(

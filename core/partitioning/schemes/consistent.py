@@ -29,19 +29,12 @@ class ConsistentHash(ByColumn):
     first replica at or after its own hash, wrapping round; of replicas at one position, to the lowest channel.
     Lookup is O(1); the ring takes 24 bytes per replica, and is rebuilt when unpickled.
 
-    Attributes:
-        replicas: Of each channel, from 1.
-        hash: Hash of keys and replicas.
-
-    Raises:
-        UsageError: there is no channel or replica, or 2^31 or more in all.
-
     Source: partitioning functions, section 4.1.1; docs/plan-format.md.
     """
 
     channels: int
-    replicas: int = DEFAULT_REPLICAS
-    hash: HashName = HashName.MURMUR3
+    replicas: int = DEFAULT_REPLICAS  # of each channel, from 1
+    hash: HashName = HashName.MURMUR3  # hash of keys and replicas
     _positions: SortedPositions = field(init=False, repr=False, compare=False)
     _owners: Channels = field(init=False, repr=False, compare=False)
     _numbers: Channels = field(init=False, repr=False, compare=False)

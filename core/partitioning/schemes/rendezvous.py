@@ -27,9 +27,6 @@ class Rendezvous(ByColumn):
     position, and the first of the position of the text `c` (decimal, from 0). Of equal bids the lowest channel's wins.
     O(N) per key.
 
-    Raises:
-        UsageError: there is no channel, or 2^31 or more.
-
     Source: Thaler and Ravishankar, Using Name-Based Mappings to Increase Hit Rates (1998).
     """
 

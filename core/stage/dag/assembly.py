@@ -23,18 +23,15 @@ class DagControl:
     """Controllers of a DAG, and the limits and faults of its workers.
 
     Attributes:
-        joint: Controller of all stages, which sees CPU utilization and the share of each partition.
-        each: Controller of each stage, unaware of the others; empty, none.
         faults: Loads, slowdowns, pauses and crashes of workers.
-        idle_clock_s: Resolution at which idle time is measured, rounded up; 0, exact.
-        memory: Memory limit of each worker for the state of all stages; None, unlimited.
     """
 
+    # controller of all stages, which sees CPU utilization and the share of each partition
     joint: Controller | None = None
-    each: Sequence[Controller | None] = ()
+    each: Sequence[Controller | None] = ()  # controller of each stage, unaware of the others; empty, none
     faults: FaultSchedule = FaultSchedule()  # noqa: RUF009 - frozen
-    idle_clock_s: float = 0.0
-    memory: Memory | None = None
+    idle_clock_s: float = 0.0  # resolution at which idle time is measured, rounded up; 0, exact
+    memory: Memory | None = None  # memory limit of each worker for the state of all stages; None, unlimited
 
     def rounds(
         self,
@@ -49,27 +46,17 @@ class DagControl:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DagAssembly:
-    """A DAG ready to run.
+    """A DAG ready to run."""
 
-    Attributes:
-        dag: The running DAG.
-        stages: Each stage with its own actors.
-        joint: Runs the joint controller, if any.
-    """
-
-    dag: Dag
-    stages: tuple[Assembly, ...]
-    joint: Rounds | None
+    dag: Dag  # the running DAG
+    stages: tuple[Assembly, ...]  # each stage with its own actors
+    joint: Rounds | None  # runs the joint controller, if any
 
 
 def assemble_dag(
     settings: DagSettings, inputs: Sequence[Source | Made], control: DagControl, journal: int = 0
 ) -> DagAssembly:
-    """Assemble a DAG; arguments as in `simulate_dag`.
-
-    Raises:
-        BadInput: A disturbance, a fault, a limit, the group weights or the first rows are invalid.
-    """
+    """Assemble a DAG; arguments as in `simulate_dag`."""
     faults, memory = control.faults, control.memory
     faults.check(settings.workers, settings.stages[0].disturbances)
     settings = replace(

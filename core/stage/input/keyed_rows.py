@@ -32,33 +32,19 @@ Route: TypeAlias = Callable[[MiniPartitions, pa.Array, int], NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How rows become tuples.
+    """How rows become tuples."""
 
-    Attributes:
-        partitions: The partition of each key.
-        speedup: Trace seconds per simulated second; None, as fast as producers accept rows.
-        costs: The CPU time of each row; None, service times are drawn.
-        by_stream: Whether rows are assigned to producers by stream, not by row.
-        until_s: Rows that arrive later are omitted.
-        split: How keys are split over workers; None, keys stay whole.
-        groups: The keys that are groups; None, partitions are the groups.
-        sides: The two sides of a join, if any.
-        sized: Whether rows have the bytes of the trace.
-        timed: Whether rows have event times, in microseconds; with sides they do.
-        rotates: Whether blocks of rows go to one worker after another, as fast as producers accept them.
-    """
-
-    partitions: MiniPartitions
-    speedup: float | None = 1.0
-    costs: RowCosts | None = None
-    by_stream: bool = False
-    until_s: float = np.inf
-    split: SplitKeys | None = None
-    groups: KeyGroups | None = None
-    sides: Sides | None = None
-    sized: bool = False
-    timed: bool = False
-    rotates: bool = False
+    partitions: MiniPartitions  # the partition of each key
+    speedup: float | None = 1.0  # trace seconds per simulated second; None, as fast as producers accept rows
+    costs: RowCosts | None = None  # the CPU time of each row; None, service times are drawn
+    by_stream: bool = False  # whether rows are assigned to producers by stream, not by row
+    until_s: float = np.inf  # rows that arrive later are omitted
+    split: SplitKeys | None = None  # how keys are split over workers; None, keys stay whole
+    groups: KeyGroups | None = None  # the keys that are groups; None, partitions are the groups
+    sides: Sides | None = None  # the two sides of a join, if any
+    sized: bool = False  # whether rows have the bytes of the trace
+    timed: bool = False  # whether rows have event times, in microseconds; with sides they do
+    rotates: bool = False  # whether blocks of rows go to one worker after another, as fast as producers accept them
 
     def __post_init__(self) -> None:
         if self.rotates and (self.speedup is not None or self.timed or self.sides is not None):

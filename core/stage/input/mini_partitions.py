@@ -31,21 +31,14 @@ class MiniPartitions:
     channel over its partitions; the partitioner's own hash would leave most of them empty. Keys with their own
     partition have the first ones, and other keys are hashed over the rest, or with a partitioner have that of their
     channel.
-
-    Attributes:
-        workers: Number of workers, n.
-        per_worker: Partitions per worker, k.
-        hash: Hash of keys; that of the partitioner, if given.
-        partitioner: Initial worker of each key; None, by hash.
-        own: Keys with their own partition, mapped to 0 and up.
-        units: Partition of each key, such as Flink's key group; if given, it replaces all but `workers`.
     """
 
-    workers: int
-    per_worker: int
-    hash: HashName = HashName.MURMUR3
-    partitioner: Partitioner | None = None
-    own: ExplicitMap | None = None
+    workers: int  # number of workers, n
+    per_worker: int  # partitions per worker, k
+    hash: HashName = HashName.MURMUR3  # hash of keys; that of the partitioner, if given
+    partitioner: Partitioner | None = None  # initial worker of each key; None, by hash
+    own: ExplicitMap | None = None  # keys with their own partition, mapped to 0 and up
+    # partition of each key, such as Flink's key group; if given, it replaces all but `workers`
     units: Partitioner | None = None
 
     def __post_init__(self) -> None:

@@ -112,11 +112,7 @@ def stream_of(trace: Trace, most_bytes: int = MOST_BYTES) -> Stream:
 
 @lru_cache(1)
 def shared_stream(path: Path, content_hash: str) -> Stream:
-    """The trace of this process, read once for all its scenarios.
-
-    Raises:
-        BadInput: another trace is there.
-    """
+    """The trace of this process, read once for all its scenarios."""
     trace = open_trace(path)
     if trace.manifest.content_hash != content_hash:
         raise BadInput(f"{path} differs on the machine that runs scenarios; give all machines one trace")
