@@ -43,7 +43,6 @@ def steps(draw, most_channels=6):
         counted.keys[: draw(st.integers(0, len(counts)))],
         Resources.parse(loads, draw(st.sampled_from([1.0, 1.2, 3.0]))),
         draw(st.sampled_from(UtilityName)),
-        draw(st.none() | st.integers(1, 3)),
         Constraints(pinned=draw(st.just({}) | pinned)),
     )
 

@@ -85,7 +85,7 @@ class Manifest:
         return Reading(rows, rejects, tuple(self.made.parameters.get("guesses", ())))
 
     def readings(self, name: str) -> dict[str, dict[str, Any]]:
-        """How the sources behind an artefact of this name were read, as `readings_of`."""
+        """Readings of the sources of an artefact of this name."""
         found = readings_of(self.made.inputs)
         if self.kind == "trace" and not found and "rejects" in self.summary:
             reading = self.reading
@@ -94,7 +94,7 @@ class Manifest:
         return found
 
     def as_input(self, name: str) -> dict[str, Any]:
-        """An artefact of this name as an input of one made from it."""
+        """An artefact of this name as an input of others."""
         return as_input(name, self.content_hash, self.readings(name))
 
     def file(self, folder: Path, name: str) -> Path:
@@ -105,14 +105,14 @@ class Manifest:
 
 
 def as_input(name: str, content_hash: str, readings: Mapping[str, Any]) -> dict[str, Any]:
-    """An artefact as an input of one made from it; artefacts carry on how sources were read."""
+    """An artefact as an input of others, with readings of its sources."""
     return {"name": name, "content_hash": content_hash, **({"readings": readings} if readings else {})}
 
 
 def readings_of(inputs: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """How the sources behind some inputs were read, by content hash of their traces.
+    """Readings of the sources of some inputs, by their traces' content hashes.
 
-    Those without rejected rows and guesses are left out.
+    Without those that have neither rejected rows nor guesses.
     """
     return {trace: dict(reading) for each in inputs for trace, reading in each.get("readings", {}).items()}
 

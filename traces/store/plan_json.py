@@ -52,7 +52,7 @@ def check_plan_seal(path: Path, data: Mapping[str, Any]) -> bool:
 
 
 def readings_of_plan(path: Path, data: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """How the sources behind a plan were read, as `readings_of`; it is logged.
+    """Readings of the sources of a plan; they are logged.
 
     Args:
         data: The plan's JSON object, if it was read already.
