@@ -46,7 +46,8 @@ def test_every_policy_runs_on_the_rows_of_its_trial(monkeypatch: pytest.MonkeyPa
 
     def replayed(_: object, **options: Any) -> Run:
         asked.append(options)
-        return Run(["fixed" if "pool" in options else "static", *options["policy"]])
+        names = [each.partition(":")[0] for each in options["policy"]]
+        return Run(["fixed" if "pool" in options else "static", *names])
 
     monkeypatch.setattr(policies.adapt.replay, "flux", replayed)
     monkeypatch.setattr(policies.adapt.replay, "elastic", replayed)
