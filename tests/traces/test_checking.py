@@ -40,7 +40,7 @@ def plans(draw):
         key_type=key_type,
         construction=draw(st.sampled_from(list(Construction))),
         explicit=draw(st.dictionaries(KEYS[key_type], st.integers(0, channels - 1), max_size=6)),
-        replicas=draw(st.just(100) | st.lists(st.integers(1, 9), min_size=channels, max_size=channels).map(tuple)),
+        replicas=draw(st.integers(1, 100)),
         metrics={"imbalance": 1.25, "imbalance_floor": 1.0, "m": None},
         parameters={"tolerance": [1.2, 1.2, 1.2], "name": draw(st.text(st.characters(codec="utf-8"), max_size=4))},
     )
