@@ -19,7 +19,7 @@ from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.build import build_partitioner
 from adapt.core.partitioning.measures.key_loads import listed_loads
-from adapt.core.repartition.decisions import Batches, Replan, Step, decided
+from adapt.core.repartition.decisions import MOST_STEPS, Batches, Replan, Step, decided
 from adapt.core.repartition.live_tables import cases_table, live_summary
 from adapt.core.repartition.names import FLUX, IN_SAMPLE, STATIC
 from adapt.core.repartition.outcome import LiveOutcome, live_outcome_of
@@ -151,6 +151,7 @@ def _staged(batches: Batches, replan: Replan, live: Live, steps: Sequence[Step])
     at_s = {step.outcome.index: (step.at_us - steps[0].at_us) / per_s for step in steps}
     owners = units.owners(plans[0])
     stage = _Stage.of(batches, replan, live, replace(live.reading, partitions=units.partitions), owners)
+    stage.check_steps()
     outcomes = []
     for case, of in cases.items():
         decided_plans = [
@@ -230,6 +231,15 @@ class _Stage:
     def step_s(self) -> float:
         """Simulated time between decisions."""
         return self.replan.step_length.size / 1e6 / self.live.speedup
+
+    def check_steps(self) -> None:
+        """Refuse more steps than a replay can have, until the busiest worker has done its work."""
+        steps = self.bounds.static_s / self.step_s
+        if steps > MOST_STEPS:
+            raise UsageError(
+                f"the work of the busiest worker takes {steps:,.0f} steps of {self.replan.step_length}, and at most"
+                f" {MOST_STEPS:,} are possible; decrease --speedup, or give a longer --period or --step"
+            )
 
     def outcome(self, case: str, actors: Actors) -> LiveOutcome:
         """Run a case."""

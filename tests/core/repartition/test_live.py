@@ -31,14 +31,19 @@ from tests.core.repartition.test_triggers import PERIOD, SECOND, STEP, stream
 WINDOW = 60 * SECOND
 
 
-def replayed(rows, trigger=TriggerName.PERIOD, schedule="4", base=Engine.SPARK, resources="LLL", **others):
+def replayed(
+    rows, trigger=TriggerName.PERIOD, schedule="4", base=Engine.SPARK, resources="LLL", service_s=1e-4, **others
+):
     recipe = Recipe(resources=Resources.parse(resources, "1.2"), max_pins=20, base=base)
     given = {"step": Length(STEP), "window": Length(WINDOW)} | others
     replan = Replan(recipe, Schedule.parse(schedule), PERIOD, trigger, **given)
     placed = MiniPartitions(replan.pool, 4, partitioner=replan.unpinned(replan.schedule.channels_at(0)))
     partitions = 4 * replan.pool
     settings = StageSettings(
-        replan.pool, placed.owners, even_groups(partitions, partitions), costs=Costs(service_s=1e-4, service_sd_s=0.0)
+        replan.pool,
+        placed.owners,
+        even_groups(partitions, partitions),
+        costs=Costs(service_s=service_s, service_sd_s=0.0),
     )
     return replay_repartition(rows, replan, Live(settings, Reading(placed, speedup=10.0)))
 
@@ -166,6 +171,12 @@ def test_a_derived_window_depends_on_the_first_step_alone():
     distinct = len(first.unique())
     expected = SlidingWindow.derived(distinct, epsilon_for(Resources(), 4, distinct, 20)).length
     assert replan.window_of(next(replan.steps(lambda columns: [rows.select(columns)]))) == expected
+
+
+def test_work_of_more_steps_than_a_replay_can_have_is_refused():
+    rows = stream(seconds=20)
+    with pytest.raises(UsageError, match=r"takes [\d,]+ steps of .*, and at most 100,000 are possible"):
+        replayed(lambda columns: [rows.select(columns)], service_s=1e6)
 
 
 def test_a_period_in_rows_is_for_decisions_alone():
