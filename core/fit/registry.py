@@ -9,7 +9,7 @@ from typing import TypeAlias
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.fit.central.coordinated import Coordinated
-from adapt.core.fit.distributed.coordinator import Fit, Fitting, check_nodes, fit, proved
+from adapt.core.fit.distributed.coordinator import Fit, Fitting, fit, proved
 from adapt.core.fit.distributed.distributed import DFit, Messaging
 from adapt.core.fit.distributed.distributed_cuts import DFitCuts
 from adapt.core.fit.distributed.node_table import KeptTables
@@ -32,9 +32,6 @@ Precomputed: TypeAlias = TablePlanner | DFit
 
 GUARANTEED_ROWS = 20_000
 """Maximum rows of a table on the guaranteed grid; beyond, the safe grid takes its place."""
-
-COARSEST, FINER = 0.8, 2.0
-"""Epsilon of the first table of c-fit with a budget, and how much finer each following one is."""
 
 PRECOMPUTED = (DropPlanner.SOLVER, DropPlanner.SOLVER_W, DropPlanner.C_FIT, DropPlanner.D_FIT)
 """Planners with precomputed tables: one for the network, or with d-fit one per node."""
@@ -61,9 +58,6 @@ class PlannerOptions:
     max_rates: Floats | None = None
     workload: Workload | None = None  # distribution of rates; solver-w needs it
     max_plans: int = MAX_PLANS  # maximum plans per table; the loss may then exceed epsilon
-    # work after which solver, solver-w and c-fit stop with the best table so far: points planned, or rows made; None:
-    # unlimited
-    plan_budget: int | None = None
     grid: Grid = Grid.GUARANTEED  # rates covered by the tables of c-fit and d-fit
     rate_steps: RateSteps = RateSteps.FIXED  # distances between these rates
     distance: float = 0.0  # score error accepted in tables that nodes of d-fit exchange, to send fewer rows
@@ -81,8 +75,6 @@ class PlannerOptions:
             raise UsageError(f"--tables max-plans must be at least 1 (got {self.max_plans})")
         if self.table_bytes is not None and self.table_bytes < 1:
             raise UsageError(f"--tables table-bytes must be at least 1 byte (got {self.table_bytes})")
-        if self.plan_budget is not None and self.plan_budget < 1:
-            raise UsageError(f"--tables plan-budget must be at least 1 (got {self.plan_budget})")
 
     def for_fragment(self, fragment: Fragment) -> "PlannerOptions":
         """The options for a fragment."""
@@ -117,11 +109,8 @@ def _workload_of(fragment: Fragment, workload: Workload) -> Workload:
 
 def _solver(program: Program, options: PlannerOptions, workload: Workload | None = None) -> TablePlanner:
     regions = Regions(program, options.box, workload)
-    regions.divide(options.epsilon, options.max_plans, options.plan_budget)
-    planner = regions.planner()
-    if options.plan_budget is None:
-        planner.proof = replace(planner.proof, reached=())
-    return planner
+    regions.divide(options.epsilon, options.max_plans)
+    return regions.planner()
 
 
 def _solver_w(program: Program, options: PlannerOptions) -> TablePlanner:
@@ -131,54 +120,22 @@ def _solver_w(program: Program, options: PlannerOptions) -> TablePlanner:
 
 
 def _c_fit(program: Program, options: PlannerOptions) -> TablePlanner:
-    if options.plan_budget is None:
-        return _proved(program, options, options.epsilon)[0]
-    return _anytime(program, options, options.plan_budget)
-
-
-def _proved(program: Program, options: PlannerOptions, epsilon: float) -> tuple[TablePlanner, int]:
-    """A planner for some epsilon, and its number of rows."""
-    made, repairs = _fitted(program, options, epsilon), options.grid is Grid.GUARANTEED
+    made, repairs, epsilon = _fitted(program, options), options.grid is Grid.GUARANTEED, options.epsilon
     parts = made.parts()
     planner = proved(program, parts, made.epsilon, options.box, epsilon, repairs=repairs, guaranteed=made.guaranteed)
     planner.proof = replace(planner.proof, combinations=made.combinations)
-    return planner, sum(len(table) for table, _ in parts)
+    return planner
 
 
-def _fitted(program: Program, options: PlannerOptions, epsilon: float) -> Fit:
+def _fitted(program: Program, options: PlannerOptions) -> Fit:
     """Guaranteed tables if they are small enough, else others."""
-    most, repairs = options.box, options.grid is Grid.GUARANTEED
+    most, repairs, epsilon = options.box, options.grid is Grid.GUARANTEED, options.epsilon
     rows, steps = min(options.max_plans, GUARANTEED_ROWS), options.rate_steps
     for apart in (False, True) if repairs else ():
         with suppress(UsageError):
             return fit(program, most, epsilon, Fitting(Grid.GUARANTEED, rows, steps, apart, up_to=epsilon))
     grid = Grid.SAFE if repairs else options.grid
-    up_to = 1.0 if options.plan_budget is None else epsilon
-    return fit(program, most, epsilon, Fitting(grid, options.max_plans, steps, up_to=up_to))
-
-
-def _anytime(program: Program, options: PlannerOptions, budget: int) -> TablePlanner:
-    """Ever finer tables until epsilon or the budget of rows is reached."""
-    check_nodes(program, "c-fit")
-    best: TablePlanner | None = None
-    work, tried = 0, max(COARSEST, options.epsilon)
-    reached: list[tuple[int, float]] = []
-    while work < budget:
-        try:
-            made, rows = _proved(program, replace(options, max_plans=min(options.max_plans, budget - work)), tried)
-        except UsageError:  # too many rows
-            break
-        work += rows
-        if best is None or (made.proof.epsilon or 0.0) < (best.proof.epsilon or 0.0):
-            best = made
-        reached.append((work, best.proof.epsilon or 0.0))
-        if tried <= options.epsilon:
-            break
-        tried = max(tried / FINER, options.epsilon)
-    if best is None:
-        raise UsageError(f"--tables plan-budget must suffice for a first table of c-fit (got {budget:,})")
-    best.proof = replace(best.proof, reached=tuple(reached))
-    return best
+    return fit(program, most, epsilon, Fitting(grid, options.max_plans, steps))
 
 
 def d_fit(program: Program, options: PlannerOptions, kept: KeptTables | None = None) -> DFit:

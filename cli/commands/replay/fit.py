@@ -79,7 +79,6 @@ def fit(
         overload=queue.overload(),
         grid=ahead.grid,
         rate_steps=ahead.rate_steps,
-        plan_budget=ahead.plan_budget,
         distance=ahead.distance,
         table_bytes=ahead.sent_bytes,
         delay_s=messages.delay_s,
@@ -105,10 +104,6 @@ def fit(
             progress=progress,
             warn=lambda sentence: narrate(f"warning: {sentence}"),
         )
-    for outcome in run.outcomes:
-        if outcome.proof.reached:
-            work = outcome.proof.reached[-1][0]
-            narrate(f"{outcome.planner}: {work:,} units of planning work took about {outcome.prepared_s:.1f} s")
     if plans is not None and makes_plans:
         narrate_written(plans)
     if running.rules is not None:

@@ -118,11 +118,6 @@ class TableOptions:
     rate_steps: RateSteps = setting(
         RateSteps.FIXED, "Space the input rates of c-fit and d-fit at equal distances, or at equal ratios."
     )
-    plan_budget: int | None = setting(
-        None,
-        "Stop with the best plans so far after this much work: input rates planned, or rows of c-fit made.",
-        "WORK",
-    )
     distance: float = setting(
         0.0, "Score error accepted in the tables that d-fit nodes exchange, to send fewer rows.", "RATIO"
     )

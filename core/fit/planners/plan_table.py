@@ -76,8 +76,6 @@ class Proof:
     bounds: "Bounds | None" = None
     # combinations of rows that merging tables would try without pruning; None without merging
     combinations: float | None = None
-    # with a budget of work, each epsilon proved so far with the work it took, in order
-    reached: tuple[tuple[int, float], ...] = ()
 
 
 class Bounds(Protocol):

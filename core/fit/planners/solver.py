@@ -53,10 +53,6 @@ class Regions:
         self._error: list[float] = []
         self._queue: list[tuple[float, int]] = []
         self.plans = 0
-        self.work = 0
-        """Points of rates planned so far."""
-        self.reached: list[tuple[int, float]] = []
-        """The error whenever the work had doubled, and at the end of a division; with the work."""
         self._add(np.zeros((1, program.inputs)), most[None])
 
     @property
@@ -65,20 +61,15 @@ class Regions:
         priorities = [-priority for priority, _ in self._queue]
         return sum(priorities) if self._workload is not None else max(priorities, default=0.0)
 
-    def divide(self, target: float, max_plans: int = MAX_PLANS, budget: int | None = None) -> None:
+    def divide(self, target: float, max_plans: int = MAX_PLANS) -> None:
         """Divide the worst region until the target or a limit is reached.
 
         Args:
             target: The error to reach.
             max_plans: Stop before a division would exceed this number of plans.
-            budget: Stop before a division would exceed this number of points planned; None: unlimited.
         """
         left, parts = self.error, len(self._upper_half)
         while self._queue and left > target * (1 + ROUNDING) and self.plans + parts - 1 <= max_plans:
-            if budget is not None and self.work + 2 * parts > budget:
-                break
-            if not self.reached or self.work >= 2 * self.reached[-1][0]:
-                self.reached.append((self.work, left))
             priority, region = heapq.heappop(self._queue)
             self.plans -= 1
             low, high = self._low[region], self._high[region]
@@ -86,7 +77,6 @@ class Regions:
             self._child[region] = len(self._child)
             added = self._add(np.where(self._upper_half, middle, low), np.where(self._upper_half, high, middle))
             left = left + priority + added if self._workload is not None else -self._queue[0][0] if self._queue else 0.0
-        self.reached.append((self.work, self.error))
 
     def planner(self) -> TablePlanner:
         """A planner by the current regions."""
@@ -98,7 +88,7 @@ class Regions:
         plan[planned] = np.arange(len(planned))
         table = PlanTable(low, high, scores, np.array(self._error)[planned], flows)
         tree = RegionTree(self._most, self._axes, child, plan)
-        return TablePlanner(self.program, ((table, tree),), self.error, Proof(self.error, reached=tuple(self.reached)))
+        return TablePlanner(self.program, ((table, tree),), self.error, Proof(self.error))
 
     def corners(self) -> int:
         """Number of distinct points planned."""
@@ -108,7 +98,6 @@ class Regions:
         """Add regions; returns the sum of their priorities."""
         fits = self.program.feasible(high)
         _, scores = self._pool.plan(np.concatenate((low, high)))
-        self.work += 2 * len(low)
         bottom, top = scores[: len(low)], scores[len(low) :]
         error = np.where(top > 0, 1 - bottom / np.where(top > 0, top, 1.0), 0.0)
         error = np.where(fits, np.nan, np.maximum(error, 0.0))

@@ -65,7 +65,6 @@ class FitOptions:
     overload: Overload | None = None  # load shedding at full queues, in addition to the plan
     grid: Grid = Grid.GUARANTEED  # of feasible input tables
     rate_steps: RateSteps = RateSteps.FIXED  # distances between the rates of these tables
-    plan_budget: int | None = None  # work after which precomputed plans are the best so far; None: unlimited
     distance: float = 0.0  # relative score error accepted in tables that nodes exchange, in [0, 1)
     table_bytes: int | None = None  # largest table that a node of d-fit sends another; None: unlimited
     # delay of messages, which start with the trace. None: everything is delivered by then, and later changes arrive
@@ -329,7 +328,6 @@ def parameters_of(binding: Binding, options: FitOptions) -> dict[str, Any]:
         "cost_scale": options.cost_scale,
         "grid": options.grid.value,
         "rate_steps": options.rate_steps.value,
-        "plan_budget": options.plan_budget,
         "distance": options.distance,
         "table_bytes": options.table_bytes,
         "max_plans": options.max_plans,
@@ -372,7 +370,6 @@ def planner_options(options: FitOptions, rates: Floats | None = None) -> Planner
         workload=workload,
         grid=options.grid,
         rate_steps=options.rate_steps,
-        plan_budget=options.plan_budget,
         distance=options.distance,
         table_bytes=options.table_bytes,
         max_plans=options.max_plans,

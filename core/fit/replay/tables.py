@@ -261,11 +261,8 @@ def _proofs(outcomes: Sequence[FitOutcome], asked: float) -> Iterator[str]:
     """What precomputed plans promise, where it is not what was asked for."""
     for outcome in outcomes:
         name, proof = outcome.planner, outcome.proof
-        if proof.reached:
-            steps = ", ".join(f"{epsilon:.1%} after {work:,}" for work, epsilon in proof.reached)
-            yield f"{name} can lose, by units of planning work: {steps}."
         kept = proof.epsilon is not None and proof.epsilon <= asked
-        if not outcome.table or ((kept or proof.reached) and not proof.unproved):
+        if not outcome.table or (kept and not proof.unproved):
             continue
         some = f"{proof.unproved:.2%} of the overloaded rates"
         if proof.epsilon is None and name in (DropPlanner.SOLVER, DropPlanner.SOLVER_W):
