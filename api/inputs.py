@@ -32,6 +32,7 @@ def counts_in(frame: Any) -> "Frequencies":
     """
     from adapt.core.counting.exact import KeyCounts, count_keys, frequencies_of
     from adapt.core.keys.columns import keys_as_column
+    from adapt.core.stream import KeyType, Weight
 
     table = frame.toArrow() if is_spark_frame(frame) else frame_reader(frame).read_all()
     if lacking := {"key", "count"} - {*table.column_names}:
@@ -44,7 +45,9 @@ def counts_in(frame: Any) -> "Frequencies":
         raise BadInput("column 'count' has a missing or negative number")
     kept = counts.astype("float64" if counts.dtype.kind == "f" else "int64")
     summed = count_keys(keys_as_column(table["key"]), kept)
-    return frequencies_of(KeyCounts(summed.keys, summed.counts, round(float(kept.sum()))))
+    kind = str(table["key"].type)
+    key_type = KeyType(kind) if kind in ("int8", "int16", "int32") else None
+    return frequencies_of(KeyCounts(summed.keys, summed.counts, round(float(kept.sum()))), Weight.COUNT, key_type)
 
 
 def path_of(value: Any, parameter: Any, folder: Path) -> str:

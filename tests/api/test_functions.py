@@ -86,6 +86,14 @@ def test_counted_keys_come_as_a_frame_too():
     assert adapt.build(pa.table(counts), channels=2).key_type == "string"
 
 
+def test_counted_integers_keep_their_width():
+    # pmod(hash(k), 4) of Spark: 3 for each of them as INT, and for two of them as BIGINT.
+    for kind, imbalance in ((pa.int32(), 4.0), (pa.int64(), 2.0)):
+        counts = pa.table({"key": pa.array([1, 3, 7, 11], kind), "count": [100] * 4})
+        today = adapt.compare(counts, channels=4, scheme="uniform", engine="spark").to_pandas()
+        assert today["imbalance"].max() == imbalance, today
+
+
 def test_keys_are_routed_as_they_come(trace):
     plan = adapt.build(trace, channels=4)
     keys = trace.to_arrow()["key"]
