@@ -16,13 +16,7 @@ from adapt.cli.options.placement import (
     check_base,
     check_replicas,
 )
-from adapt.cli.options.replay.stage import (
-    DEFAULT_STATE,
-    SpeedupOption,
-    StageOptions,
-    TroubleOptions,
-    check_speedup,
-)
+from adapt.cli.options.replay.stage import SpeedupOption, StageOptions, TroubleOptions, check_speedup
 from adapt.core.engines.names import AnyScheme, Engine
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
@@ -39,25 +33,6 @@ if TYPE_CHECKING:
 
 PARTITIONS = 64
 """Partitions of each worker under Flux."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChannelsOverTime:
-    """Channel counts over time."""
-
-    channels: int | None = setting(None, "Fixed number of channels.", "N")
-    schedule: str = setting("", "Number of channels by time since the first row.", "0h:N,6h:N")
-
-    def channel_schedule(self) -> "Schedule":
-        """The number of channels by time since the first row."""
-        from adapt.core.repartition.channel_schedule import Schedule
-
-        if (self.channels is None) == (not self.schedule):
-            raise UsageError("give either --channels N or --schedule 0h:N,6h:N")
-        if self.channels is None:
-            return Schedule.parse(self.schedule)
-        check_channels(self.channels)
-        return Schedule.fixed(self.channels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +119,6 @@ class LiveOptions:
         from adapt.core.stage.input.mini_partitions import MiniPartitions
 
         check_speedup(self.speedup)
-        if self.stage.state != DEFAULT_STATE:
-            raise UsageError("--state does not apply to --live: a key has its rows in --window as state; omit it")
-        if self.stage.interval is not None:
-            raise UsageError("--interval does not apply to --live, which samples every --step; omit it")
         today = replan.unpinned(replan.schedule.channels_at(0))
         placed = MiniPartitions(replan.pool, PARTITIONS, partitioner=today)
         settings = self.stage.settings(placed, self.trouble)

@@ -55,15 +55,8 @@ class StageOptions:
     """A simulated stage and its input."""
 
     duration: str | None = setting(None, "Stop at this simulated time (default: at the end of the trace).", "60s")
-    interval: str | None = setting(None, "Sampling interval of the time series (default: about 300 samples).", "1s")
     seed: SeedOption = 0
     DEFAULT_BUFFER: ClassVar[int] = 2048
-    state: str = setting(
-        DEFAULT_STATE,
-        "State: tuples per partition, or what it grows by: a tuple per row or key, or the rows' bytes. After @10m of"
-        " trace time rows expire; rows@9rows keeps 9 rows per key.",
-        "TUPLES|rows|bytes|keys[@10m]",
-    )
     shedding: SheddingOptions
     costs: CostOptions
 
@@ -71,27 +64,6 @@ class StageOptions:
     def duration_s(self) -> float | None:
         """When to stop; None, at the end of the trace."""
         return above_0_or_none("--duration", self.duration)
-
-    @property
-    def interval_s(self) -> float | None:
-        """Sampling interval, if given."""
-        return above_0_or_none("--interval", self.interval)
-
-    def fixed_state(self) -> int | None:
-        """State per partition in tuples; None if it depends on the trace."""
-        return int(self.state) if self.state.isdecimal() and len(self.state) < 16 else None
-
-    def operator(self, join: JoinOptions) -> "Operator":
-        """The operator of the stage: its state, or a join."""
-        from adapt.core.stage.input.state_source import StateSource
-        from adapt.traces.replay.operators import Operator
-
-        joined = join.joined()
-        if joined is not None and self.state != DEFAULT_STATE:
-            raise UsageError("--state does not apply to --join, whose state is the rows in the window")
-        if joined is not None:
-            return Operator(join=joined, side=join.join or "")
-        return Operator() if self.fixed_state() is not None else Operator(StateSource.parse(self.state, "--state"))
 
     def by_stream(self, trace: "Trace") -> bool:
         """Whether all rows of a stream have the same producer."""
@@ -146,6 +118,10 @@ class StageOptions:
     def _queues(self) -> QueueingOptions:
         return QueueingOptions()
 
+    def fixed_state(self) -> int | None:
+        """State per partition in tuples; None if it depends on the trace."""
+        return None
+
     def reading(self, trace: "Trace", placed: "MiniPartitions", speedup: float | None) -> "Reading":
         """How rows of the trace become tuples of the stage."""
         from adapt.core.stage.input.keyed_rows import Reading
@@ -161,9 +137,37 @@ class StageOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineStage(StageOptions):
-    """A simulated stage with the queues of an engine."""
+    """A simulated stage with an engine's queues and state per partition."""
 
+    interval: str | None = setting(None, "Sampling interval of the time series (default: about 300 samples).", "1s")
+    state: str = setting(
+        DEFAULT_STATE,
+        "State: tuples per partition, or what it grows by: a tuple per row or key, or the rows' bytes. After @10m of"
+        " trace time rows expire; rows@9rows keeps 9 rows per key.",
+        "TUPLES|rows|bytes|keys[@10m]",
+    )
     queues: QueueingOptions
+
+    @property
+    def interval_s(self) -> float | None:
+        """Sampling interval, if given."""
+        return above_0_or_none("--interval", self.interval)
+
+    def fixed_state(self) -> int | None:
+        """State per partition in tuples; None if it depends on the trace."""
+        return int(self.state) if self.state.isdecimal() and len(self.state) < 16 else None
+
+    def operator(self, join: JoinOptions) -> "Operator":
+        """The operator of the stage: its state, or a join."""
+        from adapt.core.stage.input.state_source import StateSource
+        from adapt.traces.replay.operators import Operator
+
+        joined = join.joined()
+        if joined is not None and self.state != DEFAULT_STATE:
+            raise UsageError("--state does not apply to --join, whose state is the rows in the window")
+        if joined is not None:
+            return Operator(join=joined, side=join.join or "")
+        return Operator() if self.fixed_state() is not None else Operator(StateSource.parse(self.state, "--state"))
 
     def _queues(self) -> QueueingOptions:
         return self.queues

@@ -126,8 +126,6 @@ def test_a_derived_window_decides_alike_on_a_trace_cut_later(adapt, here):
         (2, "x.trace --channels 3 --live --speedup 0", "--speedup must be above 0 (got 0)"),
         (2, "x.trace --channels 3 --speedup 2", "--speedup is for the stage of --live; add --live, or omit it"),
         (2, "x.trace --channels 3 --network latency=1ms", "--network is for the stage of --live; add --live"),
-        (2, "x.trace --channels 3 --live --state rows", "--state does not apply to --live: a key has its rows in"),
-        (2, "x.trace --channels 3 --live --interval 1s", "--interval does not apply to --live, which samples every"),
         (2, "x.trace --channels 3 --live --period 100rows", "--live needs a --period in time, such as 6h (got"),
         (2, "x.trace --channels 3 --base flink --hash xxhash64", "--base flink has a hash of its own; omit --hash, or"),
         (3, "nowhere.trace --channels 3", "nowhere.trace"),
