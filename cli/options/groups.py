@@ -211,7 +211,8 @@ def _option_of_keys(group: Any) -> inspect.Parameter:
             default = inspect.Parameter.empty if each.required else None
 
     def complete(incomplete: str) -> list[str]:
-        before, last = re.fullmatch(r"(.*[:,]|)(.*)", incomplete).groups()  # type: ignore[union-attr]  # always matches
+        last = re.split("[:,]", incomplete)[-1]
+        before = incomplete.removesuffix(last)
         names = [f"{key.name}{'' if key.parameter.is_flag else '='}" for key in keys_of(group)]
         names += (
             []

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from adapt.core.own.own_code import OwnCode
 
@@ -24,7 +24,7 @@ class ChosenPolicy(Generic[Policy, Parameters]):
         return f"{self.policy.value}:{self.given}" if self.given else self.policy.value
 
 
-Chosen = TypeVar("Chosen", bound=ChosenPolicy)  # type: ignore[type-arg]
+Chosen = TypeVar("Chosen", bound=ChosenPolicy[Any, Any])
 
 
 def by_case(policies: Iterable[Chosen]) -> dict[str, Chosen]:

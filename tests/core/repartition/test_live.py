@@ -132,7 +132,10 @@ def test_costs_weigh_decisions_and_rows_are_the_state():
     rows = stream(seconds=200)
     costs = pa.array(np.full(len(rows), 2.0))
     rows = rows.append_column("cost_us", costs)
-    read = lambda columns: [rows.select(columns)]  # noqa: E731
+
+    def read(columns):
+        return [rows.select(columns)]
+
     run = replayed(read, weight=Weight.COST, weight_column="cost_us")
     by_count = replayed(read)
     moved = [by_case(each)["period"].outcome.moved_bytes for each in (run, by_count)]

@@ -38,7 +38,10 @@ schedules = st.dictionaries(st.integers(1, 60), st.integers(1, 5), max_size=3).f
 
 def replay(batches, length, schedule, recipe, clock=None, **others):
     """The replay of these batches, as often as they are read."""
-    read = lambda columns: (batch.select(columns) for batch in batches)  # noqa: E731
+
+    def read(columns):
+        return (batch.select(columns) for batch in batches)
+
     return replay_repartition(read, Replan(recipe, schedule, length, **others), clock=clock)
 
 
