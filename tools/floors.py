@@ -14,7 +14,6 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "schemes": (
         "core/partitioning/schemes",
         "core/partitioning/splitting/names",
-        "core/partitioning/loads",
         "core/partitioning/measures",
     ),
     "engines": ("core/engines",),

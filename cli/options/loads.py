@@ -15,10 +15,8 @@ if TYPE_CHECKING:
 ResourcesOption: TypeAlias = Annotated[
     str,
     option(
-        "How state, computation and network grow with a key's count. C constant, L linear, Q quadratic; or a load for"
-        " some of them, such as state=min(n,100),computation=n^1.5, of n^1.5, nlogn, min(n,100), column:bytes and sums"
-        " like 2*n+nlogn.",
-        "XYZ|RESOURCE=LOAD",
+        "How state, computation and network grow with a key's count: C constant, L linear, Q quadratic.",
+        "XYZ",
         panel=EXPERT,
     ),
 ]

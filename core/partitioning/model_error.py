@@ -10,8 +10,7 @@ from adapt.core.arrays import Floats
 from adapt.core.counting.tables import key_shown
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.build import Recipe, build_partitioner
-from adapt.core.partitioning.loads.load import Load
-from adapt.core.partitioning.loads.spelling import load_text
+from adapt.core.partitioning.measures.load import Load
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.imbalance import max_over_mean, max_over_min
 from adapt.core.partitioning.measures.key_loads import listed_loads
@@ -55,7 +54,6 @@ def model_error(
         recipes: How the plans are built, all with the resources of the first.
     """
     resources = recipes[0].resources if recipes else Resources()
-    functions = resources.by_count.functions
     if not any(resources.measured):
         return ModelError(Table.from_rows(_TITLE, _PLAN_COLUMNS, []), Table.from_rows(_KEYS_TITLE, _KEY_COLUMNS, []))
     population = Population.from_counts(counted)
@@ -73,7 +71,7 @@ def model_error(
         construction = recipe.construction.value if recipe.scheme is Scheme.HYBRID else None
         for at, source in enumerate(resources.measured):
             if source is not None:
-                of = (recipe.scheme.value, construction, channels, RESOURCES[at], source, load_text(functions[at]))
+                of = (recipe.scheme.value, construction, channels, RESOURCES[at], source, resources.functions[at].value)
                 both = predicted[at], measured[at]
                 imbalances = (max_over_mean(loads, capacities) for loads in both)
                 rows.append([*of, *imbalances, *(max_over_min(loads / capacities) for loads in both)])
@@ -92,7 +90,7 @@ def _keys_table(population: Population, resources: Resources, recipe: Recipe, ch
     for number, source in enumerate(resources.measured):
         if source is None:
             continue
-        by_count, load = resources.by_count.functions[number], resources.loads[number]
+        by_count, load = resources.functions[number], resources.loads[number]
         predicted, measured = (_shares(population, each) for each in (by_count, load))
         factors = _factors(predicted[at], measured[at])
         known = np.flatnonzero(np.isfinite(factors))
@@ -101,7 +99,7 @@ def _keys_table(population: Population, resources: Resources, recipe: Recipe, ch
             [
                 RESOURCES[number],
                 source,
-                load_text(by_count),
+                by_count.value,
                 _correlation(predicted, measured),
                 len(tracked),
                 float(np.median(factors[known])) if len(known) else None,

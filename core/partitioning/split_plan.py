@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from adapt.core.arrays import Floats
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.partitioning.build import Recipe, build_partitioner, problem_of
-from adapt.core.partitioning.loads.load import load_of
+from adapt.core.partitioning.measures.load import load_of
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.key_loads import listed_loads
 from adapt.core.partitioning.measures.metrics import Metrics, metrics_of

@@ -17,7 +17,7 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.constructions.registry import CONSTRUCTIONS
-from adapt.core.partitioning.loads.load import ResourceFunction
+from adapt.core.partitioning.measures.load import ResourceFunction
 from adapt.core.partitioning.measures.floors import r_floor, r_floor_pair
 from adapt.core.partitioning.measures.imbalance import max_over_mean, max_over_min, relative_imbalance
 from adapt.core.partitioning.measures.resources import Resources

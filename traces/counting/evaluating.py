@@ -16,7 +16,6 @@ from adapt.core.counting.frequencies import MEASURED, Frequencies
 from adapt.core.engines.names import Engine
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.keys.partitioner import Partitioner
-from adapt.core.partitioning.loads.spelling import load_text
 from adapt.core.partitioning.measures.exact_sums import ExactSums
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.measures.tally import Tally, tallies
@@ -364,7 +363,7 @@ _MOVED = "moved"
 
 def _told(number: int, tally: Tally) -> pa.RecordBatch:
     """The tally of one plan as a row, arrays as bytes."""
-    sums = {load_text(load): each for load, each in tally.loads.items()}
+    sums = {load.value: each for load, each in tally.loads.items()}
     sums |= {} if tally.moved is None else {_MOVED: tally.moved}
     row = {
         "plan": number,
@@ -401,7 +400,7 @@ def _read(row: dict[str, Any], channels: int, resources: Resources) -> Tally:
 
     return Tally(
         keys=row["keys"],
-        loads={load: sums_of(load_text(load), channels) for load in dict.fromkeys(resources.loads)},
+        loads={load: sums_of(load.value, channels) for load in dict.fromkeys(resources.loads)},
         heaviest=np.frombuffer(row["heaviest"], "<f8"),
         tracked=np.frombuffer(row["tracked"], "<i4"),
         tracked_loads=np.frombuffer(row["tracked_loads"], "<f8"),

@@ -8,7 +8,7 @@ from adapt.core.compiled import compiled, inlined
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.constructions.fill_to_level import fill_to_level
 from adapt.core.partitioning.constructions.level_with_budget import NEXT_TO_NOTHING, BudgetedStep, within_budget
-from adapt.core.partitioning.loads.load import steepness
+from adapt.core.partitioning.measures.load import Load, ResourceFunction
 from adapt.core.partitioning.problem.balance_penalty import same_rows
 from adapt.core.partitioning.problem.problem import Problem
 
@@ -70,7 +70,7 @@ def _distinct(problem: Problem) -> tuple[Floats, Floats, Floats]:
 
     The steepest comes first. Shapes (loads, keys), (loads, channels), (loads,).
     """
-    functions = sorted(dict.fromkeys(problem.functions), key=steepness, reverse=True)
+    functions = sorted(dict.fromkeys(problem.functions), key=_steepness, reverse=True)
     loads = problem.loads[[problem.functions.index(load) for load in functions]]
     residual = problem.residual()[[problem.resources.loads.index(load) for load in functions]]
     same = same_rows(np.concatenate((loads, residual), axis=1)) if problem.resources.sources else range(len(loads))
@@ -78,6 +78,11 @@ def _distinct(problem: Problem) -> tuple[Floats, Floats, Floats]:
     kept = sorted(set(same))
     exponents = np.array([counts[[first == row for first in same]].sum() / 3 for row in kept])
     return loads[kept], np.ascontiguousarray(residual[kept], np.float64), exponents
+
+
+def _steepness(load: Load) -> float:
+    """Power of the count with which a load grows; a measured one is taken as between linear and quadratic."""
+    return float("CLQ".index(load)) if isinstance(load, ResourceFunction) else 1.5
 
 
 def _with_mean(loads: Floats, residual: Floats, exponents: Floats) -> tuple[Floats, Floats]:

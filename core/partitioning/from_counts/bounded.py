@@ -7,7 +7,7 @@ from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, inlined
 from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.loads.load import Load, ResourceFunction
+from adapt.core.partitioning.measures.load import Load, ResourceFunction
 from adapt.core.partitioning.measures.key_loads import listed_loads
 from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.problem.constraints import Constraints

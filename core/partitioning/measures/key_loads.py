@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Counts, Frequencies
-from adapt.core.partitioning.loads.load import Load, Measured, ResourceFunction, Sum, load_of
+from adapt.core.partitioning.measures.load import Load, Measured, ResourceFunction, load_of
 from adapt.core.partitioning.measures.resources import Resources
 
 
@@ -52,10 +52,8 @@ def share_of_unit(frequencies: Frequencies, load: Load) -> float:
 def whole_load(frequencies: Frequencies, load: Load) -> float:
     """The load of all keys.
 
-    For a quadratic load, where rare keys hardly count, and for other functions of the count, that of the listed keys.
+    For a constant load, and a quadratic one, where rare keys hardly count, that of the listed keys.
     """
-    if isinstance(load, Sum):
-        return sum(factor * whole_load(frequencies, term) for factor, term in load.terms)
     if isinstance(load, Measured):
         return frequencies.column(load.source).total
     return frequencies.total if load is ResourceFunction.LINEAR else float(listed_loads(frequencies, load).sum())

@@ -6,7 +6,7 @@ import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.keys.partitioner import Channels, Partitioner
-from adapt.core.partitioning.loads.load import ResourceFunction, load_of, sources_of
+from adapt.core.partitioning.measures.load import ResourceFunction, load_of
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.floors import imbalance_floor, r_floor, r_floor_pair
 from adapt.core.partitioning.measures.imbalance import empty_channels, max_over_mean, max_over_min, relative_imbalance
@@ -205,11 +205,7 @@ def _floors(
     for load, weighed in zip(loads, resources.loads, strict=True):
         if weighed == resources.network:
             floors.append(network)
-        elif (
-            resources.network is ResourceFunction.LINEAR
-            and weighed is not ResourceFunction.CONSTANT
-            and not sources_of(weighed)
-        ):
+        elif resources.network is ResourceFunction.LINEAR and weighed is ResourceFunction.QUADRATIC:
             floors.append(r_floor(load_of(weighed, heavy), float(load.sum()), len(load), capacities))
         else:
             floors.append(1.0)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.keys.partitioner import Channels, Partitioner
-from adapt.core.partitioning.loads.load import Load, Measured, ResourceFunction, Sum, is_additive
+from adapt.core.partitioning.measures.load import Load, Measured, ResourceFunction
 from adapt.core.partitioning.measures.cells import WEIGHT, Cells, Hasher, RestSums, base_of
 from adapt.core.partitioning.measures.key_loads import listed_loads
 from adapt.core.partitioning.measures.resources import Resources
@@ -91,7 +91,7 @@ class Population:
 
     def is_estimate(self, resources: Resources) -> bool:
         """Whether some load of unlisted keys on a channel is estimated."""
-        by_key = not all(map(is_additive, resources.loads))
+        by_key = any(load in (ResourceFunction.CONSTANT, ResourceFunction.QUADRATIC) for load in resources.loads)
         return self.unlisted > 0 and (self.rest is None or by_key)
 
     def as_counted(self, resources: Resources) -> dict[str, Any]:
@@ -168,8 +168,6 @@ class Population:
 
     def _rest_loads(self, load: Load) -> Floats:
         """The load of each cell or stand-in."""
-        if isinstance(load, Sum):
-            return np.asarray(sum(factor * self._rest_loads(term) for factor, term in load.terms))
         if self.rest is not None and isinstance(load, Measured):
             return self.rest.loads[load.source]
         if self.rest is not None and load is ResourceFunction.LINEAR:

@@ -2,13 +2,12 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from adapt.core.errors import UsageError, did_you_mean
-from adapt.core.partitioning.loads.load import Load, Measured, ResourceFunction, by_count, sources_of
-from adapt.core.partitioning.loads.spelling import load_named, load_text
+from adapt.core.partitioning.measures.load import Load, Measured, ResourceFunction
 
 RESOURCES = ("state", "computation", "network")
 """The three resources, in the order of their letters."""
@@ -19,14 +18,13 @@ class Resources:
     """Loads and tolerances of state, computation and network.
 
     Attributes:
-        functions: beta_s, beta_c, beta_n: how state, computation and network grow with a key's count. A load may have
-            measured columns in it.
+        functions: beta_s, beta_c, beta_n: how state, computation and network grow with a key's count.
         tolerance: alpha of each, the tolerated max/min channel load; finite, >= 1.
         sigma: Share of the tolerated imbalance left to the hashed keys, in (0, 1] (section 4.1.4).
         measured: The column that measures each, in place of its function; None without one.
     """
 
-    functions: tuple[Load, Load, Load] = (ResourceFunction.LINEAR,) * 3
+    functions: tuple[ResourceFunction, ResourceFunction, ResourceFunction] = (ResourceFunction.LINEAR,) * 3
     tolerance: tuple[float, float, float] = (1.2, 1.2, 1.2)
     sigma: float = 0.1
     measured: tuple[str | None, str | None, str | None] = (None, None, None)
@@ -48,24 +46,16 @@ class Resources:
     ) -> "Resources":
         """Resources as typed: "LCL", 1.2 or "1.2,1.5,1.2", ["state=bytes,computation=cost"].
 
-        Instead of three letters, `loads` may name a load for some resources; the others are linear:
-        "state=min(n,100)+2*n,computation=n^1.5".
-
         Raises:
-            UsageError: not three letters or loads; not one or three tolerances from 1 up; sigma not in (0, 1]; or
+            UsageError: not three letters; not one or three tolerances from 1 up; sigma not in (0, 1]; or
                 `measure` is not RESOURCE=COLUMN.
         """
         return cls(_functions(loads), _tolerances(tolerance), sigma, _measured(measure))
 
     @property
     def text(self) -> str:
-        """The loads as `parse` reads them, without replacing columns.
-
-        Three letters if they suffice.
-        """
-        if all(isinstance(each, ResourceFunction) for each in self.functions):
-            return "".join(map(load_text, self.functions))
-        return ",".join(f"{name}={load_text(each)}" for name, each in zip(RESOURCES, self.functions, strict=True))
+        """The three letters of the functions."""
+        return "".join(self.functions)
 
     @property
     def loads(self) -> tuple[Load, Load, Load]:
@@ -89,13 +79,12 @@ class Resources:
     @property
     def sources(self) -> tuple[str, ...]:
         """The columns that measure resources, each once."""
-        return tuple(dict.fromkeys(source for load in self.loads for source in sources_of(load)))
+        return tuple(dict.fromkeys(source for source in self.measured if source is not None))
 
     @property
     def by_count(self) -> "Resources":
         """The same without measured columns: loads by count."""
-        state, computation, network = map(by_count, self.functions)
-        return replace(self, functions=(state, computation, network), measured=(None, None, None))
+        return replace(self, measured=(None, None, None))
 
     def as_data(self) -> dict[str, Any]:
         """Loads, tolerances and replacing columns, as JSON data."""
@@ -104,31 +93,14 @@ class Resources:
         return data | ({"measured": measured} if measured else {})
 
 
-def _functions(given: str) -> tuple[Load, Load, Load]:
-    """The load of each resource, from three letters or from RESOURCE=LOAD,..."""
-    if re.fullmatch("[CLQclq]{3}", given):
-        return _by_resource(dict(zip(RESOURCES, map(ResourceFunction, given.upper()), strict=True)))
-    found: dict[str, Load] = {}
-    for part in re.split(r",(?![^()]*\))", given):  # not at the comma of min(n,100)
-        resource, equals, text = (side.strip() for side in part.partition("="))
-        if not equals:
-            raise UsageError(
-                "--resources takes three letters of C, L, Q for state, computation and network, such as LLL, or loads"
-                f" such as state=min(n,100),computation=n^1.5 (got {given!r})"
-            )
-        if resource not in RESOURCES:
-            raise UsageError(f"--resources {part}: unknown resource {resource!r}{did_you_mean(resource, RESOURCES)}")
-        if resource in found:
-            raise UsageError(f"--resources {part}: {resource} has a load already; add them, as in {resource}=n+nlogn")
-        try:
-            found[resource] = load_named(text)
-        except UsageError as error:
-            raise UsageError(f"--resources {part}: {error}") from None
-    return _by_resource(found)
-
-
-def _by_resource(found: Mapping[str, Load]) -> tuple[Load, Load, Load]:
-    state, computation, network = (found.get(name, ResourceFunction.LINEAR) for name in RESOURCES)
+def _functions(given: str) -> tuple[ResourceFunction, ResourceFunction, ResourceFunction]:
+    """The function of each resource, from three letters."""
+    if not re.fullmatch("[CLQclq]{3}", given):
+        raise UsageError(
+            "--resources takes three letters of C, L, Q for state, computation and network, such as LLL (got"
+            f" {given!r}); for measured loads use --measure"
+        )
+    state, computation, network = map(ResourceFunction, given.upper())
     return state, computation, network
 
 

@@ -13,8 +13,7 @@ from adapt.core.counting.exact import KeyCounts, check_counts
 from adapt.core.counting.frequencies import Counts
 from adapt.core.errors import BadInput
 from adapt.core.keys.partitioner import Channels, Partitioner
-from adapt.core.partitioning.loads.load import Load, Measured, load_of
-from adapt.core.partitioning.loads.spelling import load_text
+from adapt.core.partitioning.measures.load import Load, Measured, load_of
 from adapt.core.partitioning.measures.exact_sums import ExactSums
 from adapt.core.partitioning.measures.floors import floor_keys, r_floor_pair
 from adapt.core.partitioning.measures.metrics import Metrics, metrics_of
@@ -150,7 +149,7 @@ def _weighed(keys: pa.Array, load: Load, counts: Counts, columns: Mapping[str, C
         loads = load_of(load, counts, columns.__getitem__)
     wrong = np.flatnonzero(~(np.isfinite(loads) & (loads >= 0)))
     if len(wrong):
-        what = load.source if isinstance(load, Measured) else f"load {load_text(load)}"
+        what = load.source if isinstance(load, Measured) else f"load {load.value}"
         key, amount = keys[int(wrong[0])].as_py(), loads[wrong[0]]
         raise BadInput(f"key {key!r} has a {what} of {amount:g}; loads must be finite and at least 0")
     return loads

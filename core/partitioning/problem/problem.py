@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Channels, Partitioner
-from adapt.core.partitioning.loads.load import Load, ResourceFunction, sources_of
+from adapt.core.partitioning.measures.load import Load, Measured, ResourceFunction
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.key_loads import largest_shares, loads_at, share_of_unit
 from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
@@ -166,7 +166,7 @@ def _departed(current: Partitioner, tracked: pa.Array) -> ExplicitMap:
 
 def _can_be_balanced(load: Load, of_keys: Floats) -> bool:
     """Whether assigning these keys changes the balance of a load."""
-    return load is not ResourceFunction.CONSTANT and bool(of_keys.any() or not sources_of(load))
+    return load is not ResourceFunction.CONSTANT and (not isinstance(load, Measured) or bool(of_keys.any()))
 
 
 def _among(keys: pa.Array, others: pa.Array) -> NDArray[np.bool_]:

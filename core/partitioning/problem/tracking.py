@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from adapt.core.counting.frequencies import Counts, Frequencies
 from adapt.core.errors import UsageError
-from adapt.core.partitioning.loads.load import Load, Measured, ResourceFunction, by_count, load_of, sources_of
+from adapt.core.partitioning.measures.load import Load, Measured, ResourceFunction, load_of
 from adapt.core.partitioning.measures.key_loads import largest_shares, listed_loads, loads_at, whole_load
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.phrases import percent
@@ -69,7 +69,7 @@ def tracked_keys(
     # With exact counts this is the head of the list; upper bounds need not fall as the counts do.
     reached = reaches(frequencies, threshold(frequencies, resources, channels))
     for load, alpha in zip(resources.loads, resources.tolerance, strict=True):
-        if sources_of(load):
+        if isinstance(load, Measured):
             loads, whole = listed_loads(frequencies, load), whole_load(frequencies, load)
             reached |= (loads > 0) & (loads >= _room(resources, alpha, channels) * whole)
     if least:
@@ -237,7 +237,7 @@ def measured_sentences(frequencies: Frequencies, resources: Resources, channels:
         alphas = [
             alpha
             for load, alpha in zip(resources.loads, resources.tolerance, strict=True)
-            if source in sources_of(load)
+            if load == Measured(source)
         ]
         if share >= min(_room(resources, alpha, channels) for alpha in alphas):
             sentence += f"; a key large in {source} but low in {frequencies.weight} would be missed: count exactly" + (
@@ -270,21 +270,8 @@ def _room(resources: Resources, alpha: float, channels: int) -> float:
 
 def _delta(load: Load, room: float, known: Known) -> float:
     """The share of the stream at which beta fills `room` of the whole load; at most 1."""
-    match load:
-        case ResourceFunction.LINEAR:
-            return room
-        case ResourceFunction.CONSTANT | Measured():
-            return 1.0
-        case ResourceFunction.QUADRATIC:
-            return min(math.sqrt(room * known.whole(load)) / known.rows, 1.0)
-    counted = by_count(load)
-    tolerated = room * known.whole(counted)
-
-    def fits(share: float) -> bool:
-        return float(load_of(counted, share * known.rows)) <= tolerated
-
-    low, high = 0.0, 1.0
-    for _ in range(0 if fits(1.0) else 60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low or high
+    if load is ResourceFunction.LINEAR:
+        return room
+    if load is ResourceFunction.QUADRATIC:
+        return min(math.sqrt(room * known.whole(load)) / known.rows, 1.0)
+    return 1.0

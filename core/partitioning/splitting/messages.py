@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.keys.columns import one_array
-from adapt.core.partitioning.loads.load import ResourceFunction
+from adapt.core.partitioning.measures.load import ResourceFunction
 from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
 
 MOST_MESSAGES = 10_000_000

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.loads.load import load_of
+from adapt.core.partitioning.measures.load import load_of
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.imbalance import max_over_min
 from adapt.core.partitioning.measures.migration import migration

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
-from adapt.core.partitioning.loads.load import ResourceFunction
+from adapt.core.partitioning.measures.load import ResourceFunction
 from adapt.core.partitioning.measures.population import Population
 from adapt.core.verdict.classify import classify
 from adapt.core.verdict.moving import moved_within

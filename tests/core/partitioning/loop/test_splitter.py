@@ -235,7 +235,7 @@ def test_a_saved_splitter_continues_as_the_one_that_was_saved(sizes, weight, tim
     [
         (
             KeyType.STRING,
-            Recipe(resources=Resources.parse("state=min(n,100)+2*n"), hash=HashName.XXHASH64, max_pins=5),
+            Recipe(resources=Resources.parse("CLL"), hash=HashName.XXHASH64, max_pins=5),
         ),
         (KeyType.INT64, Recipe(base=Engine.KAFKA, resources=Resources.parse("CLQ", (2, 3, 2), 0.2))),
         (KeyType.BINARY, Recipe(base=Engine.kinesis_over((0, 5, 2**100, 2**127)))),

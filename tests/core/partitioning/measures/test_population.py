@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import Frequencies
-from adapt.core.partitioning.loads.load import Growth, ResourceFunction, Sum
+from adapt.core.partitioning.measures.load import Growth, ResourceFunction, Sum
 from adapt.core.partitioning.measures import population as module
 from adapt.core.partitioning.measures.population import Population
 from adapt.core.stream import Weight

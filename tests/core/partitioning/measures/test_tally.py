@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.partitioning.loads.load import ResourceFunction
+from adapt.core.partitioning.measures.load import ResourceFunction
 from adapt.core.partitioning.measures.floors import floor_keys
 from adapt.core.partitioning.measures.metrics import evaluate
 from adapt.core.partitioning.measures.resources import Resources

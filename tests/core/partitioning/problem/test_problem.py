@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
-from adapt.core.partitioning.loads.load import ResourceFunction
+from adapt.core.partitioning.measures.load import ResourceFunction
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.population import Population
 from adapt.core.partitioning.measures.resources import Resources

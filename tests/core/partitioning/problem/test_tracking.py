@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import Frequencies, MeasuredColumn
 from adapt.core.errors import UsageError
-from adapt.core.partitioning.loads.load import load_of
+from adapt.core.partitioning.measures.load import load_of
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.problem.tracking import (
     COARSEST,
@@ -82,22 +82,6 @@ def test_threshold_is_the_definition(counts, letters, channels):
     assert threshold(stream, Resources.parse(letters, 1.7, 0.3), channels) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("loads", ["computation=n^1.5", "computation=nlogn", "state=min(n,40)+2*n,computation=n+n^2"])
-def test_delta_of_another_form_solves_eq_16(loads):
-    """The load of a key at delta is what hashed keys may add to a channel: sigma theta of its mean load."""
-    stream, resources = zipf_counts(2000, 1.0), Resources.parse(loads, 1.2, 0.1)
-    delta = threshold(stream, resources, 10)
-    of_whole = [
-        float(load_of(load, delta * stream.total) / load_of(load, stream.count_low).sum()) for load in resources.loads
-    ]
-    assert max(of_whole) == pytest.approx(0.1 * theta(1.2, 10) / 10, rel=0.02)
-
-
-def test_a_capped_load_that_no_key_can_fill_tracks_nothing():
-    flat = "state=min(n,5),computation=C,network=min(nlogn,5)"
-    assert threshold(zipf_counts(2000, 1.0), Resources.parse(flat), 10) == 1
-
-
 def test_the_hottest_keys_of_a_quadratic_resource_give_it_the_error_of_a_linear_one():
     """Section 5.4: at 10^6 keys and z = 1, Eq. 17 gives 4.2e-6, and 1.76e-4 tracks the same 39 keys."""
     shares = 1 / np.arange(1, 10**6 + 1)
@@ -108,12 +92,12 @@ def test_the_hottest_keys_of_a_quadratic_resource_give_it_the_error_of_a_linear_
     assert len(tracked_keys(of_all, QUADRATIC, 10)) == len(tracked_keys(of_all, LINEAR, 10)) == 39
 
 
-@given(st.lists(st.integers(1, 50), min_size=1, max_size=12), st.sampled_from(["LQL", "computation=n^1.5"]), st.data())
-def test_known_keys_never_make_the_error_too_large(counts, loads, data):
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=12), st.data())
+def test_known_keys_never_make_the_error_too_large(counts, data):
     counts = sorted(counts, reverse=True)
     stream = frequencies_of(KeyCounts(pa.array(range(len(counts))), np.array(counts), sum(counts)))
     known = np.array(counts[: data.draw(st.integers(0, len(counts)))], float)
-    resources = Resources.parse(loads, 1.2, 0.1)
+    resources = Resources.parse("LQL", 1.2, 0.1)
     wanted = epsilon_for(resources, 10, Known(len(counts), sum(counts), known))
     assert epsilon_for(resources, 10, len(counts)) * (1 - 1e-9) <= wanted
     assert wanted <= max(0.1 * threshold(stream, resources, 10), 1e-9) * (1 + 1e-9)

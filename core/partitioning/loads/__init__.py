@@ -1,1 +1,0 @@
-"""Loads of keys: functions of a count, measured columns, sums."""
