@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from adapt.core.errors import BadInput as BadInput
     from adapt.core.errors import EnvironmentFailure as EnvironmentFailure
     from adapt.core.errors import UsageError as UsageError
-    from adapt.core.lab.view import MovePolicy as MovePolicy
-    from adapt.core.lab.view import ScalePolicy as ScalePolicy
-    from adapt.core.lab.view import View as View
+    from adapt.core.own_policies.view import MovePolicy as MovePolicy
+    from adapt.core.own_policies.view import ScalePolicy as ScalePolicy
+    from adapt.core.own_policies.view import View as View
     from adapt.core.partitioning.build import Recipe as Recipe
     from adapt.core.partitioning.loop.splitter import Splitter as Splitter
     from adapt.core.partitioning.measures.resources import Resources as Resources
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from adapt.functions import export as export
     from adapt.functions import generate as generate
     from adapt.functions import ingest as ingest
-    from adapt.functions import lab as lab
     from adapt.functions import lint as lint
     from adapt.functions import replay as replay
     from adapt.functions import report as report
@@ -54,13 +53,13 @@ if TYPE_CHECKING:
 
 _FUNCTIONS = (
     *("advise", "build", "calibrate", "check", "clean", "cluster", "compare", "count", "diff", "evaluate"),
-    *("export", "generate", "ingest", "lab", "lint", "replay", "report", "tolerance", "verdict"),
+    *("export", "generate", "ingest", "lint", "replay", "report", "tolerance", "verdict"),
 )
 _HOME = {
     **{name: f"adapt.functions:{name}" for name in _FUNCTIONS},
     **{name: f"adapt.core.errors:{name}" for name in ("AdaptError", "BadInput", "EnvironmentFailure", "UsageError")},
     "Frequencies": "adapt.core.counting.frequencies:Frequencies",
-    **{name: f"adapt.core.lab.view:{name}" for name in ("MovePolicy", "ScalePolicy", "View")},
+    **{name: f"adapt.core.own_policies.view:{name}" for name in ("MovePolicy", "ScalePolicy", "View")},
     "Plan": "adapt.core.partitioning.plans.plan:Plan",
     "Recipe": "adapt.core.partitioning.build:Recipe",
     "Resources": "adapt.core.partitioning.measures.resources:Resources",
@@ -80,7 +79,7 @@ _HOME = {
 __all__ = ["AdaptError", "BadInput", "EnvironmentFailure", "Frequencies", "MovePolicy", "Plan", "Recipe", "Resources"]
 __all__ += ["Router", "ScalePolicy", "SparkPlan", "Splitter", "Trace", "UsageError", "View", "__version__", "advise"]
 __all__ += ["build", "calibrate", "check", "clean", "cluster", "compare", "count", "diff", "evaluate", "export"]
-__all__ += ["generate", "ingest", "lab", "lint", "read_plan", "read_rekey", "read_splitter", "read_trace", "replay"]
+__all__ += ["generate", "ingest", "lint", "read_plan", "read_rekey", "read_splitter", "read_trace", "replay"]
 __all__ += ["report", "route", "tolerance", "verdict", "write_splitter"]
 
 

@@ -33,7 +33,6 @@ COMMANDS = {
     **{f"advise.{name}": f"advise {name}" for name in ("keys", "workers")},
     **{f"calibrate.{name}": f"calibrate {name}" for name in ("csv", "flink", "spark")},
     **{f"cluster.{name}": f"cluster {name}" for name in ("check", "pack")},
-    "lab.check": "lab check",
 }
 """The command of each function."""
 

@@ -10,7 +10,6 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.elastic.replay.replay import ElasticRun
 from adapt.core.fit.replay.replay import FitRun
 from adapt.core.flux.replay.dag import AnyFluxRun
-from adapt.core.lab.conformance import Conformance
 from adapt.core.mechanisms.comparison import ComparisonRun
 from adapt.core.ordered.replay.replay import OrderedRun
 from adapt.core.partitioning.compare import Comparison
@@ -575,8 +574,3 @@ class cluster:
     @staticmethod
     def pack(*, out: File, force: bool = False) -> Table:
         """Pack the packages of this Python that Spark tasks need."""
-
-class lab:
-    @staticmethod
-    def check(policy: str, *, decision_limit: str = "1s") -> Conformance:
-        """Check a policy of your own (exit 1 if a check fails)."""

@@ -20,7 +20,7 @@ INTERRUPTED = Interrupted.exit_code
 
 EXIT_CODES = {
     0: "done",
-    1: "a limit of `adapt check`, or a check of `adapt lab`, failed",
+    1: "a limit of `adapt check` failed",
     USAGE: "wrong usage",
     BadInput.exit_code: "bad input",
     EnvironmentFailure.exit_code: "environment: no Java, disk full, output exists or is in use",

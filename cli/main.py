@@ -15,7 +15,6 @@ from adapt.cli.commands.cluster import group as cluster
 from adapt.cli.commands.demo import demo
 from adapt.cli.commands.generate import generate
 from adapt.cli.commands.ingest import ingest
-from adapt.cli.commands.lab import group as lab
 from adapt.cli.commands.lint import lint
 from adapt.cli.commands.partition import group as partition
 from adapt.cli.commands.replay import group as replay
@@ -33,7 +32,7 @@ from adapt.traces.locations.storage_options import read_options, use_options
 
 PANELS = {
     "Commands": ("verdict", "ingest", "partition", "replay", "report"),
-    "More commands": ("lint", "advise", "check", "calibrate", "demo", "generate", "clean", "cluster", "lab"),
+    "More commands": ("lint", "advise", "check", "calibrate", "demo", "generate", "clean", "cluster"),
 }
 """The commands by panel of the help."""
 
@@ -81,7 +80,6 @@ for name, group in {
     "advise": advise.app,
     "calibrate": calibrate.app,
     "cluster": cluster.app,
-    "lab": lab.app,
 }.items():
     app.add_typer(group, name=name, rich_help_panel=_PANEL_OF[name])
 

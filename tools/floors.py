@@ -37,7 +37,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/stage/control",
         "core/stage",
     ),
-    "lab": ("core/lab",),
+    "own policies": ("core/own_policies",),
     "papers": (
         "core/flux/comparators",
         "core/flux/policies",

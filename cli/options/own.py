@@ -1,15 +1,12 @@
 """Policies of a replay: built in, or a user's own class."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
-from adapt.cli.options.groups import KEY, setting
-from adapt.core.elastic.policies.names import ScalingPolicy
+from adapt.cli.options.groups import setting
 from adapt.core.errors import UsageError, did_you_mean
-from adapt.core.flux.policies.names import FluxPolicy
 
 if TYPE_CHECKING:
     from adapt.core.own.own_code import OwnCode
@@ -67,12 +64,3 @@ def given(typed: Any) -> str:
     changed = {name.replace("_", "-"): value for name, (value, default) in values.items() if value != default}
     shown = {name: f"{value:g}" if isinstance(value, float) else value for name, value in changed.items()}
     return ",".join(f"{name}={value}" for name, value in (shown | dict(typed.own)).items())
-
-
-def any_policy(text: str) -> "FluxPolicy | ScalingPolicy | OwnCode":
-    """A policy of moves or of the number of workers, as typed."""
-    name, *pairs = re.split(rf"[:,](?={KEY})", text)
-    if name in list(ScalingPolicy):
-        return ScalingPolicy(name)
-    (found,) = policies(FluxPolicy, [OwnPolicy(name, dict(pair.split("=", 1) for pair in pairs))])
-    return found

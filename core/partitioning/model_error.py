@@ -10,12 +10,11 @@ from adapt.core.arrays import Floats
 from adapt.core.counting.tables import key_shown
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.build import Recipe, build_partitioner
-from adapt.core.partitioning.measures.load import Load
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.imbalance import max_over_mean, max_over_min
 from adapt.core.partitioning.measures.key_loads import listed_loads
 from adapt.core.partitioning.measures.population import Counted, Population
-from adapt.core.partitioning.measures.resources import RESOURCES, Resources
+from adapt.core.partitioning.measures.resources import RESOURCES, Load, Resources
 from adapt.core.partitioning.problem.tracking import tracked_keys
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.table import Cell, Column, Displayed, Kind, Table

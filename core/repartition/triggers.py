@@ -8,9 +8,8 @@ import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
-from adapt.core.partitioning.measures.load import ResourceFunction
 from adapt.core.partitioning.measures.imbalance import max_over_mean, max_over_min
-from adapt.core.partitioning.measures.resources import RESOURCES, Resources
+from adapt.core.partitioning.measures.resources import RESOURCES, ResourceFunction, Resources
 from adapt.core.repartition.proposal import Proposal
 from adapt.core.repartition.shadows import Shadow, Shadows, Spent
 from adapt.core.values import duration

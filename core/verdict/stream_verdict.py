@@ -23,10 +23,9 @@ from adapt.core.out_of_sample.whole import Whole
 from adapt.core.out_of_sample.windows import Windows
 from adapt.core.partitioning.frontier.frontier import Frontier
 from adapt.core.partitioning.frontier.today import Budget
-from adapt.core.partitioning.measures.load import ResourceFunction
 from adapt.core.partitioning.measures.floors import imbalance_floor
 from adapt.core.partitioning.measures.population import Counted, Population
-from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.measures.resources import ResourceFunction, Resources
 from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.names import Scheme

@@ -17,10 +17,9 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.constructions.registry import CONSTRUCTIONS
-from adapt.core.partitioning.measures.load import ResourceFunction
 from adapt.core.partitioning.measures.floors import r_floor, r_floor_pair
 from adapt.core.partitioning.measures.imbalance import max_over_mean, max_over_min, relative_imbalance
-from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.measures.resources import ResourceFunction, Resources
 from adapt.core.partitioning.problem.problem import Problem
 from adapt.core.partitioning.problem.tracking import epsilon_for, tracked_keys
 from adapt.core.partitioning.schemes.consistent import ConsistentHash

@@ -12,7 +12,7 @@ import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.keys.partitioner import Channels, Partitioner
-from adapt.core.partitioning.measures.load import ResourceFunction
+from adapt.core.partitioning.measures.resources import ResourceFunction
 from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.schemes.names import Scheme
 from paper.partitioning.domain import Domain, blocks

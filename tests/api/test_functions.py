@@ -13,7 +13,7 @@ from adapt.calling import COMMANDS
 from adapt.cli.main import app, run
 from adapt.traces.store.plans import read_plan, read_plan_made
 from tests.contracts.test_commands import leaves
-from tests.core.lab.policies import Calm
+from tests.core.own_policies.policies import Calm
 from tests.docs.pages import blocks, text_of
 from tools.functions import STUB, stub
 
@@ -103,14 +103,14 @@ def test_keys_are_routed_as_they_come(trace):
         assert (adapt.route(plan, others) == channels).all()
 
 
-def test_a_class_does_for_its_name():
-    found = adapt.lab.check(partial(Calm, threshold=0.3), decision_limit="60s")
-    assert found.passed
-    assert found.about == {
-        "module": "tests.core.lab.policies",
+def test_a_class_does_for_its_name(trace):
+    run = adapt.replay.flux(trace, workers=2, speedup=1000, policy=partial(Calm, threshold=0.3))
+    (own,) = run.parameters["own_policies"]
+    assert own == {
+        "module": "tests.core.own_policies.policies",
         "name": "Calm",
         "options": {"threshold": 0.3},
-        "source": found.about["source"],
+        "source": own["source"],
     }
 
 

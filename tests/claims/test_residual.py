@@ -16,10 +16,9 @@ from adapt.core.partitioning.build import Recipe, build_partitioner, build_plan,
 from adapt.core.partitioning.frontier.bound import bound_of_today
 from adapt.core.partitioning.frontier.search import rebalance
 from adapt.core.partitioning.frontier.today import Budget, Today
-from adapt.core.partitioning.measures.load import ResourceFunction
 from adapt.core.partitioning.measures.metrics import evaluate
 from adapt.core.partitioning.measures.population import Population
-from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.measures.resources import ResourceFunction, Resources
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner

@@ -36,7 +36,7 @@ def test_help_lists_the_commands_in_the_order_of_the_work_a_line_each(adapt, mon
     listed = section(page, "Commands")
     assert [line.split()[0] for line in listed] == ["verdict", "ingest", "partition", "replay", "report"]
     more = [line.split()[0] for line in section(page, "More commands")]
-    assert more == ["lint", "advise", "check", "calibrate", "demo", "generate", "clean", "cluster", "lab"]
+    assert more == ["lint", "advise", "check", "calibrate", "demo", "generate", "clean", "cluster"]
 
 
 @pytest.mark.parametrize("columns", [80, 140])

@@ -45,7 +45,6 @@ IN_PROCESS = {
     "calibrate spark": "progress.json --workers 2 -o OUT",
     "calibrate csv": "times.csv -o OUT",
     "cluster pack": "-o OUT",
-    "lab check": "ds2",
     "report": "x.trace a.plan --html page.html",
     "advise keys": "x.trace --parallelism 3",
     "advise workers": "--rate 1000 --shed 10000@60s",

@@ -68,7 +68,6 @@ COMMANDS = {
     f" net.plans t.ordered t.compared net.toml {JSON}",
     "report on a topic": f"report topic.recommended.plan {JSON}",
     "cluster": f"cluster check . --master local[2] {JSON}",
-    "lab": f"lab check ds2 {JSON}",
     "check": f"check 3.plan --limit imbalance<=9 --limit gap --baseline 4.plan {JSON}",
 }
 

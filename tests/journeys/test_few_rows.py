@@ -40,7 +40,6 @@ LIGHT = [
     "advise keys x.trace --parallelism N",
     "advise workers --rate M --shed N@60s",
     "calibrate csv costs.csv -o OUT/costs.toml",
-    "lab check hybrid",
     "clean .",
 ]
 """Command lines that take milliseconds. `generate` has rows of its own."""

@@ -160,11 +160,6 @@ class RecipeOptions:
         if self.replicas is not None:
             check_replicas(self.scheme, base)
         resources = Resources.parse(self.resources, self.tolerance, self.sigma)
-        if resources.sources:
-            raise UsageError(
-                f"--resources column:{resources.sources[0]}: a replay only counts keys; give loads by count, such as"
-                " n^1.5"
-            )
         return Recipe(
             self.scheme,
             self.construction,

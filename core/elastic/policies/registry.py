@@ -15,9 +15,9 @@ from adapt.core.elastic.policies.scaler import Patience, Policy
 from adapt.core.elastic.policies.spark_allocation import BACKLOG_S, IDLE_S, DynamicAllocation
 from adapt.core.elastic.policies.thresholds import ThresholdScaling
 from adapt.core.errors import UsageError
-from adapt.core.lab.adapters import OwnScaling
 from adapt.core.own.chosen_policy import ChosenPolicy
 from adapt.core.own.own_code import OwnCode
+from adapt.core.own_policies.adapters import OwnScaling
 from adapt.core.stage.conditions.names import Migrating, RestartName
 from adapt.core.stage.conditions.restart import RESTARTS
 from adapt.core.stage.conditions.shed_factor import Thresholds

@@ -18,9 +18,9 @@ from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S, PacedController, Policy
 from adapt.core.flux.policies.settling import SettlingController
 from adapt.core.flux.policies.tuned import TunedController
-from adapt.core.lab.adapters import OwnMoves
 from adapt.core.own.chosen_policy import ChosenPolicy
 from adapt.core.own.own_code import OwnCode
+from adapt.core.own_policies.adapters import OwnMoves
 from adapt.core.stage.movement.controller import Controller
 
 AnyFluxPolicy: TypeAlias = FluxPolicy | OwnCode

@@ -8,7 +8,7 @@ from adapt.core.compiled import compiled, inlined
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.constructions.fill_to_level import fill_to_level
 from adapt.core.partitioning.constructions.level_with_budget import NEXT_TO_NOTHING, BudgetedStep, within_budget
-from adapt.core.partitioning.measures.load import Load, ResourceFunction
+from adapt.core.partitioning.measures.resources import Load, ResourceFunction
 from adapt.core.partitioning.problem.balance_penalty import same_rows
 from adapt.core.partitioning.problem.problem import Problem
 

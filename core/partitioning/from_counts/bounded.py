@@ -7,9 +7,9 @@ from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, inlined
 from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.measures.load import Load, ResourceFunction
 from adapt.core.partitioning.measures.key_loads import listed_loads
 from adapt.core.partitioning.measures.population import Counted, Population
+from adapt.core.partitioning.measures.resources import Load, ResourceFunction
 from adapt.core.partitioning.problem.constraints import Constraints
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.explicit import ExplicitMap

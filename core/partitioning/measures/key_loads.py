@@ -5,8 +5,7 @@ from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Counts, Frequencies
-from adapt.core.partitioning.measures.load import Load, Measured, ResourceFunction, load_of
-from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.measures.resources import Load, Measured, ResourceFunction, Resources, load_of
 
 
 def listed_loads(frequencies: Frequencies, load: Load) -> Floats:

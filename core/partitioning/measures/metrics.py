@@ -6,14 +6,13 @@ import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.keys.partitioner import Channels, Partitioner
-from adapt.core.partitioning.measures.load import ResourceFunction, load_of
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.floors import imbalance_floor, r_floor, r_floor_pair
 from adapt.core.partitioning.measures.imbalance import empty_channels, max_over_mean, max_over_min, relative_imbalance
 from adapt.core.partitioning.measures.key_loads import listed_loads
 from adapt.core.partitioning.measures.migration import Migration, migration
 from adapt.core.partitioning.measures.population import Counted, Population
-from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.measures.resources import ResourceFunction, Resources, load_of
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.table import Column, Kind

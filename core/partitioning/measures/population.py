@@ -10,10 +10,9 @@ import pyarrow as pa
 from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.keys.partitioner import Channels, Partitioner
-from adapt.core.partitioning.measures.load import Load, Measured, ResourceFunction
 from adapt.core.partitioning.measures.cells import WEIGHT, Cells, Hasher, RestSums, base_of
 from adapt.core.partitioning.measures.key_loads import listed_loads
-from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.measures.resources import Load, Measured, ResourceFunction, Resources
 from adapt.core.partitioning.measures.stand_ins import stand_in_keys
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner

@@ -11,8 +11,8 @@ from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.from_counts.bounded import USUAL, bounded
-from adapt.core.partitioning.measures.load import Load
 from adapt.core.partitioning.measures.population import Counted
+from adapt.core.partitioning.measures.resources import Load
 from adapt.core.partitioning.problem.constraints import Constraints
 from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS, ConsistentHash
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Channels, Partitioner
-from adapt.core.partitioning.measures.load import Load, Measured, ResourceFunction
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.key_loads import largest_shares, loads_at, share_of_unit
 from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
-from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.measures.resources import Load, Measured, ResourceFunction, Resources
 from adapt.core.partitioning.problem.constraints import Constraint, Constraints, MigrationLimit
 from adapt.core.partitioning.problem.tracking import theta
 from adapt.core.partitioning.schemes.explicit import ExplicitMap

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from adapt.core.counting.frequencies import Counts, Frequencies
 from adapt.core.errors import UsageError
-from adapt.core.partitioning.measures.load import Load, Measured, ResourceFunction, load_of
 from adapt.core.partitioning.measures.key_loads import largest_shares, listed_loads, loads_at, whole_load
-from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.measures.resources import Load, Measured, ResourceFunction, Resources, load_of
 from adapt.core.phrases import percent
 from adapt.core.stream import Weight
 
@@ -235,9 +234,7 @@ def measured_sentences(frequencies: Frequencies, resources: Resources, channels:
         share = column.unlisted / column.total
         sentence = f"{source}: {share:.2%} is on unlisted keys"
         alphas = [
-            alpha
-            for load, alpha in zip(resources.loads, resources.tolerance, strict=True)
-            if load == Measured(source)
+            alpha for load, alpha in zip(resources.loads, resources.tolerance, strict=True) if load == Measured(source)
         ]
         if share >= min(_room(resources, alpha, channels) for alpha in alphas):
             sentence += f"; a key large in {source} but low in {frequencies.weight} would be missed: count exactly" + (

@@ -6,9 +6,8 @@ import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
-from adapt.core.partitioning.measures.load import load_of
 from adapt.core.partitioning.measures.metrics import Metrics, metrics_of
-from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.measures.resources import Resources, load_of
 from adapt.core.partitioning.splitting.messages import Messages
 from adapt.core.partitioning.splitting.split import Split
 from adapt.core.table import Column, Kind

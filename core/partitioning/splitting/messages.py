@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.keys.columns import one_array
-from adapt.core.partitioning.measures.load import ResourceFunction
 from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
+from adapt.core.partitioning.measures.resources import ResourceFunction
 
 MOST_MESSAGES = 10_000_000
 """Most messages that represent a counted stream; in a larger stream each represents several."""

@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
-from adapt.core.partitioning.measures.load import ResourceFunction
 from adapt.core.partitioning.measures.population import Population
+from adapt.core.partitioning.measures.resources import ResourceFunction
 from adapt.core.verdict.classify import classify
 from adapt.core.verdict.moving import moved_within
 from adapt.core.verdict.packing import MOST_SEARCHED, packed, room_of, sticking_out

@@ -80,7 +80,7 @@ def test_what_is_not_there_is_said(here, name):
 
 
 def test_adapt_itself_is_never_imported_anew(here):
-    (here / "mine.py").write_text("import adapt.core.lab.view\n\nclass Mine:\n    pass\n")
+    (here / "mine.py").write_text("import adapt.core.own_policies.view\n\nclass Mine:\n    pass\n")
     before = sys.modules["adapt.core.own.own_code"]
     found()
     assert type(found()).__module__ == before.__name__

@@ -109,7 +109,7 @@ def test_a_derived_window_decides_alike_on_a_trace_cut_later(adapt, here):
         (2, "x.trace", "give either --channels N or --schedule 0h:N,6h:N"),
         (2, "x.trace --channels 3 --schedule 3", "give either --channels N or --schedule 0h:N,6h:N"),
         (2, "x.trace --channels 1 --live", "a stage needs 2 to 4,096 workers (got 1)"),
-        (2, "x.trace --channels 3 --resources state=n+column:cost", "--resources column:cost: a replay only counts"),
+        (2, "x.trace --channels 3 --resources state=n+column:cost", "--resources takes three letters of C, L, Q"),
         (2, "x.trace --channels 3 --window 2h", "--window 2h is longer than the trace, which has 99975ms; give"),
         (2, "x.trace --channels 3 --window 5000rows", "longer than the trace, which has 4,000 rows; give"),
         (2, "x.trace --channels 3 --period 0s", "--period must be above 0 (got 0s)"),

@@ -13,9 +13,8 @@ from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import MeasuredColumn
 from adapt.core.partitioning.constructions.level import level
 from adapt.core.partitioning.constructions.scan import scan
-from adapt.core.partitioning.measures.load import ResourceFunction
 from adapt.core.partitioning.measures.floors import r_floor_pair
-from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.measures.resources import ResourceFunction, Resources
 from adapt.core.partitioning.problem.problem import Problem
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner

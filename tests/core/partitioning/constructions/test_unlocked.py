@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.partitioning.constructions.readj import readj
 from adapt.core.partitioning.constructions.unlocked import unlocked
-from adapt.core.partitioning.measures.load import ResourceFunction
-from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.measures.resources import ResourceFunction, Resources
 from adapt.core.partitioning.problem.problem import Problem
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.from_counts.bounded import USUAL, bounded
-from adapt.core.partitioning.measures.load import ResourceFunction
 from adapt.core.partitioning.measures.population import Population
+from adapt.core.partitioning.measures.resources import ResourceFunction
 from adapt.core.partitioning.problem.constraints import Constraints
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 

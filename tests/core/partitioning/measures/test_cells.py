@@ -14,11 +14,10 @@ from adapt.core.engines.names import Engine
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.build import Recipe, build_plan, hashers_of
 from adapt.core.partitioning.compare import compare_schemes, hashers_compared
-from adapt.core.partitioning.measures.load import ResourceFunction
 from adapt.core.partitioning.measures.cells import RingReplicas
 from adapt.core.partitioning.measures.metrics import evaluate
 from adapt.core.partitioning.measures.population import Population
-from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.measures.resources import ResourceFunction, Resources
 from adapt.core.partitioning.plans.difference import plan_difference
 from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.schemes.consistent import ConsistentHash

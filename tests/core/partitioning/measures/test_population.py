@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import Frequencies
-from adapt.core.partitioning.measures.load import Growth, ResourceFunction, Sum
 from adapt.core.partitioning.measures import population as module
 from adapt.core.partitioning.measures.population import Population
+from adapt.core.partitioning.measures.resources import ResourceFunction
 from adapt.core.stream import Weight
 
 CONSTANT, LINEAR, QUADRATIC = ResourceFunction
@@ -95,7 +95,6 @@ def test_as_many_equal_keys_share_what_is_left():
     assert population.loads(CONSTANT).tolist() == [1] * 7
     assert population.loads(LINEAR).tolist() == [40, *[10] * 6]
     assert population.loads(QUADRATIC).tolist() == [1600, *[100] * 6]
-    assert population.loads(Sum(((3, LINEAR), (1, Growth(most=12))))).tolist() == [132, *[40] * 6]
     assert population.represented is None
 
 

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.partitioning.measures.load import ResourceFunction
 from adapt.core.partitioning.measures.floors import floor_keys
 from adapt.core.partitioning.measures.metrics import evaluate
-from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.measures.resources import ResourceFunction, Resources
 from adapt.core.partitioning.measures.tally import Tally, tallies
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner

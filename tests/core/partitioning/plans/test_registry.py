@@ -10,7 +10,7 @@ from adapt.core.engines.registry import definition_of, key_groups_of
 from adapt.core.engines.spark.scheme import SparkPartitioner
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
-from adapt.core.partitioning.measures.load import ResourceFunction
+from adapt.core.partitioning.measures.resources import ResourceFunction
 from adapt.core.partitioning.plans.registry import (
     SCHEMES,
     Parts,

@@ -7,10 +7,9 @@ import pyarrow as pa
 import pytest
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
-from adapt.core.partitioning.measures.load import ResourceFunction
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.population import Population
-from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.measures.resources import ResourceFunction, Resources
 from adapt.core.partitioning.problem.problem import Problem, explicit_map
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner

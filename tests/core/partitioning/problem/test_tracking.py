@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import Frequencies, MeasuredColumn
 from adapt.core.errors import UsageError
-from adapt.core.partitioning.measures.load import load_of
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.problem.tracking import (
     COARSEST,

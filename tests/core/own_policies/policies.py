@@ -1,7 +1,5 @@
 """Policies as strangers write them: good ones, and ones that each break a rule."""
 
-import itertools
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,58 +75,9 @@ class Writes:
         return {}
 
 
-class Restless:
-    """Gives partition 0 to the next worker in every round."""
-
-    def moves(self, view):
-        up = np.flatnonzero(view.up).tolist()
-        return {0: up[(up.index(view.owner[0]) + 1) % len(up)] if view.owner[0] in up else up[0]}
-
-
 class ToTheDead:
-    """Takes workers without load for idle, though they are down."""
-
     def moves(self, view):
-        return Calm().moves(view) if view.up.all() else {0: int(view.up.argmin())}
-
-
-class OfFirstRound:
-    """Expects as many live workers as in the first round."""
-
-    first = None
-
-    def moves(self, view):
-        self.first = self.first or np.flatnonzero(view.up).size
-        assert np.flatnonzero(view.up).size == self.first
-        return {}
-
-
-class ToTheFull:
-    """Moves all to the worker with the least memory left, if memory is limited."""
-
-    def moves(self, view):
-        return (
-            dict.fromkeys(range(view.partitions), view.free_bytes.argmin())
-            if np.isfinite(view.free_bytes).all()
-            else {}
-        )
-
-
-class Dice:
-    def moves(self, view):
-        return {0: np.random.randint(view.workers)} if view.time_s < 9 and view.up.all() else {}
-
-
-class ByTheClock:
-    def moves(self, view):
-        even = int(time.time() / 7) % 2 == 0
-        return {0: 0 if even else 1} if view.time_s < 9 and view.up.all() else {}
-
-
-class Endless:
-    def moves(self, view):
-        for _ in itertools.count():
-            pass
+        return {0: int(view.up.argmin())}
 
 
 class NoWorkers:
@@ -139,11 +88,6 @@ class NoWorkers:
 class HalfAWorker:
     def workers(self, view):
         return 1.5
-
-
-class Swings:
-    def workers(self, view):
-        return 3 if view.workers == 2 else 2
 
 
 def own(kind, **options):

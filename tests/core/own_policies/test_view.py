@@ -7,14 +7,14 @@ import pytest
 
 import adapt
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.lab.adapters import OwnMoves, OwnScaling
-from adapt.core.lab.view import view_of_period, view_of_round
+from adapt.core.own_policies.adapters import OwnMoves, OwnScaling
+from adapt.core.own_policies.view import view_of_period, view_of_round
 from adapt.core.stage.control.workers import PartitionsSeen
 from adapt.core.stage.movement.controller import Move
 from tests.core.elastic.observations import seen
 from tests.core.flux.observations import observed
-from tests.core.lab import policies as written
-from tests.core.lab.policies import own
+from tests.core.own_policies import policies as written
+from tests.core.own_policies.policies import own
 
 
 def test_a_round_is_seen_by_numbers_of_workers():
@@ -49,13 +49,33 @@ def test_moves_are_carried_out_by_rank_of_live_workers():
     assert OwnMoves(own(ToLast)).plan(of_live) == (Move(0, donor=0, receiver=1),)
 
 
-def test_a_wrong_move_names_policy_round_time_and_what_is_allowed():
-    policy = OwnMoves(own(written.UnknownWorker))
-    with pytest.raises(BadInput) as raised:
-        policy.plan(observed([0.5, 0.0], [0, 1], [10, 30], at_s=2.5))
-    assert str(raised.value) == (
-        "policy policies:UnknownWorker, round 1 at 2.5 s: moves partition 0 to worker 2, but workers are 0 to 1"
+WRONG = {
+    written.UnknownPartition: "moves partition 2, but partitions are 0 to 1",
+    written.UnknownWorker: "moves partition 0 to worker 3, but workers are 0 to 2",
+    written.Negative: "moves partition -1, but partitions are 0 to 1",
+    written.Listed: "such as {3: 0}, empty for no move (got [(0, 1)], a list)",
+    written.Forgotten: "moves must return a mapping of partition to worker, such as {3: 0}, empty for",
+    written.Named: "(got {'0': 1}, a dict)",
+    written.ToTheDead: "moves partition 0 to worker 1, which is down; workers that are up: 0, 2",
+    written.Writes: "ValueError: assignment destination is read-only",
+    written.NoWorkers: "workers must return a whole number from 1 (got 0)",
+    written.HalfAWorker: "(got 1.5, a float)",
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_a_wrong_answer_names_policy_time_and_what_is_allowed(kind):
+    two = observed([0.5, 0.0], [0, 1], [10, 30], at_s=2.5, numbers=(0, 2), in_all=3)
+    asked = (
+        (lambda: OwnMoves(own(kind)).plan(two))
+        if hasattr(kind, "moves")
+        else (lambda: OwnScaling(own(kind)).wanted(seen(2.5, 2, partitions=lambda: partitions([10, 30]))))
     )
+    with pytest.raises(BadInput) as raised:
+        asked()
+    assert f"policy policies:{kind.__name__}" in str(raised.value)
+    assert "1 at 2.5 s: " in str(raised.value)
+    assert WRONG[kind] in str(raised.value)
 
 
 def test_an_exception_names_file_and_line():

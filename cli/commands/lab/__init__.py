@@ -1,1 +1,0 @@
-"""`adapt lab`: one file a command."""

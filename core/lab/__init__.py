@@ -1,1 +1,0 @@
-"""Policies that users write, and the checks that show whether one behaves."""

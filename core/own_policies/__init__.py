@@ -1,0 +1,1 @@
+"""Policies that users write: what they see, and their answers."""
