@@ -31,7 +31,7 @@ COMMANDS = {
     **{name: f"partition {name}" for name in ("build", "compare", "count", "diff", "evaluate", "export", "tolerance")},
     **{f"replay.{name}": f"replay {name}" for name in ("compare", "elastic", "fit", "flux", "ordered", "repartition")},
     **{f"advise.{name}": f"advise {name}" for name in ("keys", "workers")},
-    **{f"calibrate.{name}": f"calibrate {name}" for name in ("csv", "flink", "spark")},
+    **{f"calibrate.{name}": f"calibrate {name}" for name in ("flink", "spark")},
     **{f"cluster.{name}": f"cluster {name}" for name in ("check", "pack")},
 }
 """The command of each function."""

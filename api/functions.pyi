@@ -543,10 +543,6 @@ class advise:
 
 class calibrate:
     @staticmethod
-    def csv(file: File, *, out: File | None = None, force: bool = False) -> Calibration:
-        """Derive a cost profile from a CSV of measurements."""
-
-    @staticmethod
     def flink(
         url: str,
         *,

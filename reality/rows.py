@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from adapt.core.costs.profile import CostSource, Profile, Transport
 from adapt.core.costs.profile_file import write_profile
-from adapt.core.costs.samples import Samples, service_of_samples
+from reality.samples import Samples, service_of_samples
 
 Floats: TypeAlias = NDArray[np.float64]
 Metrics: TypeAlias = dict[str, float]

@@ -10,7 +10,6 @@ import pyarrow as pa
 from adapt.cli.options.replay.costs import CostOptions
 from adapt.core.costs.calibration import Calibration
 from adapt.core.costs.profile import CostSource, Profile, Restart, Transport
-from adapt.core.costs.samples import Samples, service_of_samples
 from adapt.core.elastic.policies.placements import Counting, PlannedPlacement
 from adapt.core.errors import BadInput
 from adapt.core.keys.key_text import key_to_text
@@ -27,6 +26,7 @@ from adapt.traces.store.trace import Trace, open_trace
 from reality.processes.measured import MeasuredRows, Recorded, measured_rows, measured_state
 from reality.processes.recorded import RecordedWorkers
 from reality.processes.running import run_in_processes
+from reality.samples import Samples, service_of_samples
 
 LOAD = 0.3
 """Load of the busiest worker in the second run, over what it took in the first."""

@@ -43,7 +43,6 @@ IN_PROCESS = {
     "lint": "x.trace",
     "clean": ".",
     "calibrate spark": "progress.json --workers 2 -o OUT",
-    "calibrate csv": "times.csv -o OUT",
     "cluster pack": "-o OUT",
     "report": "x.trace a.plan --html page.html",
     "advise keys": "x.trace --parallelism 3",
@@ -92,7 +91,6 @@ def make_inputs(tmp_path):
     )
     plans("x.trace")
     (tmp_path / "keys").write_text("k1\nk2\n")
-    (tmp_path / "times.csv").write_text("service_us\n100\n")
     progress = {"timestamp": "2026-01-01T00:00:00Z", "numInputRows": 10, "durationMs": {"addBatch": 100}}
     (tmp_path / "progress.json").write_text(json.dumps(progress))
     by_bucket = NETWORK.replace('{ column = "stream", equals = "s0" }', "{ bucket = 0, of = 3 }")

@@ -39,7 +39,6 @@ LIGHT = [
     "check x.trace --limit imbalance<=2",
     "advise keys x.trace --parallelism N",
     "advise workers --rate M --shed N@60s",
-    "calibrate csv costs.csv -o OUT/costs.toml",
     "clean .",
 ]
 """Command lines that take milliseconds. `generate` has rows of its own."""
@@ -96,7 +95,6 @@ def test_no_command_fails_on_a_few_rows(adapt, tmp_path, monkeypatch, seed):
     counts = chance.integers(0, chance.choice([2, 30, 10**12, 2**57]), chance.integers(1, 31))
     Path("counts.csv").write_text("".join(f"k{at},{count}\n" for at, count in enumerate(counts)))
     Path("keys").write_text("k1\n\n0\n")
-    Path("costs.csv").write_text("".join(["service_us\n", *(f"{count}\n" for count in counts)]))
     Path("net.toml").write_text(two_halves("1s", 0.001))
     Path("chain.toml").write_text(VISITS)
     Path("OUT").mkdir()

@@ -11,9 +11,9 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow as pa
 
+from adapt.core.arrays import Floats
 from adapt.core.costs.calibration import Calibration
 from adapt.core.costs.profile import CostSource, Pause, Profile, Restart, Service, Transport, quantiles_of
-from adapt.core.costs.samples import line_through
 from adapt.core.errors import BadInput, UsageError
 from adapt.traces.read_errors import readable
 
@@ -198,6 +198,22 @@ def _of_batches(batches: Sequence[Mapping[str, Any]], workers: int) -> tuple[Ser
     added_s = np.array([float(one["durationMs"].get("addBatch", 0)) / 1e3 for one in batches])
     row_s, fixed_s = line_through(rows, added_s)
     return Service(int(rows.sum()), mean_s=row_s * workers or None), fixed_s
+
+
+def line_through(stated: Floats, measured: Floats) -> tuple[float, float]:
+    """Slope and intercept of measured over stated, both at least 0.
+
+    Least squares through the means of twenty classes of equally many rows, so that a few long rows do not decide.
+    """
+    order = np.argsort(stated, kind="stable")
+    parts = np.array_split(order, min(20, len(order)))
+    x, y = (np.array([values[part].mean() for part in parts]) for values in (stated, measured))
+    spread = ((x - x.mean()) ** 2).sum()
+    slope = float(((x - x.mean()) * (y - y.mean())).sum() / spread) if spread > 1e-9 * (x.mean() ** 2) else np.inf
+    through_0 = float(measured.mean() / stated.mean())
+    if not 0 <= slope <= through_0:
+        return through_0, 0.0
+    return slope, float(measured.mean() - slope * stated.mean())
 
 
 def _between(batches: Sequence[Mapping[str, Any]], fixed_s: float) -> Pause | None:

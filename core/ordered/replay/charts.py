@@ -1,12 +1,11 @@
 """Charts of an ordered replay."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from adapt.core.charts.axes import DASHED, colours, column_of, named, powers, spans_magnitudes, ticks, up
 from adapt.core.charts.chart import Chart, Records, chart
 from adapt.core.charts.points import is_real
-from adapt.core.charts.theme import INK
 from adapt.core.labels import label
 from adapt.core.table import Table
 from adapt.core.values import human
@@ -14,91 +13,12 @@ from adapt.core.values import human
 _LATENCIES = ("processing_p99", "processing_p50", "end_to_end_p99", "end_to_end_p50")
 REST = "no operator"
 
-_ACROSS = 4
-"""Operators per line of the diagram of a chain."""
-
-_WIDE, _TALL = 0.84, 0.8
-"""Size of a box, as a share of its place."""
-
 
 def ordered_charts(workers: Table, operators: Table, occupancy: Table, loads: Table | None = None) -> tuple[Chart, ...]:
     """All charts of a run."""
     by_workers = throughput_by_workers(workers), latency_by_workers(workers), time_by_workers(operators)
     by_load = () if loads is None else (latency_by_load(loads),)
-    return pipeline(operators), *by_load, *by_workers, rings_in_use(occupancy)
-
-
-def pipeline(operators: Table) -> Chart:
-    """Diagram of the chain: operators with kind and share of time."""
-    most = max(filter(is_real, operators.values("workers")), default=0)
-    column = column_of(operators, "time_share")
-    rows = [row for row in operators.records() if row["workers"] == most]
-    points: Records = []
-    places = _places(rows)
-    across = max(_ACROSS, *(place + 1 for place, _ in places.values())) if rows else _ACROSS
-    is_graph = any(map(_read_by, rows))
-    for at, row in enumerate(rows):
-        place, line = places[str(row["operator"])]
-        share = row["time_share"] if is_real(row["time_share"]) else 0.0
-        name, told = label(row["operator"]), human(row["time_share"], column)
-        box = {"x": place, "x2": place + _WIDE, "y": line, "y2": line + _TALL, "series": str(row["kind"])}
-        said = f"{name}, {row['kind']}: {told} of the time"
-        points.append({"part": "box", **box, "name": name, "t": told, "middle": place + _WIDE / 2, "d": said})
-        points.append({"part": "share", **box, "x2": place + _WIDE * min(share, 1.0), "y": line + _TALL - 0.1})
-        if not is_graph and at + 1 < len(rows) and place + 1 < _ACROSS:
-            arrow = {"x": place + _WIDE, "x2": place + 1, "y": line + _TALL / 2, "y2": line + _TALL / 2}
-            points.append({"part": "arrow", **arrow})
-        for before, above in (places[each] for each in _read_by(row) if each in places):
-            arrow = {"x": before + _WIDE, "x2": place, "y": above + _TALL / 2, "y2": line + _TALL / 2}
-            points.append({"part": "arrow", **arrow})
-    kinds = list(dict.fromkeys(str(row["kind"]) for row in rows))
-    lines = 1 + max((line for _, line in places.values()), default=0)
-    sentence = (
-        f"Rows pass the operators from left to right, {'along the lines' if is_graph else 'line by line'}; the bar in"
-        " each box is its share of the time of"
-        f" {human(most, column_of(operators, 'workers'))} worker{'' if most == 1 else 's'}."
-    )
-    body = {"height": 84 * lines, "layer": _boxes(kinds, lines, across)}
-    return chart("The chain", body, points, sentence, operators)
-
-
-def _read_by(row: Mapping[str, Any]) -> list[str]:
-    """What an operator of a graph reads."""
-    return str(row["reads"]).split(", ") if row.get("reads") else []
-
-
-def _places(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int]]:
-    """Place and line of each operator: in a graph, behind all that it reads."""
-    places: dict[str, tuple[int, int]] = {}
-    if not any(map(_read_by, rows)):
-        return {str(row["operator"]): (at % _ACROSS, at // _ACROSS) for at, row in enumerate(rows)}
-    for row in rows:
-        place = max((places[each][0] + 1 for each in _read_by(row) if each in places), default=0)
-        places[str(row["operator"])] = place, sum(other == place for other, _ in places.values())
-    return places
-
-
-def _boxes(kinds: Sequence[str], lines: int, across: int) -> list[dict[str, Any]]:
-    """Boxes with bars and labels, and the arrows between them."""
-    bare: dict[str, Any] = {"type": "quantitative", "axis": None}
-    x = {"field": "x", **bare, "scale": {"domain": [0, across], "nice": False}}
-    y = {"field": "y", **bare, "scale": {"domain": [0, lines], "nice": False, "reverse": True}}
-    ends = {"x": x, "x2": {"field": "x2"}, "y": y, "y2": {"field": "y2"}}
-    limit = {"expr": f"width / {across} - 26"}
-    text = {"type": "text", "color": INK, "baseline": "middle", "aria": False, "limit": limit}
-    box = {"type": "rect", "fillOpacity": 0.2, "cornerRadius": 3}
-    middle = {"x": {**x, "field": "middle"}, "y": y}
-
-    def layer(part: str, mark: dict[str, Any], encoding: dict[str, Any]) -> dict[str, Any]:
-        return {"transform": [{"filter": f"datum.part == '{part}'"}], "mark": mark, "encoding": encoding}
-
-    return [
-        layer("arrow", {"type": "rule", "color": INK, "opacity": 0.55, "aria": False}, ends),
-        layer("box", box, {**ends, "color": colours(kinds), "description": {"field": "d"}}),
-        layer("share", {"type": "rect", "aria": False}, {**ends, "color": colours(kinds)}),
-        layer("box", {**text, "dy": 20, "fontSize": 11}, {**middle, "text": {"field": "name"}}),
-        layer("box", {**text, "dy": 38, "fontSize": 10.5, "opacity": 0.8}, {**middle, "text": {"field": "t"}}),
-    ]
+    return *by_load, *by_workers, rings_in_use(occupancy)
 
 
 def throughput_by_workers(workers: Table) -> Chart:

@@ -112,17 +112,3 @@ def test_what_is_wrong_with_a_profile_is_said_with_its_name(adapt, here):
     assert "bad.toml: line 8: [transport] has an unknown field 'row_us'" in adapt.refused(3, *line, "bad.toml")
     (here / "cost.toml").write_text(PROFILE.replace("mean_s", 'by = "cost"\ncost_factor = 2\nmean_s'))
     assert "cost.toml: its service times depend on column 'cost_us'" in adapt.refused(3, *line, "cost.toml")
-
-
-def test_a_csv_becomes_a_profile_that_says_what_it_lacks(adapt, here):
-    (here / "times.csv").write_text("service_us,latency_us\n1000,100\n3000,300\n")
-    shown = adapt.done("calibrate", "csv", "times.csv", "-o", "made.toml")
-    words = " ".join(shown.out.split())
-    assert "service, mean 2 ms" in words
-    assert "Not found" in shown.out
-    assert "restart.stop_s 0s" in words
-    made = read_profile((here / "made.toml").read_text())
-    assert made.transport.latency_s == pytest.approx(2e-4)
-    refused = adapt.refused(4, "calibrate", "csv", "times.csv", "-o", "made.toml")
-    assert "made.toml exists" in refused
-    adapt.done("calibrate", "csv", "times.csv", "-o", "made.toml", "--force")

@@ -136,7 +136,7 @@ def test_several_loads_have_a_table_and_a_chart_of_the_latency() -> None:
         latencies = [float(row["end_to_end_p99"] or 0) for row in rows if row["workers"] == workers]  # type: ignore[arg-type]
         assert latencies == sorted(latencies)
         assert latencies[-1] == tables["workers"].records()[workers - 1]["end_to_end_p99"]
-    shown = ordered_charts(tables["workers"], tables["operators"], tables["occupancy"], tables["loads"])[1]
+    shown = ordered_charts(tables["workers"], tables["operators"], tables["occupancy"], tables["loads"])[0]
     points = [each for each in shown.spec["data"]["values"] if each["series"] == "2 workers, p99"]
     assert [each["y"] for each in points] == [row["end_to_end_p99"] for row in rows if row["workers"] == 2]
 

@@ -18,7 +18,7 @@ def run() -> OrderedRun:
 
 def test_lines_go_through_the_cells_of_the_table(run: OrderedRun) -> None:
     tables = run.tables()
-    _, throughput, latency, *_ = ordered_charts(tables["workers"], tables["operators"], tables["occupancy"])
+    throughput, latency, *_ = ordered_charts(tables["workers"], tables["operators"], tables["occupancy"])
     points = throughput.spec["data"]["values"]
     drawn = [(point["x"], point["y"]) for point in points if point["series"] == "throughput"]
     assert drawn == list(zip(tables["workers"].values("workers"), tables["workers"].values("throughput"), strict=True))
@@ -32,7 +32,7 @@ def test_lines_go_through_the_cells_of_the_table(run: OrderedRun) -> None:
 
 def test_worker_time_adds_up(run: OrderedRun) -> None:
     tables = run.tables()
-    chart = ordered_charts(tables["workers"], tables["operators"], tables["occupancy"])[3]
+    chart = ordered_charts(tables["workers"], tables["operators"], tables["occupancy"])[2]
     points = chart.spec["data"]["values"]
     for workers in ("1", "2", "8"):
         shares = {point["series"]: point["y"] for point in points if point["x"] == workers}
@@ -42,23 +42,9 @@ def test_worker_time_adds_up(run: OrderedRun) -> None:
 
 def test_rings_are_those_of_the_most_workers(run: OrderedRun) -> None:
     tables = run.tables()
-    chart = ordered_charts(tables["workers"], tables["operators"], tables["occupancy"])[4]
+    chart = ordered_charts(tables["workers"], tables["operators"], tables["occupancy"])[3]
     rows = [row for row in tables["occupancy"].records() if row["workers"] == 8]
     drawn = [(point["series"], point["x"], point["y"]) for point in chart.spec["data"]["values"]]
     assert drawn == [(row["operator"], row["up_to"], row["share"]) for row in rows]
     for name in ("a", "b"):
         assert sum(share for series, _, share in drawn if series == name) == pytest.approx(1)
-
-
-def test_the_chain_is_drawn_in_its_order_with_shares_of_the_most_workers(run: OrderedRun) -> None:
-    tables = run.tables()
-    chart = ordered_charts(tables["workers"], tables["operators"], tables["occupancy"])[0]
-    points = chart.spec["data"]["values"]
-    boxes = [point for point in points if point["part"] == "box"]
-    assert [(box["name"], box["x"]) for box in boxes] == [("a", 0), ("b", 1)]
-    assert sum(point["part"] == "arrow" for point in points) == 1
-    shares = [row["time_share"] for row in tables["operators"].records() if row["workers"] == 8]
-    bars = [point for point in points if point["part"] == "share"]
-    assert [(bar["x2"] - bar["x"]) / (box["x2"] - box["x"]) for bar, box in zip(bars, boxes, strict=True)] == (
-        pytest.approx(shares)
-    )

@@ -79,7 +79,7 @@ def test_a_search_is_reported_with_all_its_runs() -> None:
     verdict = str(run.summary().records()[0]["verdict"])
     assert "1 worker sustains" in verdict
     assert "2 workers sustain" in verdict
-    shown = ordered_charts(tables["workers"], tables["operators"], tables["occupancy"], tables["loads"])[1]
+    shown = ordered_charts(tables["workers"], tables["operators"], tables["occupancy"], tables["loads"])[0]
     assert "over the sustainable rate" in str(shown.spec)
     points = [each["x"] for each in shown.spec["data"]["values"] if each["series"] == "2 workers, p99"]
     assert points == pytest.approx([0.5, 0.9], rel=0.1)

@@ -8,6 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.costs.profile import KeyMean, Service, ServiceBy, SizeMean, quantiles_of
+from adapt.traces.calibrate.spark import line_through
 
 LEAST_ROWS = 30
 """Fewest measurements of a key or size that give it a mean of its own."""
@@ -71,22 +72,6 @@ def service_of_samples(samples: Samples) -> tuple[Service, tuple[KeyMean, ...], 
         return service, tuple(KeyMean(*one) for one in listed), ()
     sizes = zip(most.astype(np.int64).tolist(), means.tolist(), count.tolist(), strict=True)
     return service, (), tuple(SizeMean(*one) for one in sizes if one[2])
-
-
-def line_through(stated: NDArray[np.float64], measured: NDArray[np.float64]) -> tuple[float, float]:
-    """Slope and intercept of measured over stated, both at least 0.
-
-    Least squares through the means of `MOST_SIZES` classes of equally many rows, so that a few long rows do not decide.
-    """
-    order = np.argsort(stated, kind="stable")
-    parts = np.array_split(order, min(MOST_SIZES, len(order)))
-    x, y = (np.array([values[part].mean() for part in parts]) for values in (stated, measured))
-    spread = ((x - x.mean()) ** 2).sum()
-    slope = float(((x - x.mean()) * (y - y.mean())).sum() / spread) if spread > 1e-9 * (x.mean() ** 2) else np.inf
-    through_0 = float(measured.mean() / stated.mean())
-    if not 0 <= slope <= through_0:
-        return through_0, 0.0
-    return slope, float(measured.mean() - slope * stated.mean())
 
 
 def _relabelled(places: NDArray[np.int64], kept: NDArray[np.int64]) -> NDArray[np.int64]:

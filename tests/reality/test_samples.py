@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from adapt.core.costs.profile import ServiceBy
-from adapt.core.costs.samples import LEAST_ROWS, MOST_KEYS, Samples, line_through, service_of_samples
+from adapt.traces.calibrate.spark import line_through
+from reality.samples import LEAST_ROWS, MOST_KEYS, Samples, service_of_samples
 
 ROWS = 20_000
 
