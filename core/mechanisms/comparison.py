@@ -12,8 +12,6 @@ from adapt.core.mechanisms.sustainable import SHED
 from adapt.core.mechanisms.sweep.finding import Finding
 from adapt.core.mechanisms.sweep.sentences import sweep_sentences
 from adapt.core.mechanisms.sweep.tables import (
-    front_shown,
-    has_several,
     over_seeds_shown,
     over_seeds_table,
     points_shown,
@@ -172,7 +170,6 @@ def shown_tables(tables: Mapping[str, Table], summary: Table) -> list[Table]:
     first = Table(quality.title, quality.columns, quality.rows, note)
     rest = [tables[name] for name in ("sustained", "demand") if name in tables]
     swept = [points_shown(tables["points"]), over_seeds_shown(tables["over_seeds"])] if "points" in tables else []
-    swept += [front_shown(tables["over_seeds"])] if swept and has_several(tables["points"]) else []
     return [first, *swept, did, *([_beside(rest[0]), _across(rest[1])] if rest else [])]
 
 

@@ -1,17 +1,13 @@
-"""Confidence intervals of means and shares from few runs."""
+"""Confidence intervals of means from few runs."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
-from adapt.core.statistics.beta import beta_part
 from adapt.core.statistics.student import student_quantile
 
 LEVEL = 0.95
 """The confidence level."""
-
-_HALVINGS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +50,3 @@ def mean_bounds(values: Sequence[float], level: float = LEVEL, pooled: Spread | 
     variance = max(spread.variance, own.variance) if own.freedom else spread.variance
     half = student_quantile((1 + level) / 2, spread.freedom) * math.sqrt(variance / len(values))
     return mean - half, mean + half
-
-
-@cache
-def least_share(count: int, runs: int, level: float = LEVEL) -> float:
-    """The lower confidence bound of a share, one-sided.
-
-    Source: Clopper and Pearson, Biometrika 26, 1934.
-    """
-    low, high = 0.0, 1.0
-    if not count:
-        return 0.0
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if beta_part(count, runs - count + 1, middle) < 1 - level else (low, middle)
-    return low

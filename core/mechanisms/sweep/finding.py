@@ -1,6 +1,5 @@
 """Recommendation at a point of a sweep: wins and margins."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,31 +7,6 @@ from adapt.core.mechanisms.recommendation import CALM, CHEAP, Advice, Frame, adv
 from adapt.core.mechanisms.scenarios import BASELINE, Scenario
 from adapt.core.mechanisms.sweep.grid import Point
 from adapt.core.mechanisms.sweep.race import METRICS, Race, Record, mean_outcome
-from adapt.core.statistics.intervals import least_share, mean_bounds
-
-
-@dataclass(frozen=True, slots=True)
-class Margin:
-    """The ratio of two scenarios in one metric, with equal seeds."""
-
-    ratio: float  # geometric mean of the ratios
-    low: float | None  # low, high: its confidence interval; None with one seed
-    high: float | None
-
-    @classmethod
-    def from_differences(cls, differences: Sequence[float]) -> "Margin":
-        """From differences of logarithms with equal seeds.
-
-        The interval is Student's t at 95 % confidence.
-        """
-        ratio = math.exp(math.fsum(differences) / len(differences))
-        bounds = mean_bounds(differences)
-        low, high = (math.exp(each) if math.isfinite(each) else None for each in bounds)
-        return cls(ratio, low, high)
-
-    def is_within(self, tolerance: float) -> bool:
-        """Whether the whole interval lies within a factor of 1."""
-        return self.low is not None and self.high is not None and self.low * tolerance >= 1 and self.high <= tolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,22 +60,6 @@ class Finding:
         return sum(self.is_level_at(seed, self.scenario) for seed in range(self.seeds)) - self.wins
 
     @property
-    def least(self) -> float:
-        """Lower confidence bound of the share of seeds won or level."""
-        return least_share(self.wins + self.level, self.seeds)
-
-    @property
-    def rival(self) -> str | None:
-        """The next best scenario by mean outcomes; None if none was run."""
-        others = [name for name in self.race.compared if name != self.scenario]
-        if not others:
-            return None
-        means = {name: mean_outcome(self.race.runs[name][: self.seeds]) for name in others}
-        first = "p99" if not self.keeps_up else "worker_time"
-        ranked = sorted(others, key=lambda name: (not keeps_up(means[name], self.frame), real(means[name][first])))
-        return ranked[0]
-
-    @property
     def phrase(self) -> str:
         """What to do here, in a sentence."""
         if 2 * (self.wins + self.level) <= self.seeds:
@@ -114,15 +72,6 @@ class Finding:
         """Whether a scenario is level with the best with a seed."""
         runs, at = self.race.runs, min(seed, self.seeds - 1)
         return name in self.race.compared and self._is_level(runs[name][at], runs[self.race.pick(at)][at])
-
-    def margin(self, other: str, metric: str) -> Margin:
-        """The recommended scenario over another one."""
-        return Margin.from_differences(self.race.differences(self.scenario, other, metric))
-
-    def is_level_with(self, other: str) -> bool:
-        """Whether no difference matters: both intervals lie within the tolerances."""
-        tolerances = {"p99": CALM, "worker_time": CHEAP}
-        return all(self.margin(other, metric).is_within(tolerances[metric]) for metric in METRICS)
 
     def _is_level(self, one: Record, picked: Record) -> bool:
         same = keeps_up(one, self.frame) == keeps_up(picked, self.frame)

@@ -1,13 +1,11 @@
-"""Sentences of a sweep: wins, margins, loads and workers."""
+"""Sentences of a sweep: wins, loads and workers."""
 
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
-from adapt.core.mechanisms.recommendation import CALM, CHEAP
-from adapt.core.mechanisms.scenarios import BASELINE
-from adapt.core.mechanisms.sweep.finding import Finding, Margin
-from adapt.core.phrases import counted, listed, percent
+from adapt.core.mechanisms.sweep.finding import Finding
+from adapt.core.phrases import counted, listed
 from adapt.core.values import duration
 
 
@@ -18,7 +16,7 @@ def sweep_sentences(findings: Sequence[Finding]) -> list[str]:
         findings: One per point, the given one first.
     """
     base = findings[0]
-    told = [_wins(base), *_margins(base), *_by_load(findings), *_by_workers(findings)]
+    told = [_wins(base), *_by_load(findings), *_by_workers(findings)]
     return [each for each in told if each]
 
 
@@ -32,12 +30,11 @@ def _wins(found: Finding) -> str:
         return f"No seed changes anything: {seeds} give {name} the same latency and cost."
     if found.race.is_settled:
         return f"{name} keeps up with {_all_of(seeds)}."
-    least = f"at least {percent(found.least, 2)} of seeds, at 95 % confidence"
     said = f"{name} wins in {wins} of {counted(seeds, 'seed')}"
     others = seeds - wins - level
     if level:
         said += f" and is level with the best in {'the other' if not others and level == 1 else f'{level} more'}"
-    return f"{said} ({least}){_instead(found)}."
+    return f"{said}{_instead(found)}."
 
 
 def _instead(found: Finding) -> str:
@@ -45,20 +42,6 @@ def _instead(found: Finding) -> str:
     picks = found.race.picks()
     counts = Counter(name for seed, name in enumerate(picks) if not found.is_level_at(seed, found.scenario))
     return f"; else {listed([f'{name} in {times}' for name, times in counts.most_common()])}" if counts else ""
-
-
-def _margins(found: Finding) -> list[str]:
-    """By how much it is better than doing nothing and than the next best."""
-    rival, told = found.rival, []
-    if found.scenario != BASELINE and found.seeds > 1:
-        told.append(f"Its p99 is {_times(found.margin(BASELINE, 'p99'))} that of {BASELINE}.")
-    if rival is None or rival == BASELINE or found.seeds == 1:
-        return told
-    if found.is_level_with(rival):
-        matters = f"p99 differs by less than {percent(CALM - 1)} and worker time by less than {percent(CHEAP - 1)}"
-        return [*told, f"There is no difference that matters between it and {rival}: {matters}."]
-    p99, cost = (_times(found.margin(rival, metric)) for metric in ("p99", "worker_time"))
-    return [*told, f"Next best is {rival}: {found.scenario} has {p99} its p99 and {cost} its worker time."]
 
 
 def _by_load(findings: Sequence[Finding]) -> list[str]:
@@ -92,12 +75,6 @@ def _by_workers(findings: Sequence[Finding]) -> list[str]:
             does = "keeps up" if found.keeps_up else "is best"
             told.append(f"With {found.point.workers} workers {found.scenario} {does}: p99 {p99} for {cost}.")
     return told
-
-
-def _times(margin: Margin) -> str:
-    if margin.low is None or margin.high is None or f"{margin.low:.2g}" == f"{margin.high:.2g}":
-        return f"{margin.ratio:.2g} times"
-    return f"{margin.ratio:.2g} times ({margin.low:.2g} to {margin.high:.2g})"
 
 
 def _all_of(seeds: int) -> str:

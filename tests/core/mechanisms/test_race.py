@@ -11,7 +11,7 @@ from adapt.core.mechanisms.sweep.finding import Finding
 from adapt.core.mechanisms.sweep.grid import Point, Sweep
 from adapt.core.mechanisms.sweep.race import Race, mean_outcome
 from adapt.core.mechanisms.sweep.sentences import sweep_sentences
-from adapt.core.mechanisms.sweep.tables import front_shown, has_several, over_seeds_table, points_table
+from adapt.core.mechanisms.sweep.tables import over_seeds_table, points_table
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.stage.input.speed import Speed
 from adapt.core.statistics.intervals import Spread
@@ -115,48 +115,22 @@ def findings():
     return [Finding.from_race(point, FRAME, raced(p99s, 10, 0.02), KNOWN) for point, p99s in points.items()]
 
 
-def test_sentences_say_how_often_by_how_much_and_where_it_changes(findings):
+def test_sentences_say_how_often_and_where_it_changes(findings):
     told = " ".join(sweep_sentences(findings)).replace("\u202f", " ")
-    assert "split-pkg wins in 10 of 10 seeds (at least 74 % of seeds, at 95 % confidence)." in told
-    assert "Its p99 is 0.2 times" in told
+    assert "split-pkg wins in 10 of 10 seeds." in told
     assert "up to 0.5 static-uniform is enough" in told
     assert "from 1.2 to 1.5 use split-pkg, though it falls behind" in told
     assert "With 6 workers static-hybrid keeps up" in told
 
 
-def test_the_front_weighs_a_placement_against_more_workers():
-    """Two more workers cost half as much again; they are on the front where they are faster."""
-    dear = {name: {"worker_time": 600.0} for name in BEHIND}
-    races = {4: raced(BEHIND, 3), 6: raced({**BEHIND, "static-hybrid": 10.0}, 3, told=dear)}
-    found = [Finding.from_race(Point(workers, 1.2), FRAME, race, KNOWN) for workers, race in races.items()]
-    assert has_several(points_table(found))
-    assert not has_several(points_table(found[:1]))
-    front = front_shown(over_seeds_table(found)).records()
-    assert [(row["workers"], row["scenario"], row["worker_time"]) for row in front] == [
-        (4, "split-pkg", pytest.approx(400)),
-        (6, "static-hybrid", pytest.approx(600)),
-    ]
-    assert front[1]["p99"] < front[0]["p99"]
-
-
 def test_tables_have_a_row_for_each_point_and_for_each_scenario_that_ran(findings):
     points, over = points_table(findings).records(), over_seeds_table(findings).records()
     assert [row["wins"] for row in points] == [10] * 5
-    assert sum(row["runs"] for row in points) == sum(row["seeds"] for row in over)
     for row in over:
         assert row["p99_low"] is None or row["p99_low"] <= row["p99"] <= row["p99_high"]
     assert {row["scenario"] for row in over if row["offered"] == 0.5} == {BASELINE}
-    mine = next(row for row in over if row["scenario"] == "rebuild" and row["offered"] == 1.2)
-    assert mine["p99_ratio"] == pytest.approx(10 / 30, rel=0.1)
     front = {(row["workers"], row["scenario"]) for row in over if row["offered"] == 1.5 and row["pareto"] == "yes"}
     assert front == {(6, "static-hybrid")}
-
-
-def test_no_difference_that_matters_is_said(findings):
-    base = Point(4, 1.2)
-    race = raced({**BEHIND, "rebuild": 50.5}, 10, 0.02)
-    told = " ".join(sweep_sentences([Finding.from_race(base, FRAME, race, KNOWN)]))
-    assert "There is no difference that matters between it and" in told
 
 
 def test_means_of_times_are_geometric_and_equal_values_stay():

@@ -1,19 +1,11 @@
 """Intervals against plain definitions and simulations."""
 
-from math import comb, inf
+from math import inf
 
 import numpy as np
 import pytest
 
-from adapt.core.statistics.intervals import Spread, least_share, mean_bounds
-
-
-@pytest.mark.parametrize(("count", "runs"), [(10, 10), (9, 10), (47, 50), (1, 3)])
-def test_the_least_share_is_that_with_which_so_many_are_a_surprise(count, runs):
-    share = least_share(count, runs)
-    tail = sum(comb(runs, k) * share**k * (1 - share) ** (runs - k) for k in range(count, runs + 1))
-    assert tail == pytest.approx(0.05, rel=1e-6)
-    assert least_share(0, runs) == 0
+from adapt.core.statistics.intervals import Spread, mean_bounds
 
 
 def test_an_interval_of_a_mean_is_the_one_in_the_tables():

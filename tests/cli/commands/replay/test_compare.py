@@ -72,7 +72,7 @@ def test_loads_workers_and_seeds_are_swept_printed_kept_and_reported(adapt, here
     assert max(map(len, shown.splitlines())) <= 80
     assert "up to 0.4 static-uniform is enough" in " ".join(shown.split())
     reported = adapt.done("report", "x.run", "--html", "x.html").out
-    titles = ("By load and workers", "Over seeds", "Pareto front with any number of workers")
+    titles = ("By load and workers", "Over seeds")
     assert all(title in shown for title in titles)
     places = [f"\n{reported}".find(f"\n{title}") for title in (*titles, "Scenarios\n")]
     assert places[0] >= 0
