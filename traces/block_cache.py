@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapt.core.errors import EnvironmentFailure
+from adapt.core.units.seals import hash_of
 from adapt.traces.locations.location import is_stored
 from adapt.traces.locations.series_path import SeriesPath
 from adapt.traces.store.atomic import replace_whole
-from adapt.traces.store.manifest import hash_of, program_versions
+from adapt.traces.store.manifest import program_versions
 from adapt.traces.store.tables import packed
 from adapt.traces.store.trace import BLOCK_ROWS, Trace, TraceBlock
 

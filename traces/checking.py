@@ -12,13 +12,14 @@ from adapt.core.check.limits_file import LimitsFile, read_limits
 from adapt.core.check.metrics import ASKING_FOR_KEYS, ROWS, SUMMARY, Of
 from adapt.core.engines.names import SCHEMES_BY_NAME, AnyScheme, Engine
 from adapt.core.errors import BadInput, UsageError, did_you_mean
+from adapt.core.units.seals import hash_of
 from adapt.traces.locations.location import location
 from adapt.traces.locations.run_folders import in_run
 from adapt.traces.read_errors import parsed, readable
 from adapt.traces.scheme_names import scheme_named
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import Spark
-from adapt.traces.store.manifest import Manifest, file_sha256, hash_of, note_readings, read_manifest, verify
+from adapt.traces.store.manifest import Manifest, file_sha256, note_readings, read_manifest, verify
 
 if TYPE_CHECKING:
     from adapt.core.partitioning.measures.metrics import Metrics

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from adapt.core.errors import AdaptError
+from adapt.core.units.seals import as_json, hash_of
 from adapt.traces.block_cache import cache_of, keep_bytes, read_kept_bytes
 from adapt.traces.locations.location import is_stored
 from adapt.traces.read_errors import readable
 from adapt.traces.sources.reading.files import source_files
-from adapt.traces.store.manifest import TRACE_VERSION, as_json, file_sha256, hash_of, program_versions, read_manifest
+from adapt.traces.store.manifest import TRACE_VERSION, file_sha256, program_versions, read_manifest
 
 
 def source_fingerprint(sources: Sequence[str], options: Mapping[str, Any]) -> str:

@@ -1,8 +1,10 @@
 """Errors of reading input: unreadable, not text, not CSV, damaged."""
 
 import csv
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from os import PathLike
 from pathlib import Path
 from typing import TypeVar
@@ -48,6 +50,17 @@ def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise BadInput(f"{path} is not UTF-8 CSV: {error.reason} after line {line}") from error
     except csv.Error as error:
         raise BadInput(f"{path} line {line + 1}: {error}") from error
+
+
+@cache
+def note_unsealed(path: str, remedy: str) -> None:
+    """Warn once of a file whose numbers no checksum covers."""
+    logging.getLogger(__name__).warning(
+        "%s has no seal, as files of earlier versions and those edited by hand: whether its numbers are as they were"
+        " written cannot be checked; %s to seal it",
+        path,
+        remedy,
+    )
 
 
 def damaged(path: object, why: object, remedy: str = "recreate the artefact") -> BadInput:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from adapt.core.errors import BadInput
 from adapt.core.lint.evidence import LINT
+from adapt.core.units.seals import as_json, hash_of
 from adapt.core.values import instant
 from adapt.traces.block_cache import Decisive, Work, cache_of, keep_bytes, kept_blocks, read_kept_bytes
 from adapt.traces.ingest.profile import profile_trace
@@ -20,15 +21,7 @@ from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.locations.series_path import SeriesPath
 from adapt.traces.read_errors import readable
 from adapt.traces.spark.progress import OF_COMMAND
-from adapt.traces.store.manifest import (
-    Manifest,
-    Provenance,
-    as_json,
-    hash_of,
-    is_trace,
-    program_versions,
-    read_manifest,
-)
+from adapt.traces.store.manifest import Manifest, Provenance, is_trace, program_versions, read_manifest
 from adapt.traces.store.trace import blocks_of
 
 _SAME = ("mapping", "time_zone", "cleaning", "streams", "generator", "topic")

@@ -56,7 +56,7 @@ from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.spark import spark_tasks
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.session import SparkOptions
-from adapt.traces.store.manifest import hash_of
+from adapt.core.units.seals import hash_of
 from adapt.traces.store.trace import open_trace
 
 source, rows, parts, *settings = sys.argv[1:]

@@ -5,8 +5,9 @@ import json
 
 import pytest
 
-from adapt.traces.store.manifest import MANIFEST, as_json, sealed
-from adapt.traces.store.plan_json import _warn_unsealed
+from adapt.core.units.seals import as_json, sealed
+from adapt.traces.read_errors import note_unsealed
+from adapt.traces.store.manifest import MANIFEST
 
 SAYS_SO = [
     "verdict old.trace --channels 4",
@@ -50,5 +51,5 @@ def test_old_traces_and_plans_read_and_say_what_they_lack(adapt, old):
     for line in SAYS_SO:
         assert first_format in adapt.done(*line.split()).err, line
     for line in READS:
-        _warn_unsealed.cache_clear()
+        note_unsealed.cache_clear()
         assert ("old.plan has no seal" in adapt.done(*line.split()).err) is ("old.plan" in line), line

@@ -15,6 +15,7 @@ from adapt.core.errors import BadInput
 from adapt.core.keys.columns import ARROW_TYPES, key_type_of, one_array
 from adapt.core.partitioning.measures.exact_sums import ExactSums
 from adapt.core.stream import KeyType, Weight
+from adapt.core.units.seals import hash_of
 from adapt.traces.block_cache import cache_of, make_cache, note_use
 from adapt.traces.counting.exact import key_sums, too_heavy
 from adapt.traces.counting.weights import chosen_weight, spark_key
@@ -26,7 +27,7 @@ from adapt.traces.spark.session import Batches, Spark
 from adapt.traces.store import frequencies as store
 from adapt.traces.store.atomic import whole_folder
 from adapt.traces.store.column_hash import batches_hash
-from adapt.traces.store.manifest import Manifest, Provenance, hash_of, program_versions, read_manifest, write_manifest
+from adapt.traces.store.manifest import Manifest, Provenance, program_versions, read_manifest, write_manifest
 from adapt.traces.store.trace import Trace, blocks_of, part_entry, read_pieces
 
 KEYS_A_PART = 1 << 22

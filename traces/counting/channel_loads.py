@@ -11,12 +11,13 @@ from adapt.core.out_of_sample.counted_panes import rows_a_pane
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length
+from adapt.core.units.seals import as_json, hash_of
 from adapt.traces.block_cache import keep_bytes, read_kept_bytes
 from adapt.traces.counting.routed_sums import routed_sums
 from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import Spark
-from adapt.traces.store.manifest import as_json, hash_of, program_versions
+from adapt.traces.store.manifest import program_versions
 from adapt.traces.store.trace import Trace
 
 

@@ -13,6 +13,7 @@ from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
 from adapt.core.out_of_sample.counted_panes import CountedPanes
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import KeyType, Weight
+from adapt.core.units.seals import hash_of
 from adapt.traces.block_cache import cache_of, make_cache, note_use
 from adapt.traces.counting.channel_loads import channel_loads
 from adapt.traces.counting.count import Counting, count_trace
@@ -25,7 +26,7 @@ from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.runner import runner_for
 from adapt.traces.spark.session import Spark
 from adapt.traces.store.frequencies import read_counts, read_frequencies, write_frequencies
-from adapt.traces.store.manifest import Provenance, file_sha256, hash_of, program_versions, read_manifest
+from adapt.traces.store.manifest import Provenance, file_sha256, program_versions, read_manifest
 from adapt.traces.store.trace import Trace, open_trace
 
 

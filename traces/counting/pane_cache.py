@@ -14,12 +14,13 @@ from adapt.core.counting.panes import Panes
 from adapt.core.out_of_sample.counted_panes import MOST_PANES, CountedPane, rows_a_pane
 from adapt.core.stream import KeyType, Weight
 from adapt.core.units.row_or_time_span import Length
+from adapt.core.units.seals import hash_of
 from adapt.traces.block_cache import keep, read_kept
 from adapt.traces.counting.lossy import count_panes
 from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import Spark
-from adapt.traces.store.manifest import hash_of, program_versions
+from adapt.traces.store.manifest import program_versions
 from adapt.traces.store.trace import Trace
 
 EPSILON = 1e-4

@@ -19,12 +19,13 @@ from adapt.core.partitioning.measures.stand_ins import stand_in_keys
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length
+from adapt.core.units.seals import hash_of
 from adapt.traces.block_cache import cache_of, keep, read_kept
 from adapt.traces.counting.routed_sums import LISTED, routed_sums
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import Spark
 from adapt.traces.store.column_hash import columns_hash
-from adapt.traces.store.manifest import hash_of, program_versions, read_manifest
+from adapt.traces.store.manifest import program_versions, read_manifest
 from adapt.traces.store.trace import Trace, open_trace
 
 _PROBES = 1 << 12

@@ -12,9 +12,10 @@ from adapt.core.errors import BadInput
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.phrases import counted
 from adapt.core.table import Column, Displayed, Kind, Table
+from adapt.core.units.seals import hash_of
 from adapt.traces.store import disk
 from adapt.traces.store.atomic import whole_folder
-from adapt.traces.store.manifest import Manifest, Provenance, file_entry, hash_of, write_manifest
+from adapt.traces.store.manifest import Manifest, Provenance, file_entry, write_manifest
 from adapt.traces.store.plans import write_plan
 from adapt.traces.store.tables import packed
 

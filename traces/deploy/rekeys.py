@@ -10,8 +10,9 @@ from adapt.core.engines.rekey.build import rekey_table
 from adapt.core.engines.rekey.table import RekeyTable, rekey_from_data
 from adapt.core.errors import BadInput
 from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.units.seals import SEAL
 from adapt.traces.locations.location import location
-from adapt.traces.read_errors import readable
+from adapt.traces.read_errors import note_unsealed, readable
 from adapt.traces.store.atomic import replace_whole
 from adapt.traces.store.trace import open_trace
 
@@ -63,6 +64,9 @@ def read_rekey(path: Path | str) -> RekeyTable:
         data = json.loads(text)
         if not isinstance(data, dict):
             raise BadInput("not a JSON object")
-        return rekey_from_data(data)
+        table = rekey_from_data(data)
     except (BadInput, ValueError, RecursionError) as error:
         raise BadInput(f"{path}: {error}; create it with `adapt partition export PLAN --to rekey`") from error
+    if SEAL not in data:
+        note_unsealed(str(path), "write it again")
+    return table

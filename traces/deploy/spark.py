@@ -5,9 +5,11 @@ folder with the tables that it reads.
 """
 
 import json
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -45,15 +47,25 @@ class SparkPlan:
         """Read an exported plan from any path that Spark reads.
 
         Raises:
-            ValueError: the folder has another format.
+            ValueError: the folder has another format, or was changed.
         """
         # Spark reads these characters as glob patterns.
         base = re.sub(r"([\\\[\]{}*?])", r"\\\1", str(folder).rstrip("/"))
         routing = json.loads(spark.read.text(f"{base}/routing.json", wholetext=True).collect()[0][0])
         if routing["schema"] != SCHEMA:
             raise ValueError(f"{folder} has format {routing['schema']!r}, not {SCHEMA!r}; export the plan again")
-        explicit = spark.read.parquet(f"{base}/explicit.parquet") if routing["explicit"] else None
-        buckets = spark.read.parquet(f"{base}/buckets.parquet") if routing["buckets"] else None
+        seal = routing.pop("seal", None)
+        if seal is None:
+            logging.getLogger(__name__).warning(
+                "%s has no seal, as exports of earlier versions: whether it was changed cannot be checked; export"
+                " the plan again to seal it",
+                f"{folder}/routing.json",
+            )
+        elif seal != sha256(json.dumps(routing, sort_keys=True).encode()).hexdigest():
+            raise ValueError(f"{folder}/routing.json was changed after it was written; export the plan again")
+        checked = spark.read.option("parquet.page.verify-checksum.enabled", "true")
+        explicit = checked.parquet(f"{base}/explicit.parquet") if routing["explicit"] else None
+        buckets = checked.parquet(f"{base}/buckets.parquet") if routing["buckets"] else None
         return cls(routing, explicit, buckets)
 
     @property

@@ -4,9 +4,10 @@ from pathlib import Path
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.partitioning.build import Recipe
+from adapt.core.partitioning.loop.saved import is_sealed
 from adapt.core.partitioning.loop.splitter import Splitter
 from adapt.traces.locations.location import location
-from adapt.traces.read_errors import readable
+from adapt.traces.read_errors import note_unsealed, readable
 from adapt.traces.store.atomic import replace_whole
 
 
@@ -32,6 +33,9 @@ def read_splitter(path: Path | str, recipe: Recipe | None = None) -> Splitter:
     with readable(location(path)):
         text = location(path).read_bytes()
     try:
-        return Splitter.from_text(text, recipe)
+        splitter = Splitter.from_text(text, recipe)
     except (BadInput, UsageError) as error:
         raise type(error)(f"{path}: {error}") from error
+    if not is_sealed(text):
+        note_unsealed(str(path), "save the splitter again")
+    return splitter

@@ -12,12 +12,13 @@ from adapt.core.keys.columns import key_type_of
 from adapt.core.lint.evidence import LINT
 from adapt.core.reading import FOLDER, Rejects
 from adapt.core.stream import KeyType
+from adapt.core.units.seals import hash_of
 from adapt.traces.ingest.profile import Profile, profile_trace
 from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.parts import part_name
 from adapt.traces.spark.lazy import SparkSession
 from adapt.traces.spark.progress import Progress
-from adapt.traces.store.manifest import Manifest, Provenance, file_entry, hash_of, write_manifest
+from adapt.traces.store.manifest import Manifest, Provenance, file_entry, write_manifest
 from adapt.traces.store.trace import TraceBlock, blocks_of, part_entry
 
 

@@ -28,6 +28,7 @@ from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stream import Weight
 from adapt.core.table import Table
+from adapt.core.units.seals import as_json
 from adapt.traces.locations.location import is_stored
 from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.own.modules import own_code, ship
@@ -45,7 +46,7 @@ from adapt.traces.spark.runner import runs_on_spark
 from adapt.traces.spark.session import Spark
 from adapt.traces.store.atomic import check_folder_free, claim
 from adapt.traces.store.disk import disk_failures, make_folder, remove_tree
-from adapt.traces.store.manifest import Provenance, as_json, program_versions, read_manifest
+from adapt.traces.store.manifest import Provenance, program_versions, read_manifest
 from adapt.traces.store.runs import StoredRun, read_run, write_run
 from adapt.traces.store.trace import Trace, open_trace
 

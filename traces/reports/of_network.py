@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from adapt.core.fit.network_tables import NetworkLoad
+from adapt.core.units.seals import hash_of
 from adapt.traces.replay.fit import open_network
 from adapt.traces.reports.reported import Reported
-from adapt.traces.store.manifest import hash_of
 
 
 def reported(path: Path) -> Reported:

@@ -13,13 +13,14 @@ from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.splitting.measure import WHOLE
 from adapt.core.partitioning.splitting.names import PlannedSplitting
 from adapt.core.table import Displayed, Table
+from adapt.core.units.seals import hash_of
 from adapt.core.verdict.answer import Answer
 from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.read_errors import damaged
 from adapt.traces.store.answers import kept
 from adapt.traces.store.atomic import whole_folder
 from adapt.traces.store.comparison_rows import FILE, read_rows
-from adapt.traces.store.manifest import Manifest, Provenance, file_entry, hash_of, read_manifest, verify, write_manifest
+from adapt.traces.store.manifest import Manifest, Provenance, file_entry, read_manifest, verify, write_manifest
 from adapt.traces.store.plans import read_plan, write_plan
 from adapt.traces.store.tables import table_facts, table_hash, write_table
 

@@ -9,10 +9,11 @@ from adapt.core.fit.drop_plans import DropPlans, from_tables
 from adapt.core.fit.network.names import DropPlanner, Grid, RateSteps
 from adapt.core.fit.network.network_file import read_network
 from adapt.core.fit.registry import PlannerOptions
+from adapt.core.units.seals import hash_of
 from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.read_errors import damaged
 from adapt.traces.store.atomic import whole_folder
-from adapt.traces.store.manifest import Manifest, Provenance, file_entry, hash_of, read_manifest, verify, write_manifest
+from adapt.traces.store.manifest import Manifest, Provenance, file_entry, read_manifest, verify, write_manifest
 from adapt.traces.store.tables import read_table, table_facts, table_hash, write_table
 
 KIND = "drop-plan table"

@@ -19,6 +19,7 @@ from adapt.core.errors import BadInput, UsageError, did_you_mean, listed
 from adapt.core.keys.columns import one_array
 from adapt.core.keys.key_text import key_to_text, keys_from_texts
 from adapt.core.stream import KeyType, Weight
+from adapt.core.units.seals import hash_of
 from adapt.core.verdict.answer import Answer
 from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.read_errors import csv_rows, damaged
@@ -26,7 +27,7 @@ from adapt.traces.store import disk
 from adapt.traces.store.answers import kept as _kept
 from adapt.traces.store.atomic import whole_folder
 from adapt.traces.store.column_hash import columns_hash
-from adapt.traces.store.manifest import Manifest, Provenance, hash_of, read_manifest, verify, write_manifest
+from adapt.traces.store.manifest import Manifest, Provenance, read_manifest, verify, write_manifest
 from adapt.traces.store.trace import blocks_of, part_entry, read_pieces
 
 FILE = "frequencies.parquet"

@@ -17,6 +17,7 @@ from adapt.core.errors import BadInput
 from adapt.core.lint.evidence import LINT
 from adapt.core.reading import READING_LOG, Reading, Rejects
 from adapt.core.redaction import redacted
+from adapt.core.units.seals import as_json, check_seal, sealed
 from adapt.traces.locations.location import is_stored
 from adapt.traces.locations.run_folders import MANIFEST, RUN
 from adapt.traces.locations.series_path import SeriesPath
@@ -27,8 +28,6 @@ SCHEMA = "adapt.manifest/1"
 FORMAT_VERSION = 1
 TRACE_VERSION = 2
 """The format of traces; the first did not keep the type of keys in their source."""
-SEAL = "seal"
-"""The field with the hash of all others, which detects damage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,28 +253,6 @@ def sha256_of(path: Path, first: int, size: int) -> str:
             digest.update(piece)
             size -= len(piece)
     return digest.hexdigest()
-
-
-def as_json(data: Any) -> bytes:
-    """Indented JSON; equal data gives equal bytes."""
-    return (json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "surrogatepass")
-
-
-def sealed(data: Mapping[str, Any]) -> dict[str, Any]:
-    """A JSON document with the hash of all its other fields."""
-    plain = json.loads(as_json({name: value for name, value in data.items() if name != SEAL}))
-    return {**plain, SEAL: hash_of(plain)}
-
-
-def check_seal(data: Mapping[str, Any]) -> None:
-    """Check that a document is as it was sealed."""
-    if data[SEAL] != hash_of({name: value for name, value in data.items() if name != SEAL}):
-        raise ValueError("its content does not match its checksum")
-
-
-def hash_of(data: Any) -> str:
-    """The SHA-256 of plain data, independent of field order."""
-    return hashlib.sha256(json.dumps(data, sort_keys=True, ensure_ascii=True, allow_nan=False).encode()).hexdigest()
 
 
 def _load_json(path: Path) -> dict[str, Any]:

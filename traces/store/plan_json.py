@@ -1,18 +1,15 @@
 """Plan files as JSON data, read without building the partitioner."""
 
 import json
-import logging
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from adapt.core.errors import BadInput
+from adapt.core.units.seals import check_seal
 from adapt.traces.locations.run_folders import MANIFEST, in_run
-from adapt.traces.read_errors import damaged, readable
-from adapt.traces.store.manifest import check_seal, note_readings, readings_of
-
-_LOG = logging.getLogger(__name__)
+from adapt.traces.read_errors import damaged, note_unsealed, readable
+from adapt.traces.store.manifest import note_readings, readings_of
 
 REMEDY = "create one with `adapt partition build TRACE -o PLAN`"
 
@@ -41,7 +38,7 @@ def check_plan_seal(path: Path, data: Mapping[str, Any]) -> bool:
     try:
         check_seal(data)
     except KeyError:
-        _warn_unsealed(str(path))
+        note_unsealed(str(path), "build it again")
         return False
     except ValueError as error:
         raise BadInput(
@@ -64,16 +61,6 @@ def readings_of_plan(path: Path, data: Mapping[str, Any] | None = None) -> dict[
         raise damaged(f"{path}, field 'made',", error) from error
     note_readings(path, found)
     return found
-
-
-@cache
-def _warn_unsealed(path: str) -> None:
-    """Warn once of a plan whose predictions no checksum covers."""
-    _LOG.warning(
-        "%s has no seal, as plans of earlier versions and those edited by hand: whether its metrics are as they were"
-        " measured cannot be checked; build it again to seal it",
-        path,
-    )
 
 
 def _check_is_file(path: Path) -> None:

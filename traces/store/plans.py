@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.partitioning.plans.plan import Plan, plan_from_data, plan_to_data
+from adapt.core.units.seals import as_json, sealed
 from adapt.core.verdict.answer import Answer
 from adapt.traces.locations.location import is_stored, location
 from adapt.traces.locations.run_folders import in_run
@@ -20,7 +21,7 @@ from adapt.traces.read_errors import damaged
 from adapt.traces.store import disk
 from adapt.traces.store.answers import found_in, kept
 from adapt.traces.store.atomic import alone, check_free, replace_whole, whole_file, write_whole
-from adapt.traces.store.manifest import Provenance, as_json, inside, sealed
+from adapt.traces.store.manifest import Provenance, inside
 from adapt.traces.store.plan_json import read_plan_json, readings_of_plan
 from adapt.traces.store.tables import packed
 

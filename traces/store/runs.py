@@ -8,11 +8,12 @@ from typing import Any
 from adapt.core.errors import BadInput
 from adapt.core.run import SCHEMA, Run, run_as_data
 from adapt.core.table import Displayed, Table
+from adapt.core.units.seals import hash_of
 from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.read_errors import damaged
 from adapt.traces.store import disk
 from adapt.traces.store.atomic import whole_folder
-from adapt.traces.store.manifest import Manifest, Provenance, file_entry, hash_of, read_manifest, verify, write_manifest
+from adapt.traces.store.manifest import Manifest, Provenance, file_entry, read_manifest, verify, write_manifest
 from adapt.traces.store.tables import columns_of, read_table, table_facts, table_hash, write_table
 
 

@@ -19,7 +19,7 @@ import java.util.stream.*;
  * ({@link #bytes}); null is a key. All methods are safe from several threads; route takes no lock.
  */
 public final class Splitter {
-  private static final String HEADER = "adapt.splitter/1";
+  private static final String HEADER = "adapt.splitter/1", SEAL = "seal ";
   private static final long LOW = 0xFFFFFFFFL;
 
   private final Map<String, String> fields = new LinkedHashMap<>(); // of the file, without those that change
@@ -43,6 +43,11 @@ public final class Splitter {
   private Splitter(List<String> lines) {
     if (!lines.get(0).equals(HEADER)) throw new IllegalArgumentException("not a saved splitter of version 1");
     if (!lines.get(lines.size() - 1).equals("end")) throw new IllegalArgumentException("cut off: save it again");
+    String seal = lines.get(1).startsWith(SEAL) ? lines.remove(1) : null;
+    if (seal == null) System.getLogger(Splitter.class.getName()).log(System.Logger.Level.WARNING, "a saved splitter has no"
+        + " seal, as those of earlier versions: whether its numbers are as they were cannot be checked; save it again");
+    else if (!seal.equals(SEAL + sha256(String.join("\n", lines.subList(1, lines.size())) + "\n")))
+      throw new IllegalArgumentException("changed after it was saved: it does not match its seal; save it again");
     Map<String, String> placed = new HashMap<>();
     List<String[]> rows = new ArrayList<>();
     for (String line : lines.subList(1, lines.size() - 1)) {
@@ -106,7 +111,7 @@ public final class Splitter {
 
   /** Saves the splitter atomically, for Java and Python. */
   public void save(Path file) throws IOException {
-    StringBuilder text = new StringBuilder(HEADER + "\n");
+    StringBuilder text = new StringBuilder();
     Plan now;
     synchronized (lock) {
       if (plan.json() == null) throw new IllegalStateException("a splitter that follows a plan is not saved");
@@ -119,7 +124,8 @@ public final class Splitter {
       counting.forEach((start, counter) -> counter.write(start, text));
     }
     Path part = file.resolveSibling("." + file.getFileName() + ".part");
-    Files.writeString(part, text + now.text());
+    text.append(now.text());
+    Files.writeString(part, HEADER + "\n" + SEAL + sha256(text.toString()) + "\n" + text);
     try (FileChannel written = FileChannel.open(part, StandardOpenOption.WRITE)) { written.force(true); }
     Files.move(part, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
   }

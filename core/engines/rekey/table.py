@@ -1,6 +1,5 @@
 """Rekey table: hot keys with replacements that an engine places as planned."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +21,7 @@ from adapt.core.keys.key_text import key_to_text, keys_from_texts
 from adapt.core.keys.partitioner import Channels
 from adapt.core.stream import KeyType
 from adapt.core.table import Column, Kind, Table
+from adapt.core.units.seals import SEAL, as_json, check_seal, sealed
 
 SCHEMA = "adapt.rekey/1"
 """The format; readers refuse versions that they do not know."""
@@ -104,8 +104,8 @@ class RekeyTable:
         }
 
     def to_json(self) -> bytes:
-        """The table as indented JSON; equal tables give equal bytes."""
-        return (json.dumps(self.to_data(), indent=1, ensure_ascii=False) + "\n").encode()
+        """The table as indented JSON, sealed; equal tables give equal bytes."""
+        return as_json(sealed(self.to_data()))
 
     def to_csv(self) -> str:
         """Lines of a replacement, with a header.
@@ -137,10 +137,12 @@ class RekeyTable:
 
 
 def rekey_from_data(data: Mapping[str, Any]) -> RekeyTable:
-    """Read the data of `RekeyTable.to_data`; unknown fields are ignored."""
+    """Read the data of `RekeyTable.to_data`, sealed or not; unknown fields are ignored."""
     if data.get("schema") != SCHEMA:
         raise BadInput(f"field 'schema' must be {SCHEMA!r} (got {data.get('schema')!r})")
     try:
+        if SEAL in data:
+            check_seal(data)
         groups = data["max_parallelism"]
         job = Job(Engine(data["engine"]), int(data["channels"]), None if groups is None else int(groups))
         key_type, bits, separator = KeyType(data["key_type"]), data["key_bits"], data["separator"]

@@ -1,6 +1,5 @@
 """Export of plans to Spark: a hash expression and small joined tables."""
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +18,7 @@ from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.maglev import TABLE, Maglev
 from adapt.core.partitioning.schemes.names import Scheme
+from adapt.core.units.seals import as_json, sealed
 
 SCHEMA = "adapt.spark/1"
 ROUTING, EXPLICIT, BUCKETS = "routing.json", "explicit.parquet", "buckets.parquet"
@@ -80,7 +80,7 @@ def spark_bundle(plan: ExportablePlan, max_parallelism: int | None) -> Bundle:  
         "buckets": 0 if lookup.buckets is None else len(lookup.buckets),
         "routes": spark_routes(plan.channels).tolist(),
     }
-    files = {ROUTING: File((json.dumps(routing, indent=1) + "\n").encode(), "how a key is hashed")}
+    files = {ROUTING: File(as_json(sealed(routing)), "how a key is hashed")}
     if routing["explicit"]:
         keys, channels = plan.explicit.column.filter(present), pa.array(plan.explicit.channels).filter(present)
         files[EXPLICIT] = File(pa.table({"key": keys, "channel": channels}), "channels of the pinned keys")

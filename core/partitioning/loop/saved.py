@@ -6,6 +6,7 @@ Source: docs/plan-format.md.
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from itertools import chain
 from typing import Any
 
@@ -35,6 +36,9 @@ from adapt.core.units.row_or_time_span import Length
 
 HEADER = "adapt.splitter/1"
 """The first line; readers refuse versions that they do not know."""
+
+_SEAL = "seal "
+"""Begins the second line, with the SHA-256 in hex of all after that line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +72,15 @@ def saved_text(saved: Saved) -> bytes:
         **_recipe_fields(saved.recipe),
         "plan": data,
     }
-    head = [HEADER, *(f"{name} {value}" for name, value in fields.items() if value is not None)]
+    head = (f"{name} {value}" for name, value in fields.items() if value is not None)
     lines = chain(head, _recipe_keys(saved.recipe), *(_counter(*each) for each in counted.counters.items()), [""])
-    return "\n".join(lines).encode() + plan_text(saved.plan)
+    body = "\n".join(lines).encode() + plan_text(saved.plan)
+    return f"{HEADER}\n{_SEAL}{sha256(body).hexdigest()}\n".encode() + body
+
+
+def is_sealed(text: bytes) -> bool:
+    """Whether a saved splitter has a seal."""
+    return text.startswith(f"{HEADER}\n{_SEAL}".encode())
 
 
 def saved_from_text(text: bytes, recipe: Recipe | None = None) -> Saved:
@@ -87,6 +97,10 @@ def saved_from_text(text: bytes, recipe: Recipe | None = None) -> Saved:
         raise BadInput(f"saved in version {version}, which this adapt does not read; save it again with this version")
     if lines[-2:] != [END, ""]:
         raise BadInput("cut off: it has no last line 'end'; save the splitter again")
+    if is_sealed(text):
+        _, seal, body = text.split(b"\n", 2)
+        if seal != f"{_SEAL}{sha256(body).hexdigest()}".encode():
+            raise BadInput("changed after it was saved: its content does not match its seal; save the splitter again")
     try:
         return _read([line.split(" ") for line in lines[1:-2]], recipe)
     except (KeyError, IndexError, ValueError, UsageError, pa.ArrowInvalid) as error:

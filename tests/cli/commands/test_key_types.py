@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from adapt.core.stream import KeyType
-from adapt.traces.store.manifest import as_json, hash_of
+from adapt.core.units.seals import as_json, hash_of
 from tests.traces.small_traces import write_trace
 
 KEYS = [7919 * (number % 300) for number in np.random.default_rng(1).zipf(1.4, 1000).tolist()]

@@ -1,5 +1,6 @@
 """Exported plans on a live Spark: every scheme, kind of key and way of shuffling."""
 
+import json
 import os
 
 import pyarrow as pa
@@ -167,6 +168,20 @@ def test_settings_that_would_undo_the_plan_are_named(spark, tmp_path, plan):
     session.conf.set("spark.sql.adaptive.enabled", "true")
     with pytest.raises(ValueError, match=r"adaptive\.enabled must be false"):
         loaded.check_shuffle(session)
+
+
+def test_a_changed_export_is_refused_and_an_older_one_said_to_be_unsealed(spark, tmp_path, plan, caplog):
+    folder = exported(plan, tmp_path / "one")
+    file = folder / "routing.json"
+    whole = file.read_text()
+    file.write_text(whole.replace('"null_channel": 2', '"null_channel": 3'))
+    with pytest.raises(ValueError, match=r"routing\.json was changed"):
+        SparkPlan.load(spark, str(folder))
+    older = json.loads(whole)
+    del older["seal"]
+    file.write_text(json.dumps(older))
+    assert SparkPlan.load(spark, str(folder)).routing == older
+    assert ["routing.json has no seal" in message for message in caplog.messages] == [True]
 
 
 def test_columns_that_cannot_be_routed_are_named(spark, tmp_path, plan):

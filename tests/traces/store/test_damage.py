@@ -3,11 +3,22 @@
 import json
 import re
 import shutil
+from functools import partial
 
+import pyarrow as pa
 import pytest
 
+from adapt.core.engines.names import Engine
+from adapt.core.engines.rekey.build import rekey_table
+from adapt.core.engines.rekey.table import RekeyTable
 from adapt.core.errors import BadInput
+from adapt.core.partitioning.loop.splitter import Splitter
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.schemes.names import Scheme
+from adapt.core.stream import KeyType
 from adapt.traces.block_cache import CACHE, keep_bytes, read_kept_bytes
+from adapt.traces.deploy.rekeys import read_rekey, write_rekey
+from adapt.traces.deploy.splitters import read_splitter, write_splitter
 from adapt.traces.reports.reporting import reported
 from tests.traces.small_traces import write_trace
 
@@ -40,6 +51,44 @@ def test_a_changed_byte_of_any_file_of_an_artefact_is_noticed(artefacts, tmp_pat
             file.write_bytes(whole)
             seen.add(file.name)
     assert {"_manifest.json", "outcomes.jsonl", "recommended.plan", "frequencies.parquet", "a.plan"} <= seen
+
+
+def _splitter() -> Splitter:
+    splitter = Splitter(4, window="4000rows", epsilon=1e-2)
+    splitter.observe(pa.array([f"k{at % (1 + at % 23)}" for at in range(600)]))
+    splitter.adopt(splitter.propose())
+    return splitter
+
+
+def _table() -> RekeyTable:
+    pins = {f"pinned{at}": at % 8 for at in range(20)}
+    return rekey_table(Plan(Scheme.HYBRID, 8, KeyType.STRING, base=Engine.KAFKA, explicit=pins, splits={"a": (0, 7)}))
+
+
+@pytest.mark.parametrize(
+    ("write", "read", "seal"),
+    [
+        (partial(write_splitter, _splitter()), read_splitter, rb"\nseal [0-9a-f]{64}"),
+        (partial(write_rekey, _table()), read_rekey, rb',\n "seal": "[0-9a-f]{64}"'),
+    ],
+    ids=["splitter", "rekey table"],
+)
+def test_any_changed_digit_of_a_saved_text_is_refused(write, read, seal, tmp_path, caplog):
+    """Without its seal, the text of earlier versions is read, with a line that says so."""
+    file = tmp_path / "saved"
+    write(file)
+    whole = file.read_bytes()
+    read(file)
+    assert not caplog.messages
+    for digit in re.finditer(rb"\d", whole):
+        file.write_bytes(whole[: digit.start()] + b"%d" % ((int(digit[0]) + 1) % 10) + whole[digit.end() :])
+        with pytest.raises(BadInput, match=str(file)):
+            read(file)
+    older, found = re.subn(seal, b"", whole)
+    assert found == 1
+    file.write_bytes(older)
+    read(file)
+    assert [message[: len(f"{file} has no seal")] for message in caplog.messages] == [f"{file} has no seal"]
 
 
 def test_a_kept_result_is_read_as_it_was_or_not_at_all(tmp_path):

@@ -7,8 +7,9 @@ import shutil
 import pytest
 
 from adapt.core.errors import BadInput
+from adapt.core.units.seals import as_json, sealed
 from adapt.traces.locations.run_folders import MANIFEST
-from adapt.traces.store.manifest import as_json, read_manifest, sealed
+from adapt.traces.store.manifest import read_manifest
 from tests.traces.small_traces import write_trace
 
 FOLDERS = ("a.trace", "a.freq", "a.plans", "a.run", "a.drops", "a.out", "a.cmp")

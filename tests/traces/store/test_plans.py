@@ -265,7 +265,7 @@ def test_a_plan_without_a_seal_is_read_with_a_warning(adapt, tmp_path):
     assert data.pop("seal") == hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
     path.write_text(json.dumps(data))
     said = adapt.done("check", path, "-l", "channels<=9")
-    assert said.err.count("a.plan has no seal, as plans of earlier versions") == 1
+    assert said.err.count("a.plan has no seal, as files of earlier versions") == 1
 
 
 def test_a_plan_changed_on_purpose_is_read_without_its_content_hash(tmp_path):

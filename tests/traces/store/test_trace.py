@@ -17,19 +17,11 @@ from adapt.core.engines.names import Engine
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import KeyType
+from adapt.core.units.seals import SEAL, as_json, hash_of
 from adapt.traces.ingest.profile import Profiler
 from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.store import trace as traces
-from adapt.traces.store.manifest import (
-    SEAL,
-    TRACE_VERSION,
-    Manifest,
-    Provenance,
-    as_json,
-    hash_of,
-    read_manifest,
-    write_manifest,
-)
+from adapt.traces.store.manifest import TRACE_VERSION, Manifest, Provenance, read_manifest, write_manifest
 from adapt.traces.store.trace import blocks_of, note_on_keys, open_trace, part_entry, read_pieces
 from tests.traces import small_traces
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from adapt.core.errors import BadInput
 from adapt.core.table import Cell
-from adapt.traces.store.manifest import hash_of, program_versions, read_manifest
+from adapt.core.units.seals import hash_of
+from adapt.traces.store.manifest import program_versions, read_manifest
 
 FOLDER, FILE = "outcomes", "outcomes.jsonl"
 """Where a comparison has its outcomes."""

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.phrases import percent
+from adapt.core.units.seals import SEAL, as_json, check_seal, sealed
 from adapt.traces.sources.live.address import TopicAddress
 from adapt.traces.sources.live.client_config import ClientConfig
 from adapt.traces.sources.live.cluster import Bounds, Cluster
@@ -33,7 +34,6 @@ from adapt.traces.sources.reading.files import Container, SourceFile
 from adapt.traces.spark.progress import Progress
 from adapt.traces.store import disk
 from adapt.traces.store.atomic import replace_whole
-from adapt.traces.store.manifest import SEAL, as_json, check_seal, sealed
 
 _PLAN = "plan.json"
 

@@ -1,6 +1,7 @@
 """The splitter: counts as the sliding counter does, routes as its plan says, adopts in order, and is saved."""
 
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -264,14 +265,16 @@ def test_what_is_no_saved_splitter_is_refused_in_a_sentence(tmp_path):
     one.observe(zipf_keys(3000))
     one.adopt(one.propose())
     text = one.to_text()
+    older = unsealed(text)
     for damaged, said in (
         (b"adapt.plan/1", "not a saved splitter"),
         (text.replace(b"adapt.splitter/1", b"adapt.splitter/2"), "saved in version 2"),
         (text[:-9], "cut off"),
-        (text.replace(b"\nkey 0 ", b"\nkey 1 ", 1), "changed after it was saved"),
-        (text.replace(b'"name":"murmur3"', b'"name":"md5"'), "unknown 'md5'"),
-        (text.replace(b"\nepsilon", b"\nepsilons"), "a damaged splitter"),
-        (text.replace(b"\nnew ", b"\nnew x", 1), "a damaged splitter"),
+        (text.replace(b"\nkey 0 ", b"\nkey 1 ", 1), "does not match its seal"),
+        (older.replace(b"\nkey 0 ", b"\nkey 1 ", 1), "does not match its content_hash"),
+        (older.replace(b'"name":"murmur3"', b'"name":"md5"'), "unknown 'md5'"),
+        (older.replace(b"\nepsilon", b"\nepsilons"), "a damaged splitter"),
+        (older.replace(b"\nnew ", b"\nnew x", 1), "a damaged splitter"),
     ):
         file.write_bytes(damaged)
         with pytest.raises(BadInput, match=f"^{file}: .*{said}") as error:
@@ -286,6 +289,10 @@ def test_what_is_no_saved_splitter_is_refused_in_a_sentence(tmp_path):
     one.adopt(one.propose(5))
     with pytest.raises(UsageError, match="follows another plan"):
         read_splitter_of(one, file).adopt(old)
+
+
+def unsealed(text):
+    return re.sub(rb"\nseal .*", b"", text)
 
 
 def read_splitter_of(one, file):
@@ -352,7 +359,7 @@ def test_java_counts_plans_and_routes_to_the_last_bit(java, tmp_path, key_type, 
         powers = np.uint64(31) ** np.arange(len(routed), dtype=np.uint64)[::-1]
         wanted.append(f"routes {(routed * powers).sum().astype(np.int64)}\n")
     assert told.stdout == "".join(wanted)
-    lines, own = ((text.split(b"\n")) for text in ((tmp_path / "saved.java").read_bytes(), one.to_text()))
+    lines, own = (unsealed(text).split(b"\n") for text in ((tmp_path / "saved.java").read_bytes(), one.to_text()))
     assert sorted(line for line in lines if line[:5] != b"plan ") == sorted(
         line for line in own if line[:5] != b"plan "
     )
@@ -364,10 +371,12 @@ def test_java_refuses_what_it_does_not_know(java, tmp_path):
     text = one.to_text()
     for changed, said in (
         (text.replace(b"splitter/1", b"splitter/2"), "not a saved splitter of version 1"),
-        (text.replace(b"\nhash murmur3", b"\nhash md5"), "saved with hash md5"),
-        (text.replace(b"\nconstruction level", b"\nconstruction scan"), "saved with construction scan"),
+        (text.replace(b"\nnext 0", b"\nnext 1"), "changed after it was saved"),
+        (unsealed(text).replace(b"\nhash murmur3", b"\nhash md5"), "saved with hash md5"),
+        (unsealed(text).replace(b"\nconstruction level", b"\nconstruction scan"), "saved with construction scan"),
     ):
         file.write_bytes(changed)
         told = java(file, file, 1, 4)
         assert told.returncode == 1
         assert f"IllegalArgumentException: {file}: {said}" in told.stderr
+        assert ("a saved splitter has no seal" in told.stderr) is said.startswith("saved with")
