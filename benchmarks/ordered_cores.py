@@ -23,10 +23,9 @@ import numpy as np
 
 from adapt.core.ordered.chain.bound import BoundChain
 from adapt.core.ordered.chain.names import Heuristic, Reorder, WorkQueue
-from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.outcome import WorkersRun
-from adapt.core.ordered.engine.serial import Egress
-from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.reference import Egress
+from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.functions.work import measured_pace
 from adapt.core.ordered.model.model import run_model

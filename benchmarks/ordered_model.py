@@ -13,9 +13,8 @@ import pyarrow as pa
 from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.chain import Chain, Operator
 from adapt.core.ordered.chain.names import FunctionName, OperatorKind
-from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.outcome import WorkersRun
-from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.functions.work import measured_pace
 from adapt.core.ordered.model.model import run_model

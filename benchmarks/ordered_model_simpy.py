@@ -16,8 +16,7 @@ from ratio import cpu_measured, holds
 from adapt.core.ordered.chain.bound import bind
 from adapt.core.ordered.chain.chain import Chain, Operator
 from adapt.core.ordered.chain.names import OperatorKind
-from adapt.core.ordered.engine.contention import Contention
-from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.model.model import run_model
 
 LEAST_RATIO, WITHIN = 10, 0.01

@@ -21,10 +21,9 @@ from adapt.cli.terminal.formats import markdown_text
 from adapt.core.ordered.chain.bound import BoundChain, Words, bind
 from adapt.core.ordered.chain.chain import Chain, Operator
 from adapt.core.ordered.chain.names import OperatorKind, Parallelism
-from adapt.core.ordered.engine.contention import assumed_contention
 from adapt.core.ordered.engine.outcome import WorkersRun
-from adapt.core.ordered.engine.serial import run_serially
-from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.reference import run_serially
+from adapt.core.ordered.engine.settings import RunSettings, assumed_contention
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.functions.work import measured_pace
 from adapt.core.ordered.model.model import run_model

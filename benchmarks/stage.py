@@ -21,16 +21,14 @@ from rich.console import Console
 from rich.table import Table
 
 from adapt.core.costs.profile import Pause
-from adapt.core.flux.policies.load_policy import LoadBalancing
-from adapt.core.flux.policies.round_controller import PacedController
-from adapt.core.stage.assembly import Actors
+from adapt.core.flux.policies.load_policy import LoadBalancing, PacedController
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
 from adapt.core.stage.conditions.disturbances import ExternalLoad
 from adapt.core.stage.conditions.growth import Growth
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.service_times import Spread, SpreadKind
 from adapt.core.stage.conditions.settings import Costs, StageSettings, even_groups, even_owners
-from adapt.core.stage.simulate import simulate
+from adapt.core.stage.simulate import Actors, simulate
 
 WORKERS = 4
 SECONDS = 2.0

@@ -23,7 +23,7 @@ from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.mechanisms import scenario_file
 from adapt.core.mechanisms.scenarios import BY_NAME, SCENARIOS, Scenario
-from adapt.core.ordered.chain import chain_file
+from adapt.core.ordered.chain import chain
 from adapt.core.ordered.chain.chain import Chain, Punctuations
 from adapt.core.ordered.chain.chain import Operator as ChainOperator
 from adapt.core.ordered.chain.names import FunctionName
@@ -106,11 +106,11 @@ def _files() -> Iterator[str]:
         yield f"**`[[{element}]]`**\n"
         yield _keys(keys, of[element], {"from": "source", "to": "target"})
     yield "### A chain\n\nTOML, for `adapt replay ordered --chain`. At its top:\n"
-    yield _keys((*chain_file.NAMES, chain_file.COLUMN), Chain, {})
+    yield _keys((*chain.NAMES, chain.COLUMN), Chain, {})
     yield "**`[[operator]]`**\n"
-    yield _keys(chain_file.FIELDS["operator"], ChainOperator, {"from": "sources", "slice": "slice_us"})
+    yield _keys(chain.FIELDS["operator"], ChainOperator, {"from": "sources", "slice": "slice_us"})
     yield "**`[punctuations]`**\n"
-    yield _keys(chain_file.FIELDS["punctuations"], Punctuations, {"every": "every_us"})
+    yield _keys(chain.FIELDS["punctuations"], Punctuations, {"every": "every_us"})
     yield "**`function`** is a Python function, `MODULE:CALLABLE`, or one of:\n"
     yield _rows(("name", "what it computes"), [(f"`{name}`", about) for name, about in _members(FunctionName)])
     yield "### Scenarios\n\nTOML, for `adapt replay compare --scenarios`. Built-in scenarios:"

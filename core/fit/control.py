@@ -15,9 +15,9 @@ from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.observing import Observer, Observing
+from adapt.core.fit.planners.direct_planners import UNSHED, Planner
 from adapt.core.fit.planners.fragments import FragmentPlanner
 from adapt.core.fit.planners.plan_table import Proof
-from adapt.core.fit.planners.planner import UNSHED, Planner
 from adapt.core.fit.registry import (
     COORDINATED,
     Distributed,
@@ -28,7 +28,7 @@ from adapt.core.fit.registry import (
     tables_of,
 )
 from adapt.core.fit.running.tick import Tick
-from adapt.core.fit.running.window_aware import WindowAware
+from adapt.core.fit.running.window_drop import WindowAware
 
 _LEARNED = 0.3
 """Weight of the newest tick in the estimate of a node's speed."""

@@ -12,20 +12,18 @@ from adapt.core.fit.central.coordinated import Coordinated
 from adapt.core.fit.distributed.coordinator import Fit, Fitting, fit, proved
 from adapt.core.fit.distributed.distributed import DFit, Messaging
 from adapt.core.fit.distributed.distributed_cuts import DFitCuts
-from adapt.core.fit.distributed.node_table import KeptTables
+from adapt.core.fit.distributed.peer import KeptTables
 from adapt.core.fit.network.names import DropPlanner, Grid, RateSteps
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import check_ratio
-from adapt.core.fit.planners.direct_planners import Exact, LinearProgram, Nothing, Proportional
+from adapt.core.fit.planners.direct_planners import Exact, LinearProgram, Nothing, Planner, Proportional
 from adapt.core.fit.planners.fragments import Fragment, FragmentPlanner
 from adapt.core.fit.planners.kept_plans import KeptPlans
 from adapt.core.fit.planners.plan_table import Proof, TablePlanner
-from adapt.core.fit.planners.planner import Planner
-from adapt.core.fit.planners.solver import MAX_PLANS, Regions
-from adapt.core.fit.planners.workload import Exponential, Learnt, Observed, Workload
+from adapt.core.fit.planners.solver import MAX_PLANS, Exponential, Learnt, Observed, Regions, Workload
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.local_plans import GreedyLocal
-from adapt.core.fit.tables.spacing import Spacing
+from adapt.core.fit.tables.rows import Spacing
 
 Precomputed: TypeAlias = TablePlanner | DFit
 """Planners with precomputed tables."""

@@ -6,9 +6,9 @@ from adapt.core.elastic.policies.names import ScalingPolicy
 from adapt.core.elastic.policies.placements import Counting, PlannedPlacement
 from adapt.core.elastic.policies.registry import Chosen, timed_policy
 from adapt.core.elastic.policies.scaler import ElasticController, Patience, Rebuild
+from adapt.core.flux.policies.load_policy import MIN_COLLECTION_S
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
-from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
 from adapt.core.mechanisms.cost_model import Terms
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.mechanisms.staged import Staged

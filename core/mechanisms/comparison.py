@@ -18,7 +18,7 @@ from adapt.core.mechanisms.sweep.tables import (
     points_table,
 )
 from adapt.core.run import run_as_data
-from adapt.core.stage.input.own_rate import OWN_COLUMNS, own_cells
+from adapt.core.stage.input.offered_load import OWN_COLUMNS, own_cells
 from adapt.core.table import Cell, Column, Displayed, Kind, Table
 from adapt.core.values import duration, human, number
 

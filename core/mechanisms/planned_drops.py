@@ -12,7 +12,7 @@ from adapt.core.fit.control import Control, Sent
 from adapt.core.fit.network.names import DropPlanner, OperatorKind
 from adapt.core.fit.network.network import Input, Network, Node, Operator, Output
 from adapt.core.fit.network.settings import SheddingSettings
-from adapt.core.fit.planners.workload import Observed
+from adapt.core.fit.planners.solver import Observed
 from adapt.core.fit.registry import PlannerOptions
 from adapt.core.random_bits import substream, uniforms
 from adapt.core.stage.conditions.arrivals import Chunk, Rows

@@ -6,7 +6,7 @@ from math import inf
 
 from adapt.core.mechanisms.scenarios import BASELINE, Scenario, Static
 from adapt.core.mechanisms.sustainable import SHED
-from adapt.core.stage.input.own_rate import OwnRate
+from adapt.core.stage.input.offered_load import OwnRate
 from adapt.core.table import Cell
 from adapt.core.values import duration, size
 

@@ -34,7 +34,6 @@ from adapt.core.own.own_code import OwnCode
 from adapt.core.partitioning.build import Recipe, build_partitioner
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.partitioning.splitting.names import Splitting
-from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.settings import StageSettings, check_workers, even_groups
 from adapt.core.stage.engine.series import Interval
@@ -42,7 +41,7 @@ from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.mini_partitions import MiniPartitions
 from adapt.core.stage.input.offered_load import Demand
 from adapt.core.stage.input.split_rows import SplitKeys
-from adapt.core.stage.simulate import Simulated, simulate
+from adapt.core.stage.simulate import Actors, Simulated, simulate
 from adapt.core.stream import Weight
 
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
-from adapt.core.elastic.policies.scale_on import BUSIEST, ScaleOn
-from adapt.core.elastic.policies.scaler import Patience, Rebuild, check_pool
+from adapt.core.elastic.policies.scaler import BUSIEST, Patience, Rebuild, ScaleOn, check_pool
 from adapt.core.errors import AdaptError, BadInput, UsageError
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.flux.policies.names import FluxPolicy

@@ -7,7 +7,7 @@ from typing import Any
 
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
 from adapt.core.elastic.policies.registry import AnyScalingPolicy
-from adapt.core.elastic.policies.scale_on import BUSIEST, ScaleOn
+from adapt.core.elastic.policies.scaler import BUSIEST, ScaleOn
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.flux.policies.names import FluxPolicy

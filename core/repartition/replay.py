@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from adapt.core.arrays import Floats
 from adapt.core.counting.exact import KeyCounts, frequencies_of, merge
 from adapt.core.errors import UsageError
-from adapt.core.flux.policies.load_policy import LoadBalancing
+from adapt.core.flux.policies.load_policy import MIN_COLLECTION_S, LoadBalancing
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
-from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
 from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.build import build_partitioner
@@ -28,15 +27,14 @@ from adapt.core.repartition.placement import DecidedPlan, DecidedPlans
 from adapt.core.repartition.units import Units
 from adapt.core.repartition.window import RecentKeys
 from adapt.core.run import run_as_data, verdict_under
-from adapt.core.stage.assembly import Actors
-from adapt.core.stage.case_tables import series_tables
+from adapt.core.stage.charts import series_tables
 from adapt.core.stage.conditions.settings import StageSettings, even_groups
 from adapt.core.stage.control.workers import Scaling
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
 from adapt.core.stage.outcome import outcome_of
 from adapt.core.stage.replay_parameters import INTERVALS, Told, stage_parameters, telling
-from adapt.core.stage.simulate import simulate
+from adapt.core.stage.simulate import Actors, simulate
 from adapt.core.stream import KeyType, Weight
 from adapt.core.table import Displayed, Table
 

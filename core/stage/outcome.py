@@ -8,7 +8,7 @@ from adapt.core.stage.conditions.names import QueueingName
 from adapt.core.stage.conditions.queueing import SAID
 from adapt.core.stage.engine.series import Interval, Latencies, together
 from adapt.core.stage.input.offered_load import Bounds
-from adapt.core.stage.movement.course import STEPS
+from adapt.core.stage.movement.controller import STEPS
 from adapt.core.stage.simulate import Simulated
 from adapt.core.table import Column, Table
 from adapt.core.values import duration

@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from adapt.core.elastic.policies.names import ScalingPolicy, Signal
 from adapt.core.elastic.policies.registry import Chosen, ChosenScalingPolicy
-from adapt.core.elastic.policies.scale_on import ScaleOn
-from adapt.core.elastic.policies.scaler import Patience
+from adapt.core.elastic.policies.scaler import Patience, ScaleOn
 from adapt.core.elastic.policies.thresholds import initial_workers
 from adapt.core.elastic.replay.replay import Elastic, replay_elastic
 from adapt.core.stage.conditions.arrivals import Chunk, Rows

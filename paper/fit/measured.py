@@ -11,18 +11,16 @@ import numpy as np
 from adapt.core.arrays import Floats
 from adapt.core.fit.distributed.coordinator import Fitting, fit
 from adapt.core.fit.distributed.distributed import DFit, Messaging
-from adapt.core.fit.distributed.mailbox import Channel
-from adapt.core.fit.distributed.messages import Topic
+from adapt.core.fit.distributed.messages import Channel, Topic
 from adapt.core.fit.network.names import Grid
 from adapt.core.fit.network.network import Network
+from adapt.core.fit.planners.direct_planners import NO_PLAN
 from adapt.core.fit.planners.plan_table import TablePlanner
-from adapt.core.fit.planners.planner import NO_PLAN
-from adapt.core.fit.planners.solver import Regions
-from adapt.core.fit.planners.workload import Exponential, Observed
-from adapt.core.fit.program.basis_pool import BasisPool
+from adapt.core.fit.planners.solver import Exponential, Observed, Regions
+from adapt.core.fit.program.basis import BasisPool
 from adapt.core.fit.program.program import Program
-from adapt.core.fit.tables.leaf import feasible_grid
-from adapt.core.fit.tables.spacing import GridLines, Spacing
+from adapt.core.fit.tables.rows import GridLines, Spacing
+from adapt.core.fit.tables.server import feasible_grid
 from paper.experiments import Data
 from paper.fit.networks import NETWORKS, figure_1
 from paper.fit.packets import packet_rates

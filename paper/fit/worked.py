@@ -8,9 +8,7 @@ import numpy as np
 from adapt.core.arrays import Floats
 from adapt.core.fit.distributed.coordinator import fit
 from adapt.core.fit.network.network import Link, Network
-from adapt.core.fit.planners.direct_planners import LinearProgram, Proportional
-from adapt.core.fit.planners.max_min import service
-from adapt.core.fit.planners.planner import Planner
+from adapt.core.fit.planners.direct_planners import LinearProgram, Planner, Proportional, service
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.local_plans import GreedyLocal
 from paper.fit.fairness import fairest

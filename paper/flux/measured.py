@@ -9,8 +9,7 @@ from adapt.core.flux.policies.clairvoyant import ahead_of
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
 from adapt.core.stage.conditions.arrivals import Drawn, Made
-from adapt.core.stage.dag.assembly import DagControl
-from adapt.core.stage.dag.simulation import simulate_dag
+from adapt.core.stage.dag.simulation import DagControl, simulate_dag
 from adapt.core.stage.movement.controller import Controller
 from adapt.core.stage.simulate import Simulated
 from paper.experiments import Data

@@ -14,7 +14,6 @@ from typing import Protocol
 
 import numpy as np
 
-from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows, Source
 from adapt.core.stage.conditions.disturbances import ExternalLoad
 from adapt.core.stage.conditions.faults import Crash, FaultSchedule
@@ -23,7 +22,7 @@ from adapt.core.stage.conditions.settings import Network, StageSettings, even_gr
 from adapt.core.stage.dag.settings import DagSettings, Edge
 from adapt.core.stage.movement.controller import Controller
 from adapt.core.stage.movement.spilling import Memory, MemoryChange
-from adapt.core.stage.simulate import Simulated, simulate
+from adapt.core.stage.simulate import Actors, Simulated, simulate
 
 WORKERS, GROUPS = 32, 16384
 PARTITIONS_PER_WORKER, LARGE_PARTITIONS_PER_WORKER = 64, 128

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.ordered.chain.bound import BoundChain
-from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.outcome import WorkersRun
-from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.model.model import run_model
 from paper.experiments import Data
 from paper.ordered.pipelines import PIPELINES, retail, retail_costs

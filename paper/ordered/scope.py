@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from adapt.core.ordered.chain.names import Heuristic, Reorder, WorkQueue
-from adapt.core.ordered.engine.contention import Contention
-from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.settings import Contention, RunSettings
 from paper.experiments import Results
 from paper.ordered.measured import Argument, Pipeline, Ran, Simulated, every
 from paper.ordered.pipelines import PARTITIONS, QUERIES, query

@@ -14,7 +14,6 @@ from adapt.core.elastic.policies.placements import Counting, PlannedPlacement
 from adapt.core.errors import BadInput
 from adapt.core.keys.key_text import key_to_text
 from adapt.core.partitioning.build import Recipe
-from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Chunk, Rows
 from adapt.core.stage.conditions.settings import StageSettings, even_groups
 from adapt.core.stage.input.key_groups import KeyGroups
@@ -22,6 +21,7 @@ from adapt.core.stage.input.keyed_rows import BYTES, KEY, Reading
 from adapt.core.stage.input.mini_partitions import MiniPartitions
 from adapt.core.stage.input.row_costs import amounts
 from adapt.core.stage.movement.controller import Move, Observation, Round
+from adapt.core.stage.simulate import Actors
 from adapt.traces.store.trace import Trace, open_trace
 from reality.processes.measured import MeasuredRows, Recorded, measured_rows, measured_state
 from reality.processes.recorded import RecordedWorkers

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.costs.profile import StateCosts
-from adapt.core.stage.movement.course import Moved
+from adapt.core.stage.movement.controller import Moved
 from adapt.core.stage.records.arrays import Records
 from reality.processes.messages import Installed
 

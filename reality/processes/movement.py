@@ -1,6 +1,6 @@
 """Movement protocol between processes."""
 
-from adapt.core.stage.movement.course import Course
+from adapt.core.stage.movement.controller import Course
 from adapt.core.stage.movement.protocol import Movement
 from reality.processes.messages import Installed, Order
 from reality.processes.stage import ProcessStage

@@ -7,16 +7,14 @@ from unittest.mock import patch
 
 from adapt.core.elastic.replay import replay as elastic
 from adapt.core.flux.replay import replay as flux
-from adapt.core.stage.assembly import Actors, Assembly
 from adapt.core.stage.conditions.arrivals import Source
 from adapt.core.stage.conditions.names import Migrating
 from adapt.core.stage.conditions.settings import StageSettings
-from adapt.core.stage.control.control_target import OneStage
 from adapt.core.stage.control.elasticity import Elasticity
-from adapt.core.stage.control.rounds import Rounds
+from adapt.core.stage.control.rounds import OneStage, Rounds
 from adapt.core.stage.control.workers import Migration
 from adapt.core.stage.engine.series import Interval
-from adapt.core.stage.simulate import Simulated, run
+from adapt.core.stage.simulate import Actors, Assembly, Simulated, run
 from reality.processes.launch import LoopbackWorkers
 from reality.processes.movement import ProcessMovement
 from reality.processes.stage import ProcessStage

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from adapt.core.stage.conditions.arrivals import Made, Source
 from adapt.core.stage.conditions.settings import StageSettings
-from adapt.core.stage.engine.event_queue import Action
-from adapt.core.stage.engine.jobs import Job
+from adapt.core.stage.engine.jobs import Action, Job
 from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.records import codes
 from reality.processes.kernel import finish, load_kernels, produce, unsent

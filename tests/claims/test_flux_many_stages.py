@@ -13,9 +13,8 @@ from adapt.core.flux.policies.registry import controller_of
 from adapt.core.stage.conditions.arrivals import Drawn, Made
 from adapt.core.stage.conditions.disturbances import ExternalLoad
 from adapt.core.stage.conditions.settings import Costs, StageSettings, even_groups, even_owners
-from adapt.core.stage.dag.assembly import DagControl
 from adapt.core.stage.dag.settings import DagSettings, Edge
-from adapt.core.stage.dag.simulation import simulate_dag
+from adapt.core.stage.dag.simulation import DagControl, simulate_dag
 from tests.tiers import soak
 
 DAGS = range(10)

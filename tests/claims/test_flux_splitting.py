@@ -7,9 +7,8 @@ import pytest
 
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
-from adapt.core.stage.assembly import Actors
 from adapt.core.stage.movement.splitting import HotSplit
-from adapt.core.stage.simulate import simulate
+from adapt.core.stage.simulate import Actors, simulate
 from paper.flux.scenarios import FULL_PER_WORKER, few_hot, mean_rate
 from tests.tiers import SOAK, soak
 

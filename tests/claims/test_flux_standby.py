@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
-from adapt.core.stage.assembly import Actors, assemble
 from adapt.core.stage.conditions.arrivals import Drawn
 from adapt.core.stage.conditions.faults import Crash, FaultSchedule
 from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
 from adapt.core.stage.movement.controller import Controller, Move
-from adapt.core.stage.simulate import simulate
+from adapt.core.stage.simulate import Actors, assemble, simulate
 from paper.flux.scenarios import LOADED_WORKER, one_loaded
 from tests.tiers import soak
 

@@ -20,9 +20,8 @@ from adapt.core.flux.policies.registry import controller_of
 from adapt.core.stage.conditions.arrivals import Drawn, Made
 from adapt.core.stage.conditions.disturbances import ExternalLoad
 from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
-from adapt.core.stage.dag.assembly import DagControl
 from adapt.core.stage.dag.settings import DagSettings, Edge
-from adapt.core.stage.dag.simulation import simulate_dag
+from adapt.core.stage.dag.simulation import DagControl, simulate_dag
 
 SOAK = bool(os.environ.get("ADAPT_SOAK"))
 SEEDS = range(5) if SOAK else range(1)

@@ -15,8 +15,7 @@ import pytest
 
 from adapt.core.ordered.chain.bound import BoundChain
 from adapt.core.ordered.chain.names import Heuristic, Reorder, WorkQueue
-from adapt.core.ordered.engine.contention import Contention
-from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.model.model import run_model
 from paper.ordered.measured import Ran, every
 from paper.ordered.pipelines import one_partitioned, one_stateless, query

@@ -9,8 +9,7 @@ from types import ModuleType
 
 from adapt.core.errors import BadInput, did_you_mean
 from adapt.core.ordered.chain.bound import columns_by_operator, columns_of
-from adapt.core.ordered.chain.chain import Chain, made_before
-from adapt.core.ordered.chain.chain_file import operator_lines, read_chain
+from adapt.core.ordered.chain.chain import Chain, made_before, operator_lines, read_chain
 from adapt.core.ordered.chain.layouts import reaching
 from adapt.core.ordered.chain.own import OwnFunction, own_function
 from adapt.core.ordered.presets.presets import PRESETS, Preset

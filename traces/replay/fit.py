@@ -10,7 +10,7 @@ from adapt.core.fit.drop_plans import DropPlans, from_tables
 from adapt.core.fit.network.doubts import doubts
 from adapt.core.fit.network.network_file import NetworkFile, read_network
 from adapt.core.fit.network.wiring import Wiring
-from adapt.core.fit.planners.workload import Learnt
+from adapt.core.fit.planners.solver import Learnt
 from adapt.core.fit.registry import PRECOMPUTED, PlannerOptions
 from adapt.core.fit.replay.bound_rows import Binding
 from adapt.core.fit.replay.replay import FitOptions, FitRun, planner_options, replay_fit

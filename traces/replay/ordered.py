@@ -16,8 +16,8 @@ from adapt.core.ordered.chain.bound import BoundChain, Words, bind
 from adapt.core.ordered.chain.chain import Chain
 from adapt.core.ordered.chain.named_inputs import named_inputs, split_inputs
 from adapt.core.ordered.chain.names import Backend, PartitionBy
-from adapt.core.ordered.replay.break_even import SEARCH_CASES
 from adapt.core.ordered.replay.replay import Ordered, OrderedRun, check_chain, replay_ordered
+from adapt.core.ordered.replay.sustainable import SEARCH_CASES
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.values import duration
 from adapt.traces.replay.ahead.length import Length

@@ -10,8 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.errors import BadInput, did_you_mean
-from adapt.core.flux.replay.dag import DagRun, replay_dag
-from adapt.core.flux.replay.dag_tables import DagInput
+from adapt.core.flux.replay.dag import DagInput, DagRun, replay_dag
 from adapt.core.flux.replay.replay import Pace, check_replay, parameters_of
 from adapt.core.stage.conditions.arrivals import Made, Rows, Source
 from adapt.core.stage.conditions.faults import FaultSchedule
@@ -19,9 +18,8 @@ from adapt.core.stage.conditions.settings import StageSettings, even_groups
 from adapt.core.stage.dag.settings import DagSettings
 from adapt.core.stage.dag.stages_file import StageEntry, StagesFile, read_stages
 from adapt.core.stage.input.key_groups import KeyGroups
-from adapt.core.stage.input.keyed_rows import KEY
+from adapt.core.stage.input.keyed_rows import KEY, StateSource
 from adapt.core.stage.input.offered_load import Demand
-from adapt.core.stage.input.state_source import StateSource
 from adapt.traces.read_errors import parsed
 from adapt.traces.replay.ahead.length import Length
 from adapt.traces.replay.flux import SHORTER, FluxOptions

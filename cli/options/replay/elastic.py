@@ -195,7 +195,7 @@ class PolicyOption:
     def chosen(self, tempo: "Tempo") -> "Chosen":
         """The settings of the policy."""
         from adapt.core.elastic.policies.registry import Chosen
-        from adapt.core.elastic.policies.scale_on import ScaleOn
+        from adapt.core.elastic.policies.scaler import ScaleOn
 
         return Chosen(
             signal=self.signal,

@@ -110,9 +110,8 @@ class PolicyOptions:
 
     def adapting(self, router: Router, tempo: "Tempo") -> "Adapting":
         """The policies with their parameters, and delta_min."""
-        from adapt.core.flux.policies.load_policy import LoadBalancing
+        from adapt.core.flux.policies.load_policy import MIN_COLLECTION_S, LoadBalancing
         from adapt.core.flux.policies.registry import ChosenFluxPolicy
-        from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
         from adapt.core.flux.replay.replay import Adapting, policies_of
 
         collection_s = above_0_or("--min-collection", self.min_collection, tempo.at_most_a_period(MIN_COLLECTION_S))

@@ -8,7 +8,7 @@ from adapt.cli.options.groups import setting
 from adapt.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from adapt.core.stage.conditions.join import Join
+    from adapt.core.stage.conditions.growth import Join
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class JoinOptions:
 
     def joined(self) -> "Join | None":
         """The join; None without one."""
-        from adapt.core.stage.conditions.join import Join
+        from adapt.core.stage.conditions.growth import Join
 
         if self.join is None:
             if (self.window, self.match_time) != (None, None):

@@ -16,7 +16,7 @@ from adapt.core.ordered.chain.names import (
     Spacing,
     WorkQueue,
 )
-from adapt.core.ordered.engine.contention import Contention, assumed_contention
+from adapt.core.ordered.engine.settings import Contention, assumed_contention
 from adapt.traces.locations.location import location
 
 if TYPE_CHECKING:

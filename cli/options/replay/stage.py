@@ -159,7 +159,7 @@ class EngineStage(StageOptions):
 
     def operator(self, join: JoinOptions) -> "Operator":
         """The operator of the stage: its state, or a join."""
-        from adapt.core.stage.input.state_source import StateSource
+        from adapt.core.stage.input.keyed_rows import StateSource
         from adapt.traces.replay.operators import Operator
 
         joined = join.joined()

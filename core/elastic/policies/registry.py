@@ -5,15 +5,27 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
-from adapt.core.elastic.policies.ds2 import POLICY_INTERVAL_S, WARM_UP, ScalingManager, TrueRates
-from adapt.core.elastic.policies.fixed import FixedWorkers
-from adapt.core.elastic.policies.flink_autoscaler import AutoscalerOptions, FlinkAutoscaler
-from adapt.core.elastic.policies.keda import SCALE_DOWN_WINDOW_S, SYNC_S, LagThreshold, PodAutoscaler
+from adapt.core.elastic.policies.engine_scalers import (
+    BACKLOG_S,
+    IDLE_S,
+    SCALE_DOWN_WINDOW_S,
+    SYNC_S,
+    AutoscalerOptions,
+    DynamicAllocation,
+    FlinkAutoscaler,
+    LagThreshold,
+    PodAutoscaler,
+)
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
-from adapt.core.elastic.policies.scale_on import BUSIEST, ScaleOn
-from adapt.core.elastic.policies.scaler import Patience, Policy
-from adapt.core.elastic.policies.spark_allocation import BACKLOG_S, IDLE_S, DynamicAllocation
-from adapt.core.elastic.policies.thresholds import ThresholdScaling
+from adapt.core.elastic.policies.scaler import BUSIEST, Patience, Policy, ScaleOn
+from adapt.core.elastic.policies.thresholds import (
+    POLICY_INTERVAL_S,
+    WARM_UP,
+    FixedWorkers,
+    ScalingManager,
+    ThresholdScaling,
+    TrueRates,
+)
 from adapt.core.errors import UsageError
 from adapt.core.own.chosen_policy import ChosenPolicy
 from adapt.core.own.own_code import OwnCode

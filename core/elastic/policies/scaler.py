@@ -1,9 +1,12 @@
-"""The scaling controller: bounds, alignment, scale-out delay and cooldown around a policy."""
+"""Scaling controller, and what it observes over an interval."""
 
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adapt.core.elastic.policies.names import Alignment
 from adapt.core.errors import UsageError
@@ -133,3 +136,133 @@ def check_pool(least: int, pool: int) -> None:
 
 def _passed(since_s: float, now_s: float, delay_s: float) -> bool:
     return (now_s - since_s) * (1 + 1e-9) >= delay_s
+
+
+ALMOST = 1 - 1e-9
+"""Rounding of times: an interval is over when this share of it has passed."""
+
+
+def together(parts: Sequence[Seen]) -> Seen:
+    """One observation for successive ones of the same workers."""
+    first, *more = parts
+    if not more:
+        return first
+    return replace(
+        parts[-1],
+        collected_s=sum(part.collected_s for part in parts),
+        busy_s=np.sum([part.busy_s for part in parts], axis=0),
+        processed=np.sum([part.processed for part in parts], axis=0),
+        loads=np.sum([part.loads for part in parts], axis=0),
+        arrived=sum(part.arrived for part in parts),
+    )
+
+
+@dataclass(slots=True)
+class Job:
+    """Detects starts of a job, at first or after a rescale.
+
+    Autoscalers see nothing while partitions move, so that a gap between observations, or another number of workers,
+    means that they did.
+    """
+
+    _last: Seen | None = None
+
+    def started(self, seen: Seen) -> bool:
+        """Whether this is the first observation since a start."""
+        last, self._last = self._last, seen
+        if last is None or last.workers != seen.workers:
+            return True
+        return seen.at_s - last.at_s > 1.5 * seen.collected_s
+
+
+@dataclass(slots=True)
+class Epoch:
+    """Collects observations until an interval has passed."""
+
+    interval_s: float  # length of the interval
+    _so_far: Seen | None = None
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self._so_far = None
+
+    def add(self, seen: Seen) -> Seen | None:
+        """The observation of the whole interval if it is over, else None."""
+        self._so_far = seen if self._so_far is None else together([self._so_far, seen])
+        if self._so_far.collected_s < self.interval_s * ALMOST:
+            return None
+        done, self._so_far = self._so_far, None
+        return done
+
+
+@dataclass(slots=True)
+class JobIntervals:
+    """Decision intervals of a job that warms up after each start."""
+
+    interval_s: float  # length of an interval
+    warm_up: int  # intervals after a start in which the job is not warm
+    is_warm: bool = False  # whether the job was warm in the last interval
+    _job: Job = field(default_factory=Job)
+    _epoch: Epoch = field(init=False)
+    _passed: int = 0
+
+    def __post_init__(self) -> None:
+        self._epoch = Epoch(self.interval_s)
+
+    def add(self, seen: Seen) -> Seen | None:
+        """The observation of the whole interval if it is over, else None."""
+        if self._job.started(seen):
+            self._epoch.clear()
+            self._passed = 0
+        interval = self._epoch.add(seen)
+        if interval is not None:
+            self.is_warm = self._passed >= self.warm_up
+            self._passed += 1
+        return interval
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleOn:
+    """Whose utilization the thresholds are compared with.
+
+    Source: ESJ defines tau for a worker, which is `above` = 0, the busiest one; the mean hides it under skew.
+    """
+
+    # share of the workers, in (0, 1], that must be at or above a threshold; 0 for one worker. None for the mean of
+    # all
+    above: float | None = 0.0
+
+    def __post_init__(self) -> None:
+        if self.above is not None and not 0 <= self.above <= 1:
+            raise UsageError(f"scale-on takes busiest, mean, or a share of workers up to 100% (got {self})")
+
+    @classmethod
+    def parse(cls, text: str) -> "ScaleOn":
+        """From busiest, mean, or a share such as 25%."""
+        named = {"busiest": cls(0.0), "mean": cls(None)}
+        if text in named:
+            return named[text]
+        try:
+            if not text.endswith("%"):
+                raise ValueError(text)
+            return cls(float(text[:-1]) / 100)
+        except ValueError:
+            raise UsageError(
+                f"scale-on takes busiest, mean, or a share of workers such as 25% (got {text!r})"
+            ) from None
+
+    def __str__(self) -> str:
+        if self.above is None:
+            return "mean"
+        return f"{100 * self.above:g}%" if self.above else "busiest"
+
+    def of(self, utilizations: NDArray[np.float64]) -> float:
+        """The utilization to compare, from that of each worker; shape (workers,)."""
+        if self.above is None:
+            return float(utilizations.mean())
+        rank = max(1, math.ceil(self.above * len(utilizations) * (1 - 1e-12)))
+        return float(np.sort(utilizations)[-rank])
+
+
+BUSIEST = ScaleOn()
+"""The default: the busiest worker."""

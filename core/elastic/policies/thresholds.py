@@ -1,19 +1,28 @@
-"""Threshold scaling: out at high utilization, in at low utilization.
+"""Scaling policies of papers: a fixed number, thresholds, and DS2.
 
 Source: ESJ, adaptive workload.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.elastic.policies.names import Signal
-from adapt.core.elastic.policies.scale_on import BUSIEST, ScaleOn
+from adapt.core.elastic.policies.scaler import BUSIEST, JobIntervals, ScaleOn
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.shed_factor import ShedFactor, Thresholds
 from adapt.core.stage.control.workers import Seen
+
+
+@dataclass(frozen=True, slots=True)
+class FixedWorkers:
+    """Never changes the number of workers."""
+
+    def wanted(self, seen: Seen) -> int:
+        """The current number of workers."""
+        return seen.workers
 
 
 def workers_for(load: float, tau: float) -> int:
@@ -86,3 +95,57 @@ class ThresholdScaling:
         busy = seen.busy_s / seen.collected_s
         processed = int(seen.processed.sum())
         return busy if self.signal is Signal.HELD or processed == 0 else busy * (seen.arrived / processed)
+
+
+@dataclass(frozen=True, slots=True)
+class TrueRates:
+    """DS2's model: arrival rate over true processing rate.
+
+    The true rate of a worker is what it processes per second of busy time, so waiting for input or for backpressure
+    does not count. Where nothing was processed, the number of workers stays.
+
+    Source: Kalavri et al., "Three steps is all you need", OSDI 2018.
+    """
+
+    utilization: float = 0.8  # target utilization of a worker, in (0, 1]; DS2 itself uses 1
+
+    def __post_init__(self) -> None:
+        if not 0 < self.utilization <= 1:
+            raise UsageError(f"the target utilization must be above 0 and at most 1 (got {self.utilization:g})")
+
+    def wanted(self, seen: Seen) -> int:
+        """Arrival rate over a worker's true rate at the target utilization."""
+        processed, busy_s = seen.processed.sum(), seen.busy_s.sum()
+        if processed == 0 or busy_s <= 0:
+            return seen.workers
+        return workers_for(float(seen.arrived / seen.collected_s * busy_s / processed), self.utilization)
+
+
+POLICY_INTERVAL_S, WARM_UP = 10.0, 2
+"""Decision interval, and intervals ignored after a start: `policy_interval` and `warm_up_time` of DS2's ds2.toml."""
+
+
+@dataclass(slots=True)
+class ScalingManager:
+    """DS2's scaling manager: decides once an interval, after a warm-up.
+
+    It never scales in by one worker. The activation time is one interval, its default.
+
+    Source: strymon-system/ds2, controller/config/ds2.toml and controller/src/bin/manager.rs.
+    """
+
+    model: TrueRates  # wants a number of workers for the rates of an interval
+    interval_s: float = POLICY_INTERVAL_S  # decision interval
+    warm_up: int = WARM_UP  # intervals ignored after a start
+    _intervals: JobIntervals = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._intervals = JobIntervals(self.interval_s, self.warm_up)
+
+    def wanted(self, seen: Seen) -> int:
+        """The model's number after an interval, else the current one."""
+        interval = self._intervals.add(seen)
+        if interval is None or not self._intervals.is_warm:
+            return seen.workers
+        wanted = self.model.wanted(interval)
+        return seen.workers if wanted == seen.workers - 1 else wanted

@@ -25,7 +25,6 @@ from adapt.core.own.chosen_policy import by_case
 from adapt.core.own.own_code import own_parameters
 from adapt.core.partitioning.build import Recipe
 from adapt.core.run import run_as_data, verdict_under
-from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.disturbances import segments_of
 from adapt.core.stage.conditions.names import Router
@@ -36,7 +35,7 @@ from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
 from adapt.core.stage.outcome import outcome_of, with_queues, with_sentence
 from adapt.core.stage.replay_parameters import Told, stage_parameters, telling, usual_interval_s
-from adapt.core.stage.simulate import simulate
+from adapt.core.stage.simulate import Actors, simulate
 from adapt.core.table import Displayed, Table
 
 FIXED, REBUILD = "fixed", "rebuild"

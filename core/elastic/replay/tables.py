@@ -5,11 +5,10 @@ from dataclasses import replace
 
 from adapt.core.elastic.replay.outcome import ElasticOutcome
 from adapt.core.phrases import counted, listed
-from adapt.core.stage.case_tables import series_tables
+from adapt.core.stage.charts import series_tables
 from adapt.core.stage.control.elasticity import Step
-from adapt.core.stage.input.offered_load import Bounds
-from adapt.core.stage.input.own_rate import OWN_COLUMNS, own_cells, stressed
-from adapt.core.stage.movement.course import STEPS
+from adapt.core.stage.input.offered_load import OWN_COLUMNS, Bounds, own_cells, stressed
+from adapt.core.stage.movement.controller import STEPS
 from adapt.core.stage.outcome import QUEUEING
 from adapt.core.table import Column, Kind, Table
 from adapt.core.values import duration

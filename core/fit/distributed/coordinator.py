@@ -8,17 +8,20 @@ import numpy as np
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.fit.network.names import Grid, RateSteps
-from adapt.core.fit.planners.cell_bounds import Box, CellBounds
-from adapt.core.fit.planners.mixture import MixedPlanner, share_nodes
-from adapt.core.fit.planners.plan_table import Finder, PlanTable, Proof, TablePlanner
+from adapt.core.fit.planners.plan_table import (
+    Box,
+    CellBounds,
+    Finder,
+    MixedPlanner,
+    PlanTable,
+    Proof,
+    TablePlanner,
+    share_nodes,
+)
 from adapt.core.fit.program.program import Program
-from adapt.core.fit.tables.bounds import Bounds, bounds_of_inputs
 from adapt.core.fit.tables.local_plans import Part, busy_nodes, circle_of_nodes, worth_of_arrival
-from adapt.core.fit.tables.point_tree import PointTree
-from adapt.core.fit.tables.rows import FitRows, TooManyRows
-from adapt.core.fit.tables.server import Server
-from adapt.core.fit.tables.spacing import Spacing
-from adapt.core.fit.tables.topology import Topology
+from adapt.core.fit.tables.rows import Bounds, FitRows, PointTree, Spacing, TooManyRows, bounds_of_inputs
+from adapt.core.fit.tables.server import Server, Topology
 
 COARSER = 1.25
 """Factor by which epsilon grows until a table is small enough."""

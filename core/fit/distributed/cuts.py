@@ -10,8 +10,7 @@ from adapt.core.fit.distributed.messages import Sheet
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.program.highs import WarmSolver
 from adapt.core.fit.program.program import Program, Scaled, flow_by_variable, power_of_two
-from adapt.core.fit.tables.drop_order import DropOrder
-from adapt.core.fit.tables.local_plans import Part
+from adapt.core.fit.tables.local_plans import DropOrder, Part
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,13 +1,124 @@
-"""Planners that make each plan on demand: none, proportional, lp, exact."""
+"""Planners that make each plan on demand, and their interface."""
+
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from adapt.core.arrays import Floats
-from adapt.core.fit.planners.max_min import service
-from adapt.core.fit.planners.planner import MADE, UNSHED, Plans
-from adapt.core.fit.program.basis_pool import BasisPool
+from adapt.core.fit.network.wiring import Indices, Wiring
+from adapt.core.fit.program.basis import BasisPool
 from adapt.core.fit.program.highs import WarmProgram
 from adapt.core.fit.program.program import Program
+
+UNSHED = 0
+"""Id of the plan that drops nothing."""
+
+NO_PLAN = -1
+"""Id where no plan in the table fits: everything is dropped."""
+
+BEST = -3
+"""Id where the table of plans proves too little: the best plan takes its place."""
+
+ALONE = -4
+"""Id where a node drops by itself: it has no plan, or an old one that would overload it."""
+
+MADE = 1
+"""Id of plans made on demand."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plans:
+    """Drop plans for several points of rates."""
+
+    keeps: Floats  # share kept on each arc, in [0, 1]; shape (points, arcs)
+    scores: Floats  # expected weighted tuples/s; shape (points,)
+    # plan id in the table, or one of the constants above, per independent part of the network; shape (points, parts)
+    ids: Indices
+
+
+class Planner(Protocol):
+    """Chooses the share of the tuples kept on each arc."""
+
+    def plan(self, rates: Floats) -> Plans:
+        """Plan for rates, tuples/s, finite and at least 0; shape (points, inputs)."""
+        ...
+
+
+_HALVINGS = 60
+"""Bisection steps for a level; enough to reach float precision."""
+
+_ROUNDS = 50
+"""Iterations over resources that depend on each other in a cycle; without a cycle, the second changes nothing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Service:
+    """Steady flows through nodes that may be overloaded."""
+
+    arriving: Floats  # Tuples/s that reach the end of each arc, after drops; shape (points, arcs)
+    served: Floats  # Tuples/s processed of them; shape (points, arcs)
+    # maximum rate served per operator input, by resource; inf where everything is served. Shape (points, resources)
+    levels: Floats
+
+
+def service(wiring: Wiring, rates: Floats, keeps: Floats) -> Service:
+    """Serve every arc up to a level that its resource allows.
+
+    The level is the highest possible, and the same for all arcs of a resource. Equal levels in tuples/s reproduce the
+    paper's Table 1; equal shares of CPU time would give other numbers. What is not served is lost downstream, as its
+    queue grows without bound. Links serve like nodes. Where nodes wait for each other in a cycle, levels are iterated
+    until they are stable.
+
+    Args:
+        rates: Offered, shape (points, inputs).
+        keeps: Share kept on each arc, shape (points, arcs).
+
+    Source: FIT, section 1.1; the paper says round-robin, its numbers say tuples.
+    """
+    levels = np.full((len(rates), len(wiring.limits)), np.inf)
+    for _ in range(_ROUNDS):
+        before = levels.copy()
+        for resource in _upstream_first(wiring):
+            levels[:, resource] = _level(wiring, rates, keeps, levels, resource)
+        if np.allclose(levels, before, rtol=1e-14, atol=0.0):
+            break
+    return _served(wiring, rates, keeps, levels)
+
+
+def _served(wiring: Wiring, rates: Floats, keeps: Floats, levels: Floats) -> Service:
+    given = np.zeros((len(rates), len(wiring.network.sources)))
+    given[:, : wiring.inputs] = rates
+    arriving = np.empty((len(rates), len(wiring.arcs)))
+    served = np.empty_like(arriving)
+    for arc, source in enumerate(wiring.source):
+        arriving[:, arc] = given[:, source] * keeps[:, arc]
+        limits = levels[:, wiring.use[:, arc] > 0].min(axis=1, initial=np.inf)
+        served[:, arc] = np.minimum(arriving[:, arc], limits)
+        if wiring.target[arc] >= 0:
+            given[:, wiring.target[arc]] += wiring.gain[arc] * served[:, arc]
+    return Service(arriving, served, levels)
+
+
+def _level(wiring: Wiring, rates: Floats, keeps: Floats, levels: Floats, resource: int) -> Floats:
+    """Highest level that a resource allows, given the others' levels; shape (points,)."""
+    trial = levels.copy()
+    trial[:, resource] = np.inf
+    free = _served(wiring, rates, keeps, trial)
+    fits = wiring.uses(free.served)[:, resource] <= 1 + 1e-15
+    users = wiring.use[resource] > 0
+    low, high = np.zeros(len(rates)), free.served[:, users].max(axis=1, initial=0.0)
+    for _ in range(_HALVINGS):
+        trial[:, resource] = (low + high) / 2
+        within = wiring.uses(_served(wiring, rates, keeps, trial).served)[:, resource] <= 1
+        low, high = np.where(within, trial[:, resource], low), np.where(within, high, trial[:, resource])
+    return np.where(fits, np.inf, low)
+
+
+def _upstream_first(wiring: Wiring) -> list[int]:
+    """Resources in the order in which tuples first reach them."""
+    first = [np.flatnonzero(row).min(initial=len(wiring.arcs)) for row in wiring.use > 0]
+    return [int(resource) for resource in np.argsort(first, kind="stable")]
 
 
 class Nothing:

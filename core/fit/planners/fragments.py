@@ -9,9 +9,8 @@ from adapt.core.arrays import Floats
 from adapt.core.fit.network.names import OperatorKind
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.wiring import Indices, Wiring
-from adapt.core.fit.planners.planner import Planner, Plans
-from adapt.core.fit.program.alike_inputs import AlikeInputs
-from adapt.core.fit.program.program import Program
+from adapt.core.fit.planners.direct_planners import Planner, Plans
+from adapt.core.fit.program.program import AlikeInputs, Program
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,8 +3,8 @@
 import numpy as np
 
 from adapt.core.arrays import Floats
+from adapt.core.fit.planners.direct_planners import MADE, UNSHED, Plans
 from adapt.core.fit.planners.plan_table import Proof, TablePlanner
-from adapt.core.fit.planners.planner import MADE, UNSHED, Plans
 from adapt.core.fit.program.program import Program
 
 

@@ -1,16 +1,182 @@
 """Solver and Solver-W: precomputed best plans for regions of rates."""
 
 import heapq
+from collections import deque
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from adapt.core.arrays import Floats
-from adapt.core.errors import UsageError
+from adapt.core.compiled import compiled
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.planners.plan_table import PlanTable, Proof, TablePlanner
-from adapt.core.fit.planners.region_tree import RegionTree
-from adapt.core.fit.planners.workload import Workload
-from adapt.core.fit.program.basis_pool import BasisPool
+from adapt.core.fit.program.basis import BasisPool
 from adapt.core.fit.program.program import ROUNDING, Program
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RegionTree:
+    """Regions by number, the whole box first.
+
+    Source: FIT, section 5.1; Samet, The Quadtree and Related Hierarchical Data Structures (1984).
+    """
+
+    most: Floats  # the top corner of the box, tuples/s, shape (inputs,)
+    axes: Indices  # the inputs that are divided: those whose rate can be above 0
+    # the first of the 2^axes consecutive parts of a region; bit k of their offset is 1 in the upper half of axis k.
+    # -1: not divided. Shape (regions,)
+    child: Indices
+    plan: Indices  # the plan of an undivided region; -1: it needs none. Shape (regions,)
+
+    def find(self, rates: Floats) -> Indices:
+        """The plans of points; points outside the box are clamped to it."""
+        found = np.empty(len(rates), np.int64)
+        _find(rates, self.most, self.axes, self.child, self.plan, found)
+        return found
+
+
+@compiled
+def _find(rates: Floats, most: Floats, axes: Indices, child: Indices, plan: Indices, found: Indices) -> None:
+    low, high = np.empty(len(most)), np.empty(len(most))
+    for point in range(len(rates)):
+        region = 0
+        for axis in axes:
+            low[axis], high[axis] = 0.0, most[axis]
+        while child[region] >= 0:
+            offset = 0
+            for bit in range(len(axes)):
+                axis = axes[bit]
+                middle = (low[axis] + high[axis]) / 2
+                if rates[point, axis] >= middle:
+                    offset |= 1 << bit
+                    low[axis] = middle
+                else:
+                    high[axis] = middle
+            region = child[region] + offset
+        found[point] = plan[region]
+
+
+class Workload(Protocol):
+    """A distribution of the rates of all inputs."""
+
+    def probability(self, low: Floats, high: Floats) -> Floats:
+        """The probability of each box, shape (boxes,).
+
+        Args:
+            low: Lower corners, inclusive, shape (boxes, inputs).
+            high: Upper corners, exclusive, shape (boxes, inputs).
+        """
+        ...
+
+    def for_inputs(self, inputs: Indices) -> "Workload":
+        """The marginal distribution of some inputs."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Exponential:
+    """Independent exponential rates.
+
+    Source: FIT, section 8.1; the paper's lambda behaves like a mean, not its inverse.
+    """
+
+    means: Floats  # Tuples/s, above 0; shape (inputs,)
+
+    def __post_init__(self) -> None:
+        if not ((self.means > 0) & (self.means < np.inf)).all():
+            raise BadInput(f"mean rates must be finite numbers above 0 (got {self.means})")
+
+    def probability(self, low: Floats, high: Floats) -> Floats:
+        """The product over inputs of differences of exp(-rate / mean)."""
+        return np.asarray(np.prod(np.exp(-low / self.means) - np.exp(-high / self.means), axis=1))
+
+    def for_inputs(self, inputs: Indices) -> "Exponential":
+        """The marginal distribution of some inputs."""
+        return Exponential(self.means[inputs])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Observed:
+    """The empirical distribution of observed rates."""
+
+    rates: Floats  # shape (times, inputs), at least one time
+
+    def __post_init__(self) -> None:
+        if not len(self.rates):
+            raise BadInput("a workload needs at least one row of observed rates")
+
+    def probability(self, low: Floats, high: Floats) -> Floats:
+        """The share of times within each box."""
+        return np.array(
+            [
+                np.mean(((self.rates >= least) & (self.rates < most)).all(axis=1))
+                for least, most in zip(low, high, strict=True)
+            ]
+        )
+
+    def for_inputs(self, inputs: Indices) -> "Observed":
+        """The marginal distribution of some inputs."""
+        return Observed(self.rates[:, inputs])
+
+
+WINDOW = 4096
+"""Newest ticks that a learnt workload holds."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Learnt:
+    """The rates observed while a network runs.
+
+    Before any, all rates up to the highest are equally likely; that counts as one more tick, so none is ruled out.
+    """
+
+    rates: Floats  # shape (times, inputs), perhaps none
+    most: Floats  # the highest rates, above 0, shape (inputs,)
+
+    def probability(self, low: Floats, high: Floats) -> Floats:
+        """The share of times within each box."""
+        prior = np.prod(np.clip(np.minimum(high, self.most) - low, 0.0, None) / self.most, axis=1)
+        seen = Observed(self.rates).probability(low, high) if len(self.rates) else np.zeros(len(low))
+        return np.asarray((len(self.rates) * seen + prior) / (len(self.rates) + 1))
+
+    def for_inputs(self, inputs: Indices) -> "Learnt":
+        """The marginal distribution of some inputs."""
+        return Learnt(self.rates[:, inputs], self.most[inputs])
+
+
+class Seen:
+    """Rates as they are observed, and when to learn from them.
+
+    That is after 1, 2, 4, 8 ... ticks, and, once the window is full, after each window.
+
+    Attributes:
+        workload: As last learnt; None: nothing is learnt.
+    """
+
+    def __init__(self, known: Learnt | None) -> None:
+        self.workload = known
+        self._rates: deque[Floats] = deque([] if known is None else known.rates, WINDOW)
+        self._ticks, self._due = 0, 1
+
+    @property
+    def left(self) -> int:
+        """Ticks until the next time, at least 1."""
+        return WINDOW if self.workload is None else self._due - self._ticks
+
+    def add(self, rates: Floats) -> bool:
+        """Observe a tick's rates; returns whether the workload is new."""
+        if self.workload is None:
+            return False
+        self._rates.append(rates)
+        self._ticks += 1
+        if self._ticks < self._due:
+            return False
+        self._due += min(self._due, WINDOW)
+        self.workload = Learnt(np.array(self._rates), self.workload.most)
+        return True
+
 
 MAX_PLANS = 200_000
 """Default limit of regions with a plan."""

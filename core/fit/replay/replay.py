@@ -19,8 +19,7 @@ from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.true_values import Given, TrueSource, TrueValues
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.observing import Observing
-from adapt.core.fit.planners.solver import MAX_PLANS
-from adapt.core.fit.planners.workload import Learnt, Observed, Workload
+from adapt.core.fit.planners.solver import MAX_PLANS, Learnt, Observed, Workload
 from adapt.core.fit.registry import PRECOMPUTED, PlannerOptions, planner_of
 from adapt.core.fit.replay.bound_rows import Binding, Counts, binding_text
 from adapt.core.fit.replay.observed import Judged, observed_sentence, observed_tables
@@ -35,12 +34,11 @@ from adapt.core.fit.replay.tables import (
     ticks_table,
     traffic_table,
 )
-from adapt.core.fit.rules.rules import Rules
-from adapt.core.fit.rules.tables import capacities_table, rules_table, sentences
+from adapt.core.fit.rules.rules import Rules, capacities_table, rules_table, sentences
 from adapt.core.fit.running.fluid import Fluid, scales
-from adapt.core.fit.running.living_windows import LivingWindows, windows_of_arcs
 from adapt.core.fit.running.tick import Running, Tick
 from adapt.core.fit.running.tuples import Tuples
+from adapt.core.fit.running.window_drop import LivingWindows, windows_of_arcs
 from adapt.core.run import run_as_data, verdict_under
 from adapt.core.stage.conditions.shed_factor import Overload
 from adapt.core.table import Displayed, Table

@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Indices
-from adapt.core.fit.program.basis import Basis
-from adapt.core.fit.program.basis_pool import BasisPool
-from adapt.core.fit.program.lp_presolve import Merged
+from adapt.core.fit.program.basis import Basis, BasisPool
+from adapt.core.fit.program.highs import Merged
 from adapt.core.fit.program.program import Program
 
 MAX_REGIMES = 500

@@ -4,8 +4,7 @@ import json
 from collections.abc import Iterator
 
 from adapt.core.fit.rules.regimes import ALL, PART, Regime
-from adapt.core.fit.rules.rules import FragmentRules, Rules
-from adapt.core.fit.rules.tables import bottlenecks, rule_text
+from adapt.core.fit.rules.rules import FragmentRules, Rules, bottlenecks, rule_text
 
 _HEADER = """\
 # Shares to keep, by regime of input rates; read by shedder.py in this folder.

@@ -11,7 +11,7 @@ from adapt.core.errors import BadInput
 from adapt.core.fit.network.names import OperatorKind
 from adapt.core.fit.network.network import Operator, Window
 from adapt.core.fit.network.wiring import Wiring
-from adapt.core.fit.running.living_windows import LivingWindows
+from adapt.core.fit.running.window_drop import LivingWindows
 from adapt.core.random_bits import substream
 
 NONE = -1

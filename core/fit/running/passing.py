@@ -3,18 +3,99 @@
 Arguments are converted to `int64` before calls: each function is compiled once per combination of types.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, flattened
-from adapt.core.fit.network.wiring import Indices
+from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.running.arcs import NONE
-from adapt.core.fit.running.servers import Books, Withdrawal, begin, overflows, queue, release, take_place
+from adapt.core.fit.running.window_drop import LivingWindows, aggregates
+from adapt.core.fit.tables.local_plans import worth_of_arrival
 from adapt.core.histogram import bin_of
 from adapt.core.random_bits import output, uniform
+
+
+class Books(NamedTuple):
+    """The state of a running network, as arrays for the kernels."""
+
+    first_arc: Indices  # the first arc of each source, and the end; shape (sources + 1,)
+    arcs: NDArray[Any]  # records of type `ARC`, shape (arcs,)
+    servers: NDArray[Any]  # nodes, then links, of type `SERVER`; shape (servers,)
+    pool: NDArray[Any]  # slots for waiting tuples, of type `WAITING`
+    free: Indices  # the first free slot of the pool, and the number of free slots
+    drop_curve: Floats  # drop probability by queue length; empty: queues are unbounded
+    shed_seeds: NDArray[np.uint64]  # random seed of each server's drops, shape (servers,)
+    lived: NDArray[np.int32]  # number of kept windows before each window number; see `LivingWindows`
+    bins: NDArray[np.int64]  # results by latency; see `core.histogram`
+    read: NDArray[Any]  # of type `READ`, the latencies of the tick's results; shape (1,)
+
+
+class Withdrawal(NamedTuple):
+    """Windows that lose a tuple to a full queue."""
+
+    begun: Indices  # number of windows decided; see `LivingWindows`
+    tally: Floats  # results emitted for each window; likewise
+    first_spoiled: Indices  # the first record of each arc in `spoiled`, and the end; shape (arcs + 1,)
+    spoiled: NDArray[Any]  # windows withdrawn with a tuple that a full queue drops, of type `SPOILED`
+
+
+@flattened
+def begin(books: Books, number: int, link: bool, now: float) -> None:
+    """A server starts with the first tuple of its queue, if any."""
+    server = books.servers[number]
+    server.since = now
+    if server.head == NONE:
+        server.done = np.inf
+    else:
+        arc = books.arcs[books.pool[server.head].arc]
+        server.done = now + (arc.on_link if link else arc.on_node)
+
+
+@flattened
+def queue(books: Books, number: int, place: int, link: bool, now: float) -> None:
+    """A tuple joins the end of a queue."""
+    server = books.servers[number]
+    books.pool[place].after = NONE
+    server.length += 1
+    if server.head == NONE:
+        server.head = place
+        server.tail = place
+        begin(books, number, link, now)
+    else:
+        books.pool[server.tail].after = place
+        server.tail = place
+
+
+@flattened
+def overflows(books: Books, number: int) -> Any:
+    """Whether a node drops an arriving tuple because of its queue length."""
+    if len(books.drop_curve) == 0:
+        return False
+    server = books.servers[number]
+    server.taken += 1
+    part = books.drop_curve[min(server.length, len(books.drop_curve) - 1)]
+    return part > 0 and uniform(output(books.shed_seeds[number], np.uint64(server.taken))) < part
+
+
+@flattened
+def take_place(books: Books) -> Any:
+    """Take a free slot of the pool, which has one."""
+    place = books.free[0]
+    books.free[0] = books.pool[place].after
+    books.free[1] -= 1
+    return place
+
+
+@flattened
+def release(books: Books, place: int) -> None:
+    """Return a slot to the pool."""
+    books.pool[place].after = books.free[0]
+    books.free[0] = place
+    books.free[1] += 1
+
 
 _ALMOST = 1e-9
 """Tolerance when fractions of tuples add up to one."""
@@ -230,3 +311,69 @@ def _read(books: Books, latency: float) -> None:
     read.longest = max(read.longest, latency)
     read.count += 1
     books.bins[bin_of(latency)] += 1
+
+
+SPOILED = np.dtype(
+    [
+        ("row", np.int64),  # of `LivingWindows.lived`
+        ("size", np.int64),  # of the windows of this row that a tuple on the arc is in
+        ("slide", np.int64),
+        ("arc", np.int64),  # to the aggregate that emits their results; -1: none
+    ]
+)
+"""Windows that are withdrawn with a tuple."""
+
+
+def spoiled_of(wiring: Wiring, windows: LivingWindows) -> tuple[Indices, NDArray[Any]]:
+    """Windows withdrawn with a tuple of each arc.
+
+    These are its windows at all aggregates behind the arc, and on all other arcs of which nothing else is needed.
+
+    Returns:
+        The first record of each arc and the end, shape (arcs + 1,); records of type `SPOILED`.
+    """
+    arcs = len(wiring.arcs)
+    first, records = np.zeros(arcs + 1, np.int64), []
+    behind = windows.behind
+    down: dict[int, set[int]] = {}
+    near: dict[int, set[int]] = {}
+    last: dict[int, set[int]] = {}
+    alone: dict[int, bool] = {}
+    for arc in reversed(range(arcs)):
+        if not behind[arc]:
+            continue
+        leaving = wiring.arcs_of(int(wiring.target[arc]))
+        after = [at for at in range(leaving.start, leaving.stop) if behind[at]]
+        ends = aggregates(wiring, arc) and len(behind[arc]) == 1
+        down[arc] = {arc}.union(*(down[at] for at in after))
+        near[arc] = {arc} if aggregates(wiring, arc) else {arc}.union(*(near[at] for at in after))
+        last[arc] = {arc} if ends else set().union(*(last[at] for at in after))
+        alone[arc] = ends or (len(after) == leaving.stop - leaving.start and all(alone[at] for at in after))
+    for arc in range(arcs):
+        if behind[arc]:
+            window = windows.windows[arc]
+            assert window is not None
+            useless = {other for other in down if alone[other] and last[other] <= last[arc]}
+            for other in sorted(down[arc] | useless):
+                row = windows.fate[other]
+                records.append((row, window.size, window.slide, other if windows.given[other] == row else -1))
+            for inner in sorted(other for other in near[arc] if windows.nested[other]):
+                own = windows.own[inner]
+                assert own is not None
+                records.append((windows.given[inner], own.size, own.slide, inner))
+        first[arc + 1] = len(records)
+    return first, np.array(records, SPOILED)
+
+
+def withdrawn_worth(wiring: Wiring, windows: LivingWindows | None) -> Floats:
+    """Value at the outputs of a withdrawn result, shape (arcs,).
+
+    It is a result of the aggregate at the end of the arc. Aggregates behind that withdraw results of their own.
+    """
+    worth, arrival = np.zeros(len(wiring.arcs)), worth_of_arrival(wiring)
+    if windows is None:
+        return worth
+    for arc in np.flatnonzero(windows.given >= 0):
+        leaving = wiring.arcs_of(int(wiring.target[arc]))
+        worth[arc] = sum(arrival[at] for at in range(leaving.start, leaving.stop) if not windows.behind[at])
+    return worth

@@ -15,11 +15,9 @@ from adapt.core.fit.running.arcs import (
     server_records,
 )
 from adapt.core.fit.running.fluid import scales, true_use
-from adapt.core.fit.running.living_windows import LivingWindows
-from adapt.core.fit.running.passing import advance
-from adapt.core.fit.running.servers import Books, Withdrawal
+from adapt.core.fit.running.passing import Books, Withdrawal, advance, spoiled_of, withdrawn_worth
 from adapt.core.fit.running.tick import Offered, Tick
-from adapt.core.fit.running.withdrawal import spoiled_of, withdrawn_worth
+from adapt.core.fit.running.window_drop import LivingWindows
 from adapt.core.histogram import BINS
 from adapt.core.random_bits import substream
 from adapt.core.stage.conditions.shed_factor import Overload

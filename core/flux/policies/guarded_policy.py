@@ -1,16 +1,30 @@
-"""Guarded load policy: robust against receivers that only look idle.
+"""Guarded load policy, with one or several moves per round.
 
 Not in the paper.
+
+Not in the paper.
+
+The paper leaves this as future work.
 """
 
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
-from adapt.core.flux.policies.load_policy import LoadBalancing, heaviest_first
-from adapt.core.stage.movement.controller import Move, Observation
+from adapt.core.flux.policies.load_policy import (
+    LARGEST,
+    MIN_COLLECTION_S,
+    LoadBalancing,
+    PacedController,
+    Policy,
+    excess_bytes,
+    heaviest_first,
+)
+from adapt.core.stage.movement.controller import Move, Observation, Round
 
 MIN_GAIN = 0.5
 
@@ -68,3 +82,131 @@ def loads_of(observed: Observation, worker: int) -> tuple[NDArray[np.int64], NDA
     owned = heaviest_first(observed, worker)
     tuples = observed.processed[owned]
     return owned, np.asarray(observed.utilization[worker] * tuples / max(1, int(tuples.sum())))
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralMoves:
+    """Several moves per round: busiest to least busy worker, by predicted utilization.
+
+    The paper's policy moves one partition of a loaded worker per round, so recovery takes one round per partition.
+    """
+
+    guard: GuardedLoadBalancing = field(default_factory=GuardedLoadBalancing)  # estimator and thresholds
+    least_donor: float = 0.0  # utilization below which a worker gives nothing
+    # whether receivers need room for the state; the mean then excludes workers that are full and idle, since they say
+    # nothing about what the others could reach
+    within_memory: bool = False
+
+    def plan(self, observed: Observation) -> tuple[Move, ...]:
+        """Moves of this round; a worker gives, or takes, or neither."""
+        return self.foreseen(observed)[0]
+
+    def foreseen(self, observed: Observation) -> tuple[tuple[Move, ...], NDArray[np.float64]]:
+        """The moves, and the predicted utilization of each worker, shape (workers,)."""
+        pairs, sizes = self.guard.pairs, observed.state_bytes
+        predicted = observed.utilization.copy()
+        room = excess_bytes(observed) if self.within_memory else np.full(observed.workers, np.inf)
+        busy = predicted > predicted.mean()
+        given = sizes[busy[observed.owners] & (observed.processed > 0)]
+        shares = busy | (room >= given.min(initial=LARGEST))
+        if not shares.any():
+            return (), predicted
+        mean = float(predicted[shares].mean())
+        gives, takes = predicted > mean, predicted < mean
+        offers = {
+            int(worker): list(zip(*loads_of(observed, int(worker)), strict=True)) for worker in np.flatnonzero(gives)
+        }
+        moves = []
+        while gives.any():
+            donor = int(np.argmax(np.where(gives, predicted, -np.inf)))
+            least = min((sizes[partition] for partition, _ in offers[donor]), default=LARGEST)
+            fits = takes & (room >= least)
+            receiver = int(np.argmin(np.where(fits, predicted, np.inf)))
+            enough = max(self.least_donor, mean, pairs.min_imbalance * predicted[receiver])
+            ratio = self.guard.cost_ratio(observed, donor, receiver)
+            fitting = [(at, load) for at, (one, load) in enumerate(offers[donor]) if sizes[one] <= room[receiver]]
+            at = self._first_that_helps(fitting, predicted[donor], predicted[receiver], ratio)
+            if not fits.any() or predicted[donor] < enough or at is None:
+                gives[donor] = False
+                continue
+            partition, load = offers[donor].pop(at)
+            moves.append(Move(int(partition), donor, receiver))
+            predicted[donor] -= load
+            predicted[receiver] += load * ratio
+            room[receiver] -= sizes[partition]
+        return tuple(moves), predicted
+
+    def _first_that_helps(
+        self, offers: list[tuple[int, float]], gives: float, takes: float, ratio: float
+    ) -> int | None:
+        """The first partition that lowers the higher utilization enough, of numbered loads."""
+        for at, load in offers:
+            after = takes + load * ratio
+            gain = gives - max(gives - load, after)
+            if gain >= self.guard.min_gain * load and after <= self.guard.pairs.max_receiver_utilization:
+                return at
+        return None
+
+
+LEAST_S, MOST_S = 0.05, 5.0
+"""Limits of delta_min, unless it begins outside."""
+
+TOLERANCE = 0.2
+"""Tolerated excess of a receiver's utilization over the prediction."""
+
+REMEMBERED_ROUNDS = 20
+"""Rounds in which the return of a partition counts as a wrong move."""
+
+RAISED, LOWERED = 2.0, 0.8
+"""Factors of the minimum collection time after a wrong round and after a right one."""
+
+
+class TunedController:
+    """Collects longer after wrong moves, and shorter again while predictions hold.
+
+    A round was wrong if, in the next one, a receiver exceeds the paper's estimate u_j (1 + n_p / N_j) by more than 0.2
+    and is busier than its donor, or if it returns a partition to a worker that it left in recent rounds. A receiver
+    that is only busier than predicted works off the tuples that producers held back during the move.
+
+    Attributes:
+        min_collection_s: Current delta_min.
+    """
+
+    def __init__(self, policy: Policy, begin_s: float = MIN_COLLECTION_S) -> None:
+        """Start a controller for one run.
+
+        Args:
+            begin_s: Initial delta_min.
+        """
+        self._paced = PacedController(policy, begin_s)
+        self._least_s, self._most_s = min(begin_s, LEAST_S), max(begin_s, MOST_S)
+        self._moves: tuple[Move, ...] = ()
+        self._predicted: NDArray[np.float64] = np.empty(0)
+        self._left: deque[frozenset[tuple[int, int]]] = deque(maxlen=REMEMBERED_ROUNDS)
+        self.min_collection_s = begin_s
+
+    def collection_s(self, previous: Round | None) -> float:
+        """Collection time as in the paper, with the current delta_min."""
+        return replace(self._paced, min_collection_s=self.min_collection_s).collection_s(previous)
+
+    def plan(self, observed: Observation) -> Sequence[Move]:
+        """Moves of this round; adapts delta_min by the outcome of the last."""
+        busy = observed.utilization
+        surprised = len(busy) == len(self._predicted) and any(
+            busy[move.receiver] > max(busy[move.donor], self._predicted[move.receiver] + TOLERANCE)
+            for move in self._moves
+        )
+        moves = tuple(self._paced.plan(observed))
+        returns = any((move.partition, move.receiver) in left for move in moves for left in self._left)
+        wanted_s = self.min_collection_s * (RAISED if surprised or returns else LOWERED)
+        self.min_collection_s = min(max(wanted_s, self._least_s), self._most_s)
+        self._left.append(frozenset((move.partition, move.donor) for move in moves))
+        self._moves, self._predicted = moves, predicted_utilization(observed, moves)
+        return moves
+
+
+def predicted_utilization(observed: Observation, moves: Sequence[Move]) -> NDArray[np.float64]:
+    """Predicted utilization by the paper's estimate, shape (workers,); idle receivers stay idle."""
+    receivers = np.array([move.receiver for move in moves], np.int64)
+    gained = np.bincount(receivers, observed.processed[[move.partition for move in moves]], observed.workers)
+    return np.asarray(observed.utilization * (1 + gained / np.maximum(1, observed.processed_by_worker)))

@@ -9,8 +9,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from adapt.core.errors import UsageError
-from adapt.core.flux.policies.memory_policy import MemoryBalancing, excess_bytes, leaving, used_share
-from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S, PacedController
+from adapt.core.flux.policies.load_policy import (
+    MIN_COLLECTION_S,
+    MemoryBalancing,
+    PacedController,
+    excess_bytes,
+    leaving,
+    used_share,
+)
 from adapt.core.flux.policies.settling import SettlingController
 from adapt.core.stage.movement.controller import Move, Observation, Round
 

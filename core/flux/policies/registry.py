@@ -8,16 +8,18 @@ from typing import TypeAlias
 from adapt.core.errors import UsageError
 from adapt.core.flux.comparators.weighted_move import WeightedMoves
 from adapt.core.flux.policies.clairvoyant import Ahead, OptimumController
-from adapt.core.flux.policies.guarded_policy import GuardedLoadBalancing
-from adapt.core.flux.policies.hybrid_policy import HybridBalancing
-from adapt.core.flux.policies.load_policy import LoadBalancing
-from adapt.core.flux.policies.memory_policy import MemoryBalancing
-from adapt.core.flux.policies.multi_move import SeveralMoves
+from adapt.core.flux.policies.guarded_policy import GuardedLoadBalancing, SeveralMoves, TunedController
+from adapt.core.flux.policies.load_policy import (
+    MIN_COLLECTION_S,
+    HybridBalancing,
+    LoadBalancing,
+    MemoryBalancing,
+    PacedController,
+    Policy,
+)
 from adapt.core.flux.policies.multi_move_memory import SeveralMemoryController, SeveralMemoryMoves
 from adapt.core.flux.policies.names import FluxPolicy
-from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S, PacedController, Policy
 from adapt.core.flux.policies.settling import SettlingController
-from adapt.core.flux.policies.tuned import TunedController
 from adapt.core.own.chosen_policy import ChosenPolicy
 from adapt.core.own.own_code import OwnCode
 from adapt.core.own_policies.adapters import OwnMoves

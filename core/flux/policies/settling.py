@@ -8,9 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from adapt.core.flux.policies.load_policy import LoadBalancing
-from adapt.core.flux.policies.multi_move import SeveralMoves
-from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S, PacedController
+from adapt.core.flux.policies.guarded_policy import SeveralMoves
+from adapt.core.flux.policies.load_policy import MIN_COLLECTION_S, LoadBalancing, PacedController
 from adapt.core.stage.movement.controller import Move, Observation, Round
 
 PATIENCE_S = 0.5

@@ -6,16 +6,14 @@ from typing import Any, ClassVar
 
 from adapt.core.errors import UsageError
 from adapt.core.flux.policies.clairvoyant import Ahead, ahead_of
-from adapt.core.flux.policies.load_policy import LoadBalancing
+from adapt.core.flux.policies.load_policy import MIN_COLLECTION_S, LoadBalancing
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import ChosenFluxPolicy, controller_of
-from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
 from adapt.core.flux.replay.tables import cases_table, rounds_table, summary_table
 from adapt.core.own.chosen_policy import by_case
 from adapt.core.own.own_code import own_parameters
 from adapt.core.run import run_as_data, verdict_under
-from adapt.core.stage.assembly import Actors
-from adapt.core.stage.case_tables import series_tables
+from adapt.core.stage.charts import series_tables
 from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.disturbances import segments_of
 from adapt.core.stage.conditions.faults import FaultSchedule
@@ -23,12 +21,11 @@ from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import PACKET_TUPLES, StageSettings
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
-from adapt.core.stage.movement.spilling import Memory, check_memory
+from adapt.core.stage.movement.spilling import Memory, check_memory, check_room
 from adapt.core.stage.movement.splitting import HotSplit
-from adapt.core.stage.movement.window_room import check_room
 from adapt.core.stage.outcome import Outcome, outcome_of, with_queues
 from adapt.core.stage.replay_parameters import Told, stage_parameters, telling, usual_interval_s
-from adapt.core.stage.simulate import simulate
+from adapt.core.stage.simulate import Actors, simulate
 from adapt.core.table import Displayed, Table
 
 STATIC = "static"

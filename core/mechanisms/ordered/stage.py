@@ -8,14 +8,13 @@ from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.chain.chain import Operator
 from adapt.core.ordered.chain.layouts import cost_field, key_field
 from adapt.core.ordered.chain.names import OperatorKind, OrderedWorkQueue, WorkQueue
-from adapt.core.ordered.engine.contention import Contention, assumed_contention
 from adapt.core.ordered.engine.outcome import Marks
-from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.settings import Contention, RunSettings, assumed_contention
 from adapt.core.ordered.model.model import run_model
 from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.settings import StageSettings
-from adapt.core.stage.engine.census import Census
 from adapt.core.stage.engine.initial_arrays import service_times
+from adapt.core.stage.engine.queues import Census
 from adapt.core.stage.records.tuples import ENTRY
 from adapt.core.stage.simulate import Simulated
 

@@ -9,13 +9,11 @@ import pyarrow.compute as pc
 
 from adapt.core.errors import BadInput
 from adapt.core.keys.partitioner import Partitioner
-from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, PartitionOf, Store, Words, bind
-from adapt.core.ordered.chain.chain import Chain
+from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, PartitionOf, Store, Words, bind, range_partitions
+from adapt.core.ordered.chain.chain import VALUE, Chain
+from adapt.core.ordered.chain.layouts import payload_bytes, payload_fields, payload_of
 from adapt.core.ordered.chain.names import PartitionBy
 from adapt.core.ordered.chain.own import OwnFunction
-from adapt.core.ordered.chain.payload import payload_bytes, payload_fields, payload_of
-from adapt.core.ordered.chain.ranges import range_partitions
-from adapt.core.ordered.chain.roles import VALUE
 
 Columns = Mapping[str, pa.ChunkedArray]
 """Columns of a block by name."""

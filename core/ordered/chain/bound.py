@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 from adapt.core.atomics import STACK_WORDS
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.keys.partitioner import Partitioner
-from adapt.core.ordered.chain.chain import LONGEST_COST_US, Chain, Operator, Punctuations, made_before, made_keys
+from adapt.core.ordered.chain.chain import (
+    LONGEST_COST_US,
+    TIME,
+    VALUE,
+    Chain,
+    Operator,
+    Punctuations,
+    made_before,
+    made_keys,
+    role_of,
+)
 from adapt.core.ordered.chain.graph import FROM, Graph
 from adapt.core.ordered.chain.layouts import (
     Layouts,
@@ -20,18 +30,50 @@ from adapt.core.ordered.chain.layouts import (
     is_from,
     key_field,
     layouts_of,
+    payload_bytes,
+    payload_fields,
+    payload_of,
     places_of,
     reaching,
 )
-from adapt.core.ordered.chain.merged import Merged
 from adapt.core.ordered.chain.mixing import mixed
-from adapt.core.ordered.chain.named_inputs import Skipped
+from adapt.core.ordered.chain.named_inputs import Merged, Skipped
 from adapt.core.ordered.chain.names import PartitionBy, PartitionCount
 from adapt.core.ordered.chain.own import OwnFunction, WordType
-from adapt.core.ordered.chain.payload import payload_bytes, payload_fields, payload_of
-from adapt.core.ordered.chain.ranges import range_partitions
-from adapt.core.ordered.chain.roles import TIME, VALUE, role_of
 from adapt.core.partitioning.schemes.uniform import UniformPartitioner
+
+
+def range_partitions(keys: pa.Array, partitions: int) -> NDArray[np.int64]:
+    """Partition of each of some distinct keys, shape (keys,).
+
+    Integers are divided into ranges of equal width from the lowest to the highest, strings and bytes into ranges with
+    equal numbers of keys. Null goes to partition 0.
+
+    Source: ordered streams, sections 4 and 7 (Figure 9). The paper does not say how ranges are cut.
+    """
+    present = np.asarray(keys.is_valid().to_numpy(zero_copy_only=False))
+    of = np.zeros(len(keys), np.int64)
+    if present.any():
+        known = keys.filter(keys.is_valid())
+        of[present] = (_by_width if keys.type == pa.int64() else _by_rank)(known, partitions)
+    return of
+
+
+def _by_width(keys: pa.Array, partitions: int) -> NDArray[np.int64]:
+    # In unsigned words, which hold the distance of any two integers.
+    values = keys.to_numpy().astype(np.int64).view(np.uint64)
+    least = keys.to_numpy().min().view(np.uint64)
+    distance = values - least
+    width = int(distance.max()) // partitions + 1
+    return np.asarray(distance // np.uint64(width), np.int64)
+
+
+def _by_rank(keys: pa.Array, partitions: int) -> NDArray[np.int64]:
+    order = pc.sort_indices(keys).to_numpy()
+    ranks = np.empty(len(keys), np.int64)
+    ranks[order] = np.arange(len(keys))
+    return ranks * partitions // len(keys)
+
 
 Words: TypeAlias = NDArray[np.int64]
 PartitionOf: TypeAlias = NDArray[np.int64]

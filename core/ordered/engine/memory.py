@@ -12,17 +12,23 @@ from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.chain.mixing import FOLD
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind, Parallelism, Reorder, WorkQueue
 from adapt.core.ordered.chain.own import OwnFunction
-from adapt.core.ordered.engine.binding import STATIC, barred, degrees_of, replicas_of_workers, workers_used
-from adapt.core.ordered.engine.contention import Modeled
+from adapt.core.ordered.engine.binding import (
+    STATIC,
+    Sizes,
+    barred,
+    degrees_of,
+    replicas_of_workers,
+    sizes_of,
+    workers_used,
+)
 from adapt.core.ordered.engine.kernel import codes
 from adapt.core.ordered.engine.kernel.chunk import chunk_form
 from adapt.core.ordered.engine.kernel.codes import GOES_ON, MOST_CHUNK
 from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, TALLY, TIMED
 from adapt.core.ordered.engine.kernel.worker import release_all, release_unsent, take_kept
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, Scheduling, WorkersRun
-from adapt.core.ordered.engine.serial import Egress, run_serially
-from adapt.core.ordered.engine.settings import QST_LIMIT, SLICE_US, WINDOW_MS, RunSettings
-from adapt.core.ordered.engine.sizes import Sizes, sizes_of
+from adapt.core.ordered.engine.reference import Egress, run_serially
+from adapt.core.ordered.engine.settings import QST_LIMIT, SLICE_US, WINDOW_MS, Modeled, RunSettings
 from adapt.core.ordered.engine.storage import Storage
 from adapt.core.ordered.functions.function import (
     MOST,

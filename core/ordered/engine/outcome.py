@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.ordered.chain.bound import Words
-from adapt.core.ordered.engine.serial import Egress
+from adapt.core.ordered.engine.reference import Egress
 
 
 @dataclass(frozen=True, slots=True, eq=False)

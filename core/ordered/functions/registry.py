@@ -5,9 +5,7 @@ from adapt.core.ordered.functions.baskets import BasketPairs
 from adapt.core.ordered.functions.count import Count
 from adapt.core.ordered.functions.falling_revenue import FallingRevenue
 from adapt.core.ordered.functions.function import Function
-from adapt.core.ordered.functions.item_pairs import ItemPairs
-from adapt.core.ordered.functions.mean_pages import MeanPages
-from adapt.core.ordered.functions.sessions import SessionItems, SessionPages
+from adapt.core.ordered.functions.sessions import ItemPairs, MeanPages, RecentViews, SessionItems, SessionPages
 from adapt.core.ordered.functions.stateless import (
     ABANDONED_CARTS,
     NOT_SEARCHES,
@@ -17,7 +15,6 @@ from adapt.core.ordered.functions.stateless import (
     Hour,
 )
 from adapt.core.ordered.functions.top import Top
-from adapt.core.ordered.functions.views import RecentViews
 from adapt.core.ordered.functions.work import Work
 
 FUNCTIONS: dict[FunctionName, Function] = {

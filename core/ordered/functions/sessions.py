@@ -1,18 +1,22 @@
-"""Sessions per key, with a gap of one hour in event time.
+"""Operators over clicks: sessions, recent views, item pairs, pages.
 
 A session ends with the first tuple of its key after the gap, or with a punctuation that rules out further tuples. The
 sessions of a partition are linked by the time of their last tuple, so that a punctuation visits only those that end.
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
 
 from adapt.core.atomics import allocate, clear, load, reallocate, store
 from adapt.core.compiled import AtAddress, inlined
-from adapt.core.ordered.chain.bound import BoundOperator, Words
-from adapt.core.ordered.chain.roles import CHUNK, CHUNKED, TIME
+from adapt.core.ordered.chain.bound import CODES, END, BoundOperator, Words
+from adapt.core.ordered.chain.chain import CHUNK, CHUNKED, TIME
+from adapt.core.ordered.chain.mixing import MASK
+from adapt.core.ordered.functions.baskets import PAIR
 from adapt.core.ordered.functions.function import (
     MOST,
     NO_MEMORY,
@@ -23,8 +27,10 @@ from adapt.core.ordered.functions.function import (
     Blocks,
     Function,
     Row,
+    Step,
     Windowed,
 )
+from adapt.core.ordered.functions.stateless import DAY_US
 
 PAUSE_US = 3_600_000_000
 """Longest gap within a session."""
@@ -340,3 +346,199 @@ class SessionPages(_Sessions):
     def step(self, bound: BoundOperator) -> Windowed:
         """The plain-Python step."""
         return _Open(bound, "page", _page_rows)
+
+
+VIEWS, LONGEST_US = 5, 10 * DAY_US
+
+_VIEW, _CHECKOUT = CODES["page"].index("view"), CODES["page"].index("checkout")
+_SEEN, _FIRST_VIEW, _KEY_WORDS = 0, 1, 1 + 2 * VIEWS
+"""State of a key: its views so far, then time and item of the latest ones, as a ring."""
+
+
+def _recent_views(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (one state per key is enough)
+    views = load(words, STATE) + 8 * _KEY_WORDS * load(given, load(words, OWN))
+    time, page, seen = load(given, load(words, OWN + 1)), load(given, load(words, OWN + 3)), load(views, _SEEN)
+    if page == _VIEW:
+        store(views, _FIRST_VIEW + 2 * (seen % VIEWS), time)
+        store(views, _FIRST_VIEW + 2 * (seen % VIEWS) + 1, load(given, load(words, OWN + 2)))
+        store(views, _SEEN, seen + 1)
+    if page != _CHECKOUT:
+        return 0
+    count = 0
+    for view in range(max(seen - VIEWS, 0), seen):
+        at = _FIRST_VIEW + 2 * (view % VIEWS)
+        if time - load(views, at) <= LONGEST_US:
+            store(outputs, 0, load(views, at + 1))
+            store(outputs, 1, 1)
+            outputs += load(words, STRIDE)
+            count += 1
+    return int(count)
+
+
+class RecentViews(Function):
+    """At a checkout, the last five views of the key.
+
+    At most ten days old, the oldest first. Clicks on other pages are ignored.
+    """
+
+    compiled = AtAddress(SIGNATURE, _recent_views)
+
+    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
+        """Five."""
+        return VIEWS
+
+    def step(self, bound: BoundOperator) -> Step:
+        """The plain-Python step."""
+        key_at, time_at, item_at, page_at = self.words(bound)
+        views: dict[int, deque[tuple[int, int]]] = {}
+
+        def step(row: Row) -> Sequence[Row]:
+            seen = views.setdefault(row[key_at], deque(maxlen=VIEWS))
+            if row[page_at] == _VIEW:
+                seen.append((row[time_at], row[item_at]))
+            if row[page_at] != _CHECKOUT:
+                return ()
+            return [(item, 1) for time, item in seen if row[time_at] - time <= LONGEST_US]
+
+        return step
+
+    def words(self, bound: BoundOperator) -> tuple[int, ...]:
+        """Places of key, time, item and page."""
+        return bound.key_at, *(bound.fields.index(name) for name in (TIME, "item", "page"))
+
+    def state(self, bound: BoundOperator) -> Words:
+        """One record per key."""
+        return np.zeros(bound.keys * _KEY_WORDS, np.int64)
+
+
+_HALF = (1 << 32) - 1
+
+
+def _unpacked(words: Row) -> list[int]:
+    halves = [half for word in words for half in (word & _HALF, word >> 32)]
+    return [half - 1 for half in halves if half]
+
+
+@inlined
+def _item(given: int, first: int, number: int) -> int:
+    """The item at a position of a chunk, plus 1; 0 if there is no item."""
+    return (load(given, first + number // 2) >> (32 * (number & 1))) & _HALF
+
+
+@inlined
+def _held(given: int, first: int) -> int:
+    """Number of items in a chunk."""
+    count = 0
+    while count < CHUNK and _item(given, first, count):
+        count += 1
+    return count
+
+
+@inlined
+def _give(place: int, one: int, other: int) -> None:
+    """Write a pair of items, each given plus 1."""
+    store(place, 0, (min(one, other) - 1) * PAIR + max(one, other) - 1)
+    store(place, 1, 1)
+
+
+@inlined
+def _pairs_within(given: int, first: int, count: int, place: int, stride: int) -> int:
+    for one in range(count - 1):
+        for other in range(one + 1, count):
+            _give(place, _item(given, first, one), _item(given, first, other))
+            place += stride
+    return place
+
+
+def _item_pairs(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (no state)
+    first, within, stride = load(words, OWN), load(given, load(words, OWN + 1)), load(words, STRIDE)
+    second, place = first + CHUNK // 2, outputs
+    ones, others = _held(given, first), _held(given, second)
+    if within & 1:
+        place = _pairs_within(given, first, ones, place, stride)
+    if within & 2:
+        place = _pairs_within(given, second, others, place, stride)
+    for one in range(ones):
+        for other in range(others):
+            _give(place, _item(given, first, one), _item(given, second, other))
+            place += stride
+    return int((place - outputs) // stride)
+
+
+class ItemPairs(Function):
+    """Pairs of items of two chunks, and within a chunk if requested."""
+
+    compiled = AtAddress(SIGNATURE, _item_pairs)
+
+    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (whatever the operator)
+        """Pairs of two full chunks."""
+        return CHUNK * (2 * CHUNK - 1)
+
+    def step(self, bound: BoundOperator) -> Step:
+        """The plain-Python step."""
+        at, within_at = bound.fields.index(CHUNKED[0]), bound.fields.index("within")
+
+        def step(row: Row) -> list[Row]:
+            words = row[at : at + len(CHUNKED)]
+            first, second = _unpacked(words[: CHUNK // 2]), _unpacked(words[CHUNK // 2 :])
+            within = row[within_at]
+            pairs = list(combinations(first, 2)) if within & 1 else []
+            pairs += list(combinations(second, 2)) if within & 2 else []
+            pairs += [(one, other) for one in first for other in second]
+            return [(min(pair) * PAIR + max(pair), 1) for pair in pairs]
+
+        return step
+
+    def words(self, bound: BoundOperator) -> tuple[int, ...]:
+        """Places of the items' first word and of the pairing bits."""
+        return bound.fields.index(CHUNKED[0]), bound.fields.index("within")
+
+
+class _Mean(Windowed):
+    def __init__(self, pages_at: int) -> None:
+        self._at, self._pages, self._sessions = pages_at, 0, 0
+
+    def __call__(self, row: Row) -> Sequence[Row]:
+        self._pages, self._sessions = self._pages + row[self._at] & MASK, self._sessions + 1
+        return ()
+
+    def close(self, partition: int, time: int) -> Sequence[Row]:  # noqa: ARG002 (one output)
+        return [(self._pages, self._sessions)] if time == END and self._sessions else ()
+
+
+def _add(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (outputs come at the end)
+    state = load(words, STATE)
+    store(state, 0, load(state, 0) + load(given, load(words, OWN)))
+    store(state, 1, load(state, 1) + 1)
+    return 0
+
+
+def _close(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001
+    state = load(words, STATE)
+    if load(given, 0) != END or load(state, 1) == 0:
+        return 0
+    store(outputs, 0, load(state, 0))
+    store(outputs, 1, load(state, 1))
+    return 1
+
+
+class MeanPages(Function):
+    """Total pages and number of sessions, at the end of the stream.
+
+    Nothing if there were no sessions.
+    """
+
+    compiled = AtAddress(SIGNATURE, _add)
+    closing = AtAddress(SIGNATURE, _close)
+
+    def step(self, bound: BoundOperator) -> Windowed:
+        """The plain-Python step."""
+        return _Mean(bound.fields.index("pages"))
+
+    def words(self, bound: BoundOperator) -> tuple[int, ...]:
+        """Place of the pages."""
+        return (bound.fields.index("pages"),)
+
+    def state(self, bound: BoundOperator) -> Words:  # noqa: ARG002
+        """Pages and sessions."""
+        return np.zeros(2, np.int64)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from adapt.core.atomics import load, store
 from adapt.core.compiled import AtAddress, inlined
 from adapt.core.ordered.chain.bound import CODES, BoundOperator
+from adapt.core.ordered.chain.chain import TIME
 from adapt.core.ordered.chain.mixing import MASK
-from adapt.core.ordered.chain.roles import TIME
 from adapt.core.ordered.functions.function import OWN, SIGNATURE, Function, Row, Step
 
 HOUR_US, DAY_US = 3_600_000_000, 86_400_000_000

@@ -8,8 +8,8 @@ import numpy as np
 from adapt.core.atomics import allocate, clear, load, release, store
 from adapt.core.compiled import AtAddress, inlined
 from adapt.core.ordered.chain.bound import END, BoundOperator, Words
+from adapt.core.ordered.chain.chain import COUNTED, VALUE
 from adapt.core.ordered.chain.mixing import MASK
-from adapt.core.ordered.chain.roles import COUNTED, VALUE
 from adapt.core.ordered.functions.function import (
     NO_MEMORY,
     OWN,

@@ -7,9 +7,9 @@ from adapt.core.compiled import AtAddress, compiled, flattened, inlined
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundOperator, Words
 from adapt.core.ordered.chain.chain import WORD
+from adapt.core.ordered.chain.layouts import payload_fields
 from adapt.core.ordered.chain.mixing import FOLD, MASK, mixed
 from adapt.core.ordered.chain.names import OperatorKind
-from adapt.core.ordered.chain.payload import payload_fields
 from adapt.core.ordered.functions.function import OWN, PACE, SIGNATURE, STATE, STRIDE, Function, Row, Step
 from adapt.core.random_bits import mixed as mixed_bits
 

@@ -4,8 +4,7 @@ from adapt.core.atomics import load
 from adapt.core.compiled import flattened, inlined, record_at
 from adapt.core.ordered.engine.kernel.claiming import claimable_before
 from adapt.core.ordered.engine.kernel.layout import TIMED, Header, Operator, partition_at
-from adapt.core.ordered.engine.kernel.tuples import COPY, MARK, tuple_at
-from adapt.core.ordered.engine.kernel.work_queue import partition_queue_at
+from adapt.core.ordered.engine.kernel.work_queue import COPY, MARK, partition_queue_at, tuple_at
 from adapt.core.ordered.model.draws import service_ps
 from adapt.core.ordered.model.events import SERVED, ModelWorker, schedule, whole_ns
 

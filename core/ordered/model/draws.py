@@ -8,18 +8,18 @@ from adapt.core.ordered.chain.mixing import FOLD
 from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally
 from adapt.core.ordered.engine.kernel.punctuation import count_bare, hand_on
 from adapt.core.ordered.engine.kernel.running import fail, run_one
-from adapt.core.ordered.engine.kernel.tuples import (
+from adapt.core.ordered.engine.kernel.work_queue import (
     BARE,
     MARK,
     MARKED,
     PUNCTUATION,
     copy_of,
     copy_words,
+    only_passes,
     outputs_at,
     ticket_of,
     tuple_at,
 )
-from adapt.core.ordered.engine.kernel.work_queue import only_passes
 from adapt.core.ordered.functions.routed import cost_place, edge_of
 from adapt.core.random_bits import mixed
 

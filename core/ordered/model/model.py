@@ -1,21 +1,60 @@
 """Discrete-event model of the ordered backend, for any number of workers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from adapt.core.errors import UsageError
-from adapt.core.ordered.chain.bound import BoundChain, Words
+from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.chain.chain import LONGEST_COST_US, MOST_OUTPUTS
-from adapt.core.ordered.chain.names import WorkQueue
-from adapt.core.ordered.engine.contention import Contention, Modeled
+from adapt.core.ordered.chain.names import CostSource, FunctionName, Reorder, WorkQueue
+from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.engine.kernel.codes import FAULTY, FINISHED
-from adapt.core.ordered.engine.outcome import WorkersRun
-from adapt.core.ordered.engine.settings import RunSettings
-from adapt.core.ordered.model.events import NEVER
-from adapt.core.ordered.model.model_memory import model_memory
+from adapt.core.ordered.engine.memory import Memory, runs_functions
+from adapt.core.ordered.engine.outcome import OperatorTally, WorkersRun
+from adapt.core.ordered.engine.settings import Contention, Modeled, RunSettings
+from adapt.core.ordered.model.events import MODEL_WORKER, NEVER
 from adapt.core.ordered.model.simulate import simulate
+
+
+def model_memory(chain: BoundChain, settings: RunSettings, model: Modeled, arrivals_ns: Words | None = None) -> Memory:
+    """Lay out a run of the model."""
+    memory = Memory(chain, settings, 1, 0, model, arrivals_ns=arrivals_ns)
+    settings, contention = memory.settings, model.contention
+    _write_header(memory, settings, model)
+    for bound, cost_us, selectivity in zip(chain.operators, model.costs_us, model.selectivities, strict=True):
+        record, whole = memory.operators[bound.number], int(selectivity)
+        share = min(int((selectivity - whole) * 2**64), 2**64 - 1)
+        record["cost_at"] = -1 if cost_us is not None else _cost_place(chain, bound)
+        record["cost_ns"] = round((cost_us or 0.0) * 1000)
+        record["whole"], record["share"] = whole, np.uint64(share).view(np.int64)
+        record["crowd_ps"] = round(1e6 * contention.contention_us)
+        record["output_ps"] = round(1e6 * contention.output_us)
+        record["lock_queue_at"] = memory.storage.zeros(settings.workers).ctypes.data
+    return memory
+
+
+def _cost_place(chain: BoundChain, bound: BoundOperator) -> int:
+    """The word with a tuple's cost, in tuples as the model passes them."""
+    return bound.cost_at if runs_functions(chain) else chain.fields.index(bound.fields[bound.cost_at])
+
+
+def _write_header(memory: Memory, settings: RunSettings, model: Modeled) -> None:
+    header, contention = memory.header, model.contention
+    if settings.reorder is Reorder.RETRY:  # a batch must have room in the ring buffer
+        header["chunk"] = min(header["chunk"], settings.ring_buffer)
+    header["seed"], header["jitter"] = model.seed, int(contention.jitter * 2**20)
+    header["send_ns"] = round(contention.send_us * 1000)
+    header["lock_handover_ns"] = round(contention.lock_handover_us * 1000)
+    # Section 6: the longer the slice, the "lower the contention for querying the scheduler".
+    alone = 1000 * (contention.query_us + len(memory.operators) * contention.query_operator_us)
+    contended = 1000 * contention.query_contention_us
+    header["query_ps"], header["contended_query_ps"] = round(1000 * alone), round(1000 * contended)
+    workers, dues = memory.storage.records(settings.workers, MODEL_WORKER), memory.storage.zeros(settings.workers)
+    dues[:] = round(alone + (settings.workers - 1) * contended)  # the first queries
+    workers["due_at"] = dues.ctypes.data + 8 * np.arange(settings.workers)
+    header["dues_at"], header["model_workers_at"] = dues.ctypes.data, workers.ctypes.data
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,3 +133,92 @@ def _costs_us(chain: BoundChain) -> tuple[float | None, ...]:
     """Costs given by the chain; None where each tuple has its own."""
     costs = (bound.operator.cost for bound in chain.operators)
     return tuple(None if isinstance(cost, str) else cost for cost in costs)
+
+
+RUNS = 5
+"""Runs of which the one with the least CPU time gives an operator's cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Costs and selectivities by operator."""
+
+    us: tuple[float | None, ...]  # microseconds per tuple; None where each tuple has its own cost
+    selectivities: tuple[float, ...]  # outputs per tuple (s in the paper; the cost is c)
+    sources: tuple[CostSource, ...]
+    highest_us: tuple[float | None, ...] = ()  # by the slowest run; empty or None if not measured
+
+
+def is_given(chain: BoundChain) -> bool:
+    """Whether the chain gives the cost of every operator."""
+    return all(_says_cost(bound) for bound in chain.operators)
+
+
+def given_costs(chain: BoundChain) -> Costs:
+    """Costs given by the chain."""
+    operators = chain.operators
+    return Costs(
+        tuple(_given_us(bound) for bound in operators),
+        tuple(bound.operator.selectivity for bound in operators),
+        tuple(CostSource.CHAIN for _ in operators),
+    )
+
+
+def measured_costs(
+    chain: BoundChain,
+    run: Callable[[], Sequence[OperatorTally]],
+    contention: Contention,
+    cpu_clock: Callable[[], float],
+    min_time_s: float,
+) -> Costs:
+    """Costs by CPU time of operators without given ones.
+
+    The chain runs with one worker until `min_time_s` of CPU have passed, `RUNS` times. The CPU time of a run is
+    divided over the operators by the time that the worker spent on each, and the run in which an operator took least
+    gives its cost: what else the machine does only adds time. What the model adds itself, the time to send, is
+    subtracted.
+
+    Args:
+        run: Runs the chain once with one worker, which no tuple is timed in.
+        cpu_clock: CPU seconds of this process.
+
+    Source: ordered streams, section 6: c is time over inputs, and s outputs over inputs.
+    """
+    by_run: list[list[float]] = []
+    tallies: Sequence[OperatorTally] = ()
+    for _ in range(RUNS):
+        passes, start_s, busy_ns = 0, cpu_clock(), [0] * len(chain.operators)
+        while not passes or cpu_clock() - start_s < min_time_s:
+            tallies = run()
+            passes += 1
+            busy_ns = [sum(pair) for pair in zip(busy_ns, (each.busy_ns for each in tallies), strict=True)]
+        cpu_us, all_ns = 1e6 * (cpu_clock() - start_s) / passes, sum(busy_ns) or 1
+        by_run.append([cpu_us * busy / all_ns for busy in busy_ns])
+    costs = [
+        sorted(max(us - _sending_us(tally, contention), 0.0) / tally.inputs if tally.inputs else 0.0 for us in of_each)
+        for tally, of_each in zip(tallies, zip(*by_run, strict=True), strict=True)
+    ]
+    said = [_says_cost(bound) for bound in chain.operators]
+    of_each = list(zip(chain.operators, said, costs, strict=True))
+    return Costs(
+        tuple(_given_us(bound) if says else least for bound, says, (least, *_) in of_each),
+        tuple(min(tally.outputs / tally.inputs, MOST_OUTPUTS - 1.0) if tally.inputs else 0.0 for tally in tallies),
+        tuple(CostSource.CHAIN if says else CostSource.THREADS for says in said),
+        tuple(None if says else most for _, says, (*_, most) in of_each),
+    )
+
+
+def _sending_us(tally: OperatorTally, contention: Contention) -> float:
+    return contention.send_us * int(tally.in_use.sum()) + contention.output_us * tally.outputs
+
+
+def _says_cost(bound: BoundOperator) -> bool:
+    """A cost of 0 means that the chain gives none; what payloads and states take is measured."""
+    operator = bound.operator
+    may = operator.function is FunctionName.WORK or isinstance(operator.function, OwnFunction)
+    sized = operator.tuple_bytes or operator.state_bytes
+    return may and not sized and (isinstance(operator.cost, str) or operator.cost > 0)
+
+
+def _given_us(bound: BoundOperator) -> float | None:
+    return None if isinstance(bound.operator.cost, str) else bound.operator.cost

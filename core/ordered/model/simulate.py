@@ -3,13 +3,12 @@
 from adapt.core.atomics import load, store
 from adapt.core.compiled import compiled, flattened, inlined, record_after, record_at
 from adapt.core.ordered.engine.kernel.codes import FINISHED, HYBRID, LOCK, RETRY, STALLED
+from adapt.core.ordered.engine.kernel.egress import is_finished
 from adapt.core.ordered.engine.kernel.estimates import outputs_made, quota_of, renew_window, tuples_done
 from adapt.core.ordered.engine.kernel.layout import HEADER, Header, Operator, Tally, operator_at, partition_at, tally_at
-from adapt.core.ordered.engine.kernel.progress import is_finished
 from adapt.core.ordered.engine.kernel.running import count_ahead
 from adapt.core.ordered.engine.kernel.schedule import choose_operator
-from adapt.core.ordered.engine.kernel.tuples import is_ready
-from adapt.core.ordered.model.chunks import goes_on
+from adapt.core.ordered.engine.kernel.work_queue import is_ready
 from adapt.core.ordered.model.draws import put_outputs
 from adapt.core.ordered.model.events import (
     ASKS,
@@ -22,14 +21,18 @@ from adapt.core.ordered.model.events import (
     WAITS,
     ModelWorker,
     ask,
+    begin_send,
+    drain_before,
     feed_arrived,
+    has_room,
     model_worker_at,
+    release_sending,
     rows_arrived,
     schedule,
+    send_batch,
     wake_idle,
 )
-from adapt.core.ordered.model.sending import begin_send, drain_before, has_room, release_sending, send_batch
-from adapt.core.ordered.model.slices import begin_next, leave_operator
+from adapt.core.ordered.model.slices import begin_next, goes_on, leave_operator
 
 
 @flattened

@@ -24,7 +24,7 @@ from adapt.core.kernel_cache import KernelCache, digest, stamp_of
 from adapt.core.ordered.chain.own import Gives, OwnFunction, WordType
 from adapt.core.ordered.functions.function import MOST, NO_MEMORY, OWN, SIGNATURE, STATE, STRIDE
 from adapt.core.ordered.own import table as tables
-from adapt.core.ordered.own.state_type import state_from
+from adapt.core.ordered.own.table import state_from
 
 FAILED = -3
 """Return value of an own function that raised an exception."""

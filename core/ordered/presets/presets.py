@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
-from adapt.core.ordered.chain.chain import Chain
-from adapt.core.ordered.chain.chain_file import read_chain
+from adapt.core.ordered.chain.chain import Chain, read_chain
 from adapt.core.ordered.chain.own import OwnFunction, own_function
 from adapt.core.ordered.functions.baskets import PAIR
 from adapt.core.ordered.functions.stateless import HOUR_US

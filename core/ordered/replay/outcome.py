@@ -1,16 +1,28 @@
 """Results of a run with one number of workers."""
 
-from collections.abc import Mapping, Sequence
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from statistics import median_high
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.ordered.chain.bound import BoundOperator
-from adapt.core.ordered.chain.names import OperatorKind, PartitionCount
+from adapt.core.errors import BadInput
+from adapt.core.ordered.chain.bound import END, BoundChain, BoundOperator, Words
+from adapt.core.ordered.chain.names import OperatorKind, Parallelism, PartitionCount
+from adapt.core.ordered.chain.own import WordType
+from adapt.core.ordered.engine.kernel.work_queue import MARK, PUNCTUATION
 from adapt.core.ordered.engine.outcome import OperatorTally, WorkersRun
+from adapt.core.ordered.engine.reference import CompiledStep, marked_chunks
+from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.functions.function import Row, Step, Windowed
+from adapt.core.ordered.functions.routed import taken_by
+from adapt.core.ordered.own.function import Own, function_of, inner_of, shown_value, value_of
 from adapt.core.ordered.replay.arrivals import Paced
+from adapt.core.phrases import counted
+from adapt.core.table import Cell, Column, Kind, Table
 
 BEHIND = 0.05
 """Workers do not keep up if they need more than this share of a run after the last row has arrived."""
@@ -228,3 +240,135 @@ def bound_of(operators: Sequence[BoundOperator], outcome: WorkersOutcome) -> Bou
             share = alone * tally.busy_ns / work_ns
             bounds.append(Bound(1 / share, tally.name, kind, share))
     return min(bounds, key=lambda one: one.speed_up, default=None)
+
+
+_CLOSE = 1e-12
+"""Relative difference of floats that are taken as equal: functions of math may differ in their last bits."""
+
+_AT_ONCE = 1_000
+"""Rows between two reports of progress."""
+
+
+def check_sample(chain: BoundChain, rows: int, tell: Callable[[int], None] = lambda _: None) -> None:
+    """Check that compiled functions give what plain Python gives.
+
+    On a stream of the first rows, with its end. `tell` is given the rows done.
+    """
+    steps = [(CompiledStep(chain, bound), function_of(bound).step(bound)) for bound in chain.operators]
+    end = np.zeros((1, len(chain.fields) + 1), np.int64)
+    end[0, MARK], end[0, 1] = PUNCTUATION, END
+    ends = [end] if len(chain.punctuations) and rows < len(chain.tuples) else []
+    done = 0
+    try:
+        for tuples in itertools.chain(marked_chunks(chain, rows), ends):
+            for first in range(0, len(tuples), _AT_ONCE):
+                tell(done)
+                given = tuples[first : first + _AT_ONCE]
+                done += len(given)
+                for (compiled, plain), bound in zip(steps, chain.operators, strict=True):
+                    made = compiled.passed(given)
+                    _compare(bound, plain, given, made)
+                    given = made
+    finally:
+        for compiled, _ in steps:
+            compiled.release()
+
+
+def _compare(bound: BoundOperator, step: Step, tuples: Words, made: Words) -> None:
+    compiled = iter(made[made[:, MARK] != PUNCTUATION, 1:].view(np.uint64).tolist())
+    for given, plain in _plain(bound, step, tuples):
+        for row in plain:
+            other = next(compiled, None)
+            if other is None or not _same(bound, row, other):
+                raise BadInput(_difference(bound, given, row, other))
+    other = next(compiled, None)
+    if other is not None:
+        raise BadInput(_difference(bound, None, None, other))
+
+
+def _plain(bound: BoundOperator, step: Step, tuples: Words) -> Iterator[tuple[Row | None, Sequence[Row]]]:
+    """Each tuple, None for a punctuation, and its outputs."""
+    for mark, *words in tuples.view(np.uint64).tolist():
+        if mark != PUNCTUATION:
+            yield tuple(words), step(tuple(words))
+        elif isinstance(step, Windowed):
+            for partition in range(bound.partitions):
+                yield None, step.close(partition, words[0])
+
+
+def _types(bound: BoundOperator) -> list[WordType]:
+    """Types of the words of its outputs; in a graph, other streams pass as they are."""
+    own = inner_of(bound)
+    function = function_of(own)
+    made = dict(function.own.outputs) if isinstance(function, Own) else {}
+    types = [made.get(name, WordType.INTEGER) for name in own.gives]
+    return types + [WordType.INTEGER] * (len(bound.gives) - len(types))
+
+
+def _same(bound: BoundOperator, plain: Row, compiled: Sequence[int]) -> bool:
+    if tuple(compiled) == plain:
+        return True
+    return all(
+        one == other
+        or (kind is WordType.FLOAT and math.isclose(value_of(one, kind), value_of(other, kind), rel_tol=_CLOSE))
+        for one, other, kind in zip(plain, compiled, _types(bound), strict=True)
+    )
+
+
+def _difference(bound: BoundOperator, given: Row | None, plain: Row | None, compiled: Sequence[int] | None) -> str:
+    function = function_of(inner_of(bound))
+    if given is not None and bound.route is not None:
+        given = taken_by(bound.route, given[-1], given[:-1])
+    said = function.said(given) if isinstance(function, Own) and given is not None else "a punctuation"
+    name = bound.operator.function
+    return (
+        f"operator {bound.operator.name!r}: {name} gives {_shown(bound, plain)} in plain Python but "
+        f"{_shown(bound, compiled)} compiled, at {said}; compiled integers have 64 bits (both are shown so)"
+    )
+
+
+def _shown(bound: BoundOperator, row: Sequence[int] | None) -> str:
+    if row is None:
+        return "nothing"
+    own = inner_of(bound)
+    named = zip(own.gives, row, _types(bound), strict=False)
+    shown = (f"{name}={shown_value(own, name, kind, value_of(word, kind))!r}" for name, word, kind in named)
+    return f"({', '.join(shown)})"
+
+
+PARALLELISM = Column("parallelism", about="which workers enter which operator, and when")
+
+
+def scheme_sentence(settings: RunSettings, outcomes: Sequence[WorkersOutcome]) -> str:
+    """How the workers shared the operators; empty for dynamic scheduling."""
+    most = max(outcomes, key=lambda one: one.workers)
+    match settings.parallelism:
+        case Parallelism.DYNAMIC:
+            return ""
+        case Parallelism.MICRO_BATCH:
+            return f"Batches of at most {counted(settings.batch, 'row')} pass one operator at a time."
+        case Parallelism.PIPELINE:
+            said = "Each operator has one worker"
+        case Parallelism.REPLICATED:
+            said = "Tuples are split statically over the replicas of an operator, each with its own worker"
+    if most.used < most.workers:
+        said += f", so {most.used:,} of {counted(most.workers, 'worker')} are used"
+    return f"{said}."
+
+
+def served_table(chain: BoundChain, outcomes: Sequence[WorkersOutcome]) -> Table:
+    """Tuples by worker and operator."""
+    columns = (
+        Column("workers", Kind.COUNT),
+        Column("worker", Kind.COUNT, about="its number, from 1 on"),
+        Column("operator"),
+        Column("tuples", Kind.COUNT, about="tuples that it processed"),
+        Column("share", Kind.SHARE, about="share of the operator's tuples"),
+    )
+    rows: list[list[Cell]] = []
+    for one in outcomes:
+        totals = one.run.served.sum(axis=0)
+        for worker, number in zip(*(places.tolist() for places in one.run.served.nonzero()), strict=True):
+            name, tuples = chain.operators[number].operator.name, int(one.run.served[worker, number])
+            rows.append([one.workers, worker + 1, name, tuples, tuples / int(totals[number])])
+    return Table.from_rows("Tuples by worker", columns, rows)

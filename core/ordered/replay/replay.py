@@ -11,23 +11,24 @@ from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, Words
 from adapt.core.ordered.chain.names import Backend, Parallelism, Reorder, Spacing, WorkQueue
 from adapt.core.ordered.engine.binding import STATIC, degrees_of
-from adapt.core.ordered.engine.contention import Contention, assumed_contention
 from adapt.core.ordered.engine.memory import has_own, runs_functions
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
-from adapt.core.ordered.engine.reference import reference_egress
-from adapt.core.ordered.engine.serial import Egress, run_serially
-from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.reference import Egress, reference_egress, run_serially
+from adapt.core.ordered.engine.settings import Contention, RunSettings, assumed_contention
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.functions.work import fixed_loop_s, measured_pace
-from adapt.core.ordered.model.model import run_model
-from adapt.core.ordered.model.operator_costs import Costs, given_costs, is_given, measured_costs
+from adapt.core.ordered.model.model import Costs, given_costs, is_given, measured_costs, run_model
 from adapt.core.ordered.own.function import obstacles
 from adapt.core.ordered.replay.arrivals import Arrivals, Paced
-from adapt.core.ordered.replay.break_even import searched_workers
-from adapt.core.ordered.replay.outcome import WorkersOutcome, median_of
-from adapt.core.ordered.replay.sample import check_sample
-from adapt.core.ordered.replay.schemes import PARALLELISM, scheme_sentence, served_table
-from adapt.core.ordered.replay.sustainable import LatencyTarget, Probe, Search, search_table, searched
+from adapt.core.ordered.replay.outcome import (
+    PARALLELISM,
+    WorkersOutcome,
+    check_sample,
+    median_of,
+    scheme_sentence,
+    served_table,
+)
+from adapt.core.ordered.replay.sustainable import LatencyTarget, Probe, Search, search_table, searched, searched_workers
 from adapt.core.ordered.replay.tables import (
     OPERATORS_FIRST,
     PACED_FIRST,

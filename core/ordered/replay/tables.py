@@ -7,13 +7,13 @@ import numpy as np
 
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
 from adapt.core.ordered.chain.names import Backend, CostSource, OperatorKind
-from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.memory import runs_functions
 from adapt.core.ordered.engine.outcome import OperatorTally
-from adapt.core.ordered.engine.serial import Egress
-from adapt.core.ordered.model.operator_costs import RUNS, Costs
-from adapt.core.ordered.replay.break_even import break_even, break_even_sentence, speeds_of
+from adapt.core.ordered.engine.reference import Egress
+from adapt.core.ordered.engine.settings import Contention
+from adapt.core.ordered.model.model import RUNS, Costs
 from adapt.core.ordered.replay.outcome import Bound, Latency, WorkersOutcome, bound_of, fullest_share, imbalance_of
+from adapt.core.ordered.replay.sustainable import break_even, break_even_sentence, speeds_of
 from adapt.core.phrases import counted, listed
 from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.values import duration, number, share

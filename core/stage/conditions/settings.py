@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from adapt.core.costs.profile import Pause
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
-from adapt.core.stage.conditions.growth import Growth
-from adapt.core.stage.conditions.join import Join
+from adapt.core.stage.conditions.growth import Growth, Join
 from adapt.core.stage.conditions.names import QueueingName, Router
 from adapt.core.stage.conditions.queueing import Queueing
 from adapt.core.stage.conditions.service_times import Spread

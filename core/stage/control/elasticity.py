@@ -17,13 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.stage.conditions.names import Migrating
-from adapt.core.stage.control.shed_log import Sheddings, Watched
-from adapt.core.stage.control.shed_window import HeldTuples
+from adapt.core.stage.control.shed_log import HeldTuples, Sheddings, Watched
 from adapt.core.stage.control.workers import Decision, PartitionsSeen, Scaling, Seen, Waiting
 from adapt.core.stage.engine.running_stage import Stage
-from adapt.core.stage.input.row_tap import Intake
-from adapt.core.stage.movement.controller import Move
-from adapt.core.stage.movement.course import Moved
+from adapt.core.stage.input.row_costs import Intake
+from adapt.core.stage.movement.controller import Move, Moved
 from adapt.core.stage.movement.protocol import Movement
 from adapt.core.stage.movement.restarting import Stop, restart_stage
 

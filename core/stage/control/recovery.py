@@ -20,9 +20,9 @@ import numpy as np
 
 from adapt.core.stage.conditions.faults import Crash, FaultSchedule
 from adapt.core.stage.control.rounds import Rounds
+from adapt.core.stage.engine.recent_rows import forget_spilled, spilled_groups
 from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.engine.series import Interval
-from adapt.core.stage.engine.spilled_lists import forget_spilled, spilled_groups
 from adapt.core.stage.movement.protocol import Movement
 from adapt.core.stage.movement.spilling import Spilling
 from adapt.core.stage.movement.standby import Standby

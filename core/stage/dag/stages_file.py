@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.stage.dag.settings import Edge, Life
-from adapt.core.stage.input.state_source import StateSource
+from adapt.core.stage.input.keyed_rows import StateSource
 from adapt.core.toml import Element, called, document_of, elements, only, text_of, with_lines
 from adapt.core.units.amounts import seconds_of
 

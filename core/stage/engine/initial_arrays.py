@@ -11,34 +11,51 @@ from adapt.core.stage.conditions.names import QueueingName, Router
 from adapt.core.stage.conditions.settings import StageSettings, of_workers
 from adapt.core.stage.records.arrays import Arrays, Records
 from adapt.core.stage.records.codes import FREE, NONE, UNUSED
-from adapt.core.stage.records.partitions import (
+from adapt.core.stage.records.tuples import (
+    BARRIER,
+    BIN,
+    CHANNEL,
+    CONNECTION,
+    DUE,
+    EDGE,
+    ENTRY,
+    FLOW,
+    HELD,
+    JOINED,
+    KEPT,
+    LATENCY,
+    LINE,
+    LINKED,
+    MIRRORED,
+    OUTBOX,
+    PART,
+    PAUSE,
+    POOLED,
+    QUEUED,
+    REFUSAL,
+    ROW,
+    SERVICE,
+    SPILLED,
+    STAMP,
+    WINNER,
+)
+from adapt.core.stage.records.workers import (
+    CPU,
     GROUP,
     LIVE,
     NEWEST,
     PAIR,
     PARTITION,
     PAST,
+    PRODUCER,
     RANK,
     RING,
     STATE,
     TOTAL,
     TURN,
     WINDOW,
+    WORKER,
 )
-from adapt.core.stage.records.queues import (
-    BARRIER,
-    CHANNEL,
-    CONNECTION,
-    EDGE,
-    FLOW,
-    KEPT,
-    LINE,
-    OUTBOX,
-    STAMP,
-)
-from adapt.core.stage.records.tables import BIN, DUE, LATENCY, PART, PAUSE, REFUSAL, SERVICE, WINNER
-from adapt.core.stage.records.tuples import ENTRY, HELD, JOINED, LINKED, MIRRORED, POOLED, QUEUED, ROW, SPILLED
-from adapt.core.stage.records.workers import CPU, PRODUCER, WORKER
 
 SERVICE_TIMES = 2**16
 """Number of drawn service times; each worker cycles through them from its own offset."""

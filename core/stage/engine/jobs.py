@@ -1,11 +1,41 @@
-"""Jobs of consumers besides tuples, and messages that wait for them."""
+"""Jobs of consumers besides tuples, and the queue of timed actions."""
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import TypeAlias
 
-from adapt.core.stage.engine.event_queue import Action
+import numpy as np
+
 from adapt.core.stage.engine.kernel.orders import wake
 from adapt.core.stage.records.arrays import Arrays
+
+Action: TypeAlias = Callable[[], None]
+"""A scheduled action."""
+
+
+class Agenda:
+    """Event queue ordered by (time, insertion)."""
+
+    def __init__(self) -> None:
+        """An empty queue."""
+        self._entries: list[tuple[float, int, Action]] = []
+        self._entered = 0
+
+    @property
+    def next_s(self) -> float:
+        """Time of the next action; infinite if the queue is empty."""
+        return self._entries[0][0] if self._entries else np.inf
+
+    def at(self, time_s: float, action: Action) -> None:
+        """Schedule an action."""
+        heappush(self._entries, (time_s, self._entered, action))
+        self._entered += 1
+
+    def take(self) -> Action:
+        """Remove and return the next action."""
+        return heappop(self._entries)[2]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
-"""Queues of engines other than Flux: logs, micro-batches and checkpoints."""
+"""Queues of other engines: logs, micro-batches and checkpoints."""
 
+from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Protocol
 
@@ -9,15 +10,13 @@ from numpy.typing import NDArray
 from adapt.core.stage.conditions.arrivals import Feed
 from adapt.core.stage.conditions.names import QueueingName
 from adapt.core.stage.conditions.settings import StageSettings
-from adapt.core.stage.engine.event_queue import Action, Agenda
-from adapt.core.stage.engine.jobs import Job
+from adapt.core.stage.engine.jobs import Action, Agenda, Job
 from adapt.core.stage.engine.kernel.commit import end_batch
 from adapt.core.stage.engine.kernel.connections import arrive_alone, send_barriers
 from adapt.core.stage.engine.kernel.orders import start, wake
 from adapt.core.stage.records.arrays import Arrays
 from adapt.core.stage.records.codes import NONE
-from adapt.core.stage.records.queues import STAMP
-from adapt.core.stage.records.tuples import POOLED
+from adapt.core.stage.records.tuples import POOLED, STAMP
 
 _FIRST_PLACES = 64
 
@@ -242,3 +241,24 @@ def queues_of(stage: Stage) -> Queues:
     if queueing.engine is QueueingName.KAFKA:
         return SharedPlaces(stage, queueing.log_rows)
     return Batches(stage) if queueing.engine is QueueingName.SPARK else Checkpoints(stage)
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """Number of tuples in each place, out of all generated ones."""
+
+    generated: int
+    processed: int
+    at_consumers: int
+    in_connections: int
+    in_pools: int
+    spilled: int
+    at_twins: int = 0
+    lost: int = 0
+    shed: int = 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether every tuple is in exactly one place."""
+        generated, *places = astuple(self)
+        return bool(generated == sum(places))

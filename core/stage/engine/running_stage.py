@@ -7,15 +7,12 @@ from numpy.typing import NDArray
 
 from adapt.core.stage.conditions.arrivals import Drawn, Feed, Made, Rows, Source
 from adapt.core.stage.conditions.settings import StageSettings
-from adapt.core.stage.engine.census import Census
-from adapt.core.stage.engine.event_queue import Action, Agenda
 from adapt.core.stage.engine.initial_arrays import chain, prepare
-from adapt.core.stage.engine.jobs import Job, Jobs
+from adapt.core.stage.engine.jobs import Action, Agenda, Job, Jobs
 from adapt.core.stage.engine.kernel.advance import advance
 from adapt.core.stage.engine.kernel.orders import halt, pause, refill, restart, resume, schedule, start, wake
-from adapt.core.stage.engine.queues import queues_of
-from adapt.core.stage.engine.recent_rows import RecentRows
-from adapt.core.stage.engine.spilled_lists import enlarge_spill
+from adapt.core.stage.engine.queues import Census, queues_of
+from adapt.core.stage.engine.recent_rows import RecentRows, enlarge_spill
 from adapt.core.stage.records import codes
 from adapt.core.stage.records.arrays import Arrays
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.errors import BadInput
-from adapt.core.stage.conditions.join import NEITHER
+from adapt.core.stage.conditions.growth import NEITHER
 from adapt.core.stage.input.key_groups import KeyGroups, distinct
 from adapt.core.stage.input.mini_partitions import words_of
 

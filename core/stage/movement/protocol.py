@@ -11,12 +11,9 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import BadInput
 from adapt.core.stage.conditions.settings import of_workers
-from adapt.core.stage.engine.event_queue import Action
-from adapt.core.stage.engine.jobs import Job
+from adapt.core.stage.engine.jobs import Action, Job
 from adapt.core.stage.engine.running_stage import Stage
-from adapt.core.stage.movement.controller import Move
-from adapt.core.stage.movement.course import Course, Moved
-from adapt.core.stage.movement.partition_state import PartitionState, States
+from adapt.core.stage.movement.controller import Course, Move, Moved, PartitionState, States
 from adapt.core.stage.movement.spilling import Spilling
 from adapt.core.stage.movement.state_network import StateNetwork
 from adapt.core.stage.records.codes import NONE

@@ -7,11 +7,9 @@ from functools import partial
 import numpy as np
 
 from adapt.core.stage.conditions.restart import Restart
-from adapt.core.stage.engine.event_queue import Action
-from adapt.core.stage.engine.jobs import Job
+from adapt.core.stage.engine.jobs import Action, Job
 from adapt.core.stage.engine.running_stage import Stage
-from adapt.core.stage.movement.controller import Move
-from adapt.core.stage.movement.course import Moved
+from adapt.core.stage.movement.controller import Move, Moved
 from adapt.core.stage.movement.protocol import Movement
 
 

@@ -27,7 +27,7 @@ from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.movement.protocol import Movement
 from adapt.core.stage.records.arrays import Records
 from adapt.core.stage.records.codes import NONE
-from adapt.core.stage.records.partitions import RANK, RING, TOTAL, TURN
+from adapt.core.stage.records.workers import RANK, RING, TOTAL, TURN
 
 
 @dataclass(frozen=True, slots=True)

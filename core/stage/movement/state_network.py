@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from adapt.core.stage.engine.event_queue import Action, Agenda
+from adapt.core.stage.engine.jobs import Action, Agenda
 
 _NEARLY = 1e-6
 """Remaining bits that count as rounding errors."""

@@ -8,34 +8,52 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from adapt.core.stage.records.partitions import (
+from adapt.core.stage.records.tuples import (
+    BARRIER,
+    BIN,
+    CHANNEL,
+    CONNECTION,
+    DUE,
+    EDGE,
+    ENTRY,
+    FLOW,
+    HELD,
+    JOINED,
+    KEPT,
+    LATENCY,
+    LINE,
+    LINKED,
+    MIRRORED,
+    OUTBOX,
+    PART,
+    PAUSE,
+    POOLED,
+    QUEUED,
+    REFUSAL,
+    ROW,
+    SERVICE,
+    SPILLED,
+    STAMP,
+    WINNER,
+)
+from adapt.core.stage.records.workers import (
+    CPU,
     GROUP,
     LIVE,
     NEWEST,
     PAIR,
     PARTITION,
     PAST,
+    PRODUCER,
     RANK,
     RING,
+    SEGMENT,
     STATE,
     TOTAL,
     TURN,
     WINDOW,
+    WORKER,
 )
-from adapt.core.stage.records.queues import (
-    BARRIER,
-    CHANNEL,
-    CONNECTION,
-    EDGE,
-    FLOW,
-    KEPT,
-    LINE,
-    OUTBOX,
-    STAMP,
-)
-from adapt.core.stage.records.tables import BIN, DUE, LATENCY, PART, PAUSE, REFUSAL, SERVICE, WINNER
-from adapt.core.stage.records.tuples import ENTRY, HELD, JOINED, LINKED, MIRRORED, POOLED, QUEUED, ROW, SPILLED
-from adapt.core.stage.records.workers import CPU, PRODUCER, SEGMENT, WORKER
 
 _SIZES = (
     "workers",

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from adapt.core.ordered.chain.names import Reorder, WorkQueue
-from adapt.core.ordered.engine.contention import Contention
-from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, about, above, below
 from paper.experiments import Experiment, Results

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from adapt.core.ordered.chain.names import Heuristic
-from adapt.core.ordered.engine.contention import Contention
-from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, above
 from paper.experiments import Experiment, Results

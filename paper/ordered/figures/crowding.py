@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from adapt.core.ordered.chain.names import Heuristic
-from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.settings import Contention
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, above
 from paper.experiments import Experiment, Results

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from adapt.core.charts.chart import Chart
 from adapt.core.ordered.chain.names import Heuristic
-from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.settings import Contention
 from adapt.core.table import Table
 from paper.claims import Claim, Judged, about, above, below
 from paper.experiments import Experiment, Results

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from adapt.core.ordered.chain.names import WorkQueue
-from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.settings import Contention
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, about, above
 from paper.experiments import Experiment, Results

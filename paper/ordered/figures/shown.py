@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from adapt.core.ordered.chain.names import Heuristic, Reorder, WorkQueue
-from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.settings import Contention
 from adapt.core.table import Column, Kind
 from paper import charts, claims
 from paper.claims import Claim, Judged

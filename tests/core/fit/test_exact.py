@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from adapt.core.fit.network.network import Network
-from adapt.core.fit.program.basis_pool import BasisPool
+from adapt.core.fit.program.basis import BasisPool
 from adapt.core.fit.program.highs import WarmProgram
 from adapt.core.fit.program.program import Program
 from tests.core.fit.dual_vertices import DualVertices

@@ -10,9 +10,9 @@ import pytest
 from adapt.core.errors import UsageError
 from adapt.core.fit.network.names import DropPlanner, Grid
 from adapt.core.fit.network.network import Input, Link, Network, Node, Output
-from adapt.core.fit.planners.cell_bounds import CellBounds
-from adapt.core.fit.planners.planner import BEST
-from adapt.core.fit.planners.workload import Observed
+from adapt.core.fit.planners.direct_planners import BEST
+from adapt.core.fit.planners.plan_table import CellBounds
+from adapt.core.fit.planners.solver import Observed
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.registry import PlannerOptions, Precomputed, planner_of
 from adapt.core.fit.tables.local_plans import circle_of_nodes
@@ -120,7 +120,7 @@ def test_a_cell_that_could_lose_more_is_planned_exactly() -> None:
 
 def test_a_bound_holds_everywhere_in_its_cell_with_few_lines_too(monkeypatch) -> None:
     from adapt.core.fit.distributed.coordinator import fit
-    from adapt.core.fit.program.basis_pool import BasisPool
+    from adapt.core.fit.program.basis import BasisPool
     from tests.core.fit.distributed.test_coordinator import crossed
 
     program, most, random = Program.from_network(crossed(2)), np.full(2, 60.0), np.random.default_rng(0)
@@ -132,7 +132,7 @@ def test_a_bound_holds_everywhere_in_its_cell_with_few_lines_too(monkeypatch) ->
     whole = CellBounds.from_tables(program, [table for table, _ in tables.parts()], most)
     assert (lost <= whole.at(rates) + 1e-12).all()
     assert whole.errors.max() < lost.max() + 0.02
-    monkeypatch.setattr("adapt.core.fit.planners.cell_bounds.MAX_CELLS", 30)
+    monkeypatch.setattr("adapt.core.fit.planners.plan_table.MAX_CELLS", 30)
     few = CellBounds.from_tables(program, [table for table, _ in tables.parts()], most)
     assert few.errors.size <= 30
     assert (lost <= few.at(rates) + 1e-12).all()

@@ -21,7 +21,7 @@ from adapt.core.mechanisms.outcome import OUTCOME_COLUMNS
 from adapt.core.mechanisms.recommendation import Frame, advice_of
 from adapt.core.mechanisms.scenarios import BASELINE, SCENARIOS, Scenario, Static
 from adapt.core.partitioning.splitting.names import Splitting
-from adapt.core.stage.input.own_rate import OwnRate
+from adapt.core.stage.input.offered_load import OwnRate
 from adapt.core.table import Table
 
 FRAME = Frame(rows=10_000, channels=4, pool=8, speedup=100.0, offered=1.2, work=3.0, last_s=100.0, top_share=0.1)

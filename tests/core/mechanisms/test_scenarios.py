@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
-from adapt.core.elastic.policies.scale_on import ScaleOn
+from adapt.core.elastic.policies.scaler import ScaleOn
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.flux.policies.names import FluxPolicy

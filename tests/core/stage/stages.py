@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
 from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
-from adapt.core.stage.conditions.growth import Growth
-from adapt.core.stage.conditions.join import NEITHER
+from adapt.core.stage.conditions.growth import NEITHER, Growth
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import Costs, Network, StageSettings
 from adapt.core.stage.movement.spilling import Memory, MemoryChange

@@ -8,8 +8,7 @@ import pytest
 
 from adapt.core.fit.distributed.coordinator import Fitting, fit
 from adapt.core.fit.network.names import Grid
-from adapt.core.fit.planners.solver import Regions
-from adapt.core.fit.planners.workload import Exponential
+from adapt.core.fit.planners.solver import Exponential, Regions
 from adapt.core.fit.program.program import Program
 from paper.experiments import described
 from paper.fit.figures.cut import planned

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from adapt.core.stage.movement.controller import Move
-from adapt.core.stage.movement.course import Moved
+from adapt.core.stage.movement.controller import Move, Moved
 from paper.flux.scenarios import FULL, WORKERS, Drift, capacity_bound, few_hot, mixed, ping_pongs, unloaded
 
 

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from adapt.core.ordered.chain.names import OperatorKind, Reorder, WorkQueue
-from adapt.core.ordered.engine.contention import Contention
-from adapt.core.ordered.engine.serial import run_serially
-from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.reference import run_serially
+from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.model.model import run_model
 from paper.experiments import described
 from paper.ordered.figures.choices import work_us

@@ -4,13 +4,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Chunk, Rows
 from adapt.core.stage.conditions.names import Migrating
 from adapt.core.stage.conditions.settings import Costs, Network, StageSettings
 from adapt.core.stage.control.workers import Migration, Scaling
 from adapt.core.stage.movement.controller import Move
-from adapt.core.stage.simulate import Simulated
+from adapt.core.stage.simulate import Actors, Simulated
 from reality.processes.launch import LoopbackWorkers
 from reality.processes.running import run_in_processes
 from tests.core.stage.control.test_elasticity import AnyPlacement, AnyScaler

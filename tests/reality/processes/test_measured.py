@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from adapt.core.costs.profile import StateCosts
-from adapt.core.stage.movement.controller import Move
-from adapt.core.stage.movement.course import Moved
+from adapt.core.stage.movement.controller import Move, Moved
 from reality.processes.measured import Recorded, measured_rows, measured_state
 from reality.processes.messages import Installed
 from reality.processes.records import DONE

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from adapt.core.errors import EnvironmentFailure
-from adapt.core.stage.assembly import Actors
+from adapt.core.stage.simulate import Actors
 from reality.processes.launch import LoopbackWorkers
 from reality.processes.messages import States
 from reality.processes.running import run_in_processes

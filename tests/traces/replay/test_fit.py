@@ -11,7 +11,7 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.observing import Observing
-from adapt.core.fit.planners.workload import Observed
+from adapt.core.fit.planners.solver import Observed
 from adapt.core.fit.registry import PlannerOptions, planner_of
 from adapt.core.fit.replay.replay import FitOptions
 from adapt.traces.replay.files.workloads import open_true

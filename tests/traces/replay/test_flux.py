@@ -10,9 +10,8 @@ from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.flux.policies.load_policy import LoadBalancing
 from adapt.core.flux.replay.replay import LOAD, Adapting
 from adapt.core.stage.conditions.settings import StageSettings, even_groups
-from adapt.core.stage.input.keyed_rows import Reading
+from adapt.core.stage.input.keyed_rows import Reading, StateSource, StateUnit
 from adapt.core.stage.input.mini_partitions import MiniPartitions
-from adapt.core.stage.input.state_source import StateSource, StateUnit
 from adapt.core.stage.movement.splitting import HotSplit
 from adapt.core.units.row_or_time_span import Length
 from adapt.traces.replay.flux import FluxOptions, read_faults, replay_flux_trace

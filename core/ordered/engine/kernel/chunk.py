@@ -11,7 +11,7 @@ from functools import cache
 from adapt.core.atomics import fixed, load, publish, store
 from adapt.core.compiled import AtAddress, record_at
 from adapt.core.ordered.engine.kernel.layout import OPERATOR
-from adapt.core.ordered.engine.kernel.tuples import IN_BLOCK, MARK, MOST_IN_RUN, clear_marks, run_ticket, ticket_of
+from adapt.core.ordered.engine.kernel.work_queue import IN_BLOCK, MARK, MOST_IN_RUN, clear_marks, run_ticket, ticket_of
 
 MADE = 12
 """Bits of the result of a loop that hold its tuples; the bits above hold their outputs."""

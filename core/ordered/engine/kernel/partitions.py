@@ -20,8 +20,7 @@ from adapt.core.ordered.engine.kernel.claiming import chunk_of, claimable_before
 from adapt.core.ordered.engine.kernel.codes import MOST_CHUNK, RETRY
 from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally, partition_at
 from adapt.core.ordered.engine.kernel.running import count_ahead, run_claimed, send
-from adapt.core.ordered.engine.kernel.tuples import MARK, PUNCTUATION, tuple_at
-from adapt.core.ordered.engine.kernel.work_queue import partition_of, partition_queue_at
+from adapt.core.ordered.engine.kernel.work_queue import MARK, PUNCTUATION, partition_of, partition_queue_at, tuple_at
 
 
 @inlined

@@ -6,8 +6,7 @@ The copies have consecutive serial numbers, so the last one follows all outputs 
 from adapt.core.atomics import apart, load, store
 from adapt.core.compiled import inlined
 from adapt.core.ordered.engine.kernel.layout import Operator, Tally
-from adapt.core.ordered.engine.kernel.tuples import COPY, MARK, PUNCTUATION
-from adapt.core.ordered.engine.kernel.work_queue import enqueue, room_in
+from adapt.core.ordered.engine.kernel.work_queue import COPY, MARK, PUNCTUATION, enqueue, room_in
 
 
 @inlined

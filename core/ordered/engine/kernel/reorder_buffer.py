@@ -18,7 +18,7 @@ from adapt.core.compiled import flattened, inlined, record_after
 from adapt.core.ordered.engine.kernel.egress import leave, leave_plain
 from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally
 from adapt.core.ordered.engine.kernel.punctuation import enqueue_copies
-from adapt.core.ordered.engine.kernel.tuples import (
+from adapt.core.ordered.engine.kernel.work_queue import (
     BARE,
     HELD,
     IN_BLOCK,
@@ -28,12 +28,14 @@ from adapt.core.ordered.engine.kernel.tuples import (
     PUNCTUATION,
     RUN,
     RUN_BITS,
+    enqueue,
+    enqueue_plain,
     is_ready,
     outputs_at,
+    room_in,
     run_ticket,
     ticket_of,
 )
-from adapt.core.ordered.engine.kernel.work_queue import enqueue, enqueue_plain, room_in
 
 
 @inlined

@@ -20,11 +20,11 @@ from adapt.core.atomics import (
 from adapt.core.compiled import flattened, inlined, record_at
 from adapt.core.ordered.engine.kernel.chunk import MADE
 from adapt.core.ordered.engine.kernel.codes import FAULTY, GOES_ON, LOCK, RETRY
+from adapt.core.ordered.engine.kernel.egress import rest
 from adapt.core.ordered.engine.kernel.layout import TIMED, Header, Operator, Tally, partition_at
-from adapt.core.ordered.engine.kernel.progress import rest
 from adapt.core.ordered.engine.kernel.punctuation import count_bare, hand_on
 from adapt.core.ordered.engine.kernel.reorder_buffer import drain_apart, send_ready
-from adapt.core.ordered.engine.kernel.tuples import (
+from adapt.core.ordered.engine.kernel.work_queue import (
     BARE,
     COPY,
     IN_BLOCK,

@@ -9,14 +9,14 @@ from adapt.core.atomics import clock_ns, fetch_add, load, load_atomic, publish, 
 from adapt.core.compiled import compiled, inlined, record_after, record_at
 from adapt.core.ordered.engine.kernel.claiming import take_shared
 from adapt.core.ordered.engine.kernel.codes import FINISHED, GOES_ON, HYBRID, LOCKED_TOO_LATE, PARTITIONED, TUNE_SLICE
+from adapt.core.ordered.engine.kernel.egress import is_finished, rest
 from adapt.core.ordered.engine.kernel.estimates import note_query, outputs_made, quota_of, renew_window, tuples_done
 from adapt.core.ordered.engine.kernel.feeding import feed
 from adapt.core.ordered.engine.kernel.layout import HEADER, Header, Operator, Tally, operator_at, tally_at
 from adapt.core.ordered.engine.kernel.partitions import take_delegating, take_partitions, take_too_late
-from adapt.core.ordered.engine.kernel.progress import is_finished, rest
 from adapt.core.ordered.engine.kernel.reorder_buffer import drain_if_ready
 from adapt.core.ordered.engine.kernel.schedule import choose_operator, enter
-from adapt.core.ordered.engine.kernel.tuples import IN_BLOCK, copy_words, is_ready, outputs_at
+from adapt.core.ordered.engine.kernel.work_queue import IN_BLOCK, copy_words, is_ready, outputs_at
 
 
 @inlined

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from adapt.core.compiled import compiled
-from adapt.core.stage.engine.kernel.producers import fill_pool
+from adapt.core.stage.engine.kernel.routing import fill_pool
 from adapt.core.stage.engine.kernel.service import begin_work, finish_tuple
 from adapt.core.stage.records.arrays import Records
 from adapt.core.stage.records.codes import (

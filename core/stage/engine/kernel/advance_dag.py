@@ -12,8 +12,7 @@ import numpy as np
 from adapt.core.compiled import compiled, fetch_ahead, inlined
 from adapt.core.random_bits import GOLDEN, MIX1, mixed, uniform
 from adapt.core.stage.engine.kernel.next_event import set_due
-from adapt.core.stage.engine.kernel.producers import fill_pool
-from adapt.core.stage.engine.kernel.routing import DRAWN, cell_of, group_of, route_tuple
+from adapt.core.stage.engine.kernel.routing import DRAWN, cell_of, fill_pool, group_of, route_tuple
 from adapt.core.stage.engine.kernel.service import begin_work, finish_tuple
 from adapt.core.stage.records.arrays import Records
 from adapt.core.stage.records.codes import (
@@ -45,8 +44,8 @@ from adapt.core.stage.records.finding import (
     winner_at,
     worker_at,
 )
-from adapt.core.stage.records.partitions import GROUP, PARTITION
 from adapt.core.stage.records.tuples import QUEUED
+from adapt.core.stage.records.workers import GROUP, PARTITION
 from adapt.core.stage.records.world import World
 
 _LINEAGE = np.uint64(12)

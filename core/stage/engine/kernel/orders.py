@@ -13,7 +13,7 @@ from adapt.core.stage.engine.kernel.connections import (
     wait_for_room,
 )
 from adapt.core.stage.engine.kernel.next_event import set_due
-from adapt.core.stage.engine.kernel.producers import fill_pool
+from adapt.core.stage.engine.kernel.routing import fill_pool
 from adapt.core.stage.records.arrays import Records
 from adapt.core.stage.records.codes import IDLE, NONE
 from adapt.core.stage.records.finding import (

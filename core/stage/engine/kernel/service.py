@@ -1,19 +1,25 @@
-"""Consumers: choice of work and processing of tuples."""
+"""Consumers: choice of work, load shedding and processing of tuples."""
 
+import math
 from typing import Any
 
 import numpy as np
 
 from adapt.core.compiled import fetch_ahead, inlined
-from adapt.core.stage.engine.kernel.answers import aggregate, count_matches, insert_row, window_sum
-from adapt.core.stage.engine.kernel.commit import commit, forget_shed
+from adapt.core.random_bits import GOLDEN, mixed, uniform
+from adapt.core.stage.engine.kernel.commit import (
+    aggregate,
+    commit,
+    count_matches,
+    forget_shed,
+    insert_row,
+    leave_batch,
+    window_sum,
+)
 from adapt.core.stage.engine.kernel.connections import forward_anywhere, leave_channel, send_waiting
-from adapt.core.stage.engine.kernel.cpu_time import done_after_pauses, done_at
-from adapt.core.stage.engine.kernel.growth import grow
+from adapt.core.stage.engine.kernel.growth import grow, spill_tuple, take_spilled
 from adapt.core.stage.engine.kernel.next_event import set_due
-from adapt.core.stage.engine.kernel.producers import fill_pool
-from adapt.core.stage.engine.kernel.shedding import count_shed, sheds
-from adapt.core.stage.engine.kernel.spill import spill_tuple, take_spilled
+from adapt.core.stage.engine.kernel.routing import fill_pool
 from adapt.core.stage.engine.kernel.standby import finish_mirrored, send_to_twin, take_mirrored
 from adapt.core.stage.engine.kernel.tuples import leave_queue, pass_acknowledgement, take_in_hand
 from adapt.core.stage.records.codes import IDLE, IN_JOB, NONE, SERVING
@@ -21,19 +27,118 @@ from adapt.core.stage.records.finding import (
     channel_at,
     connection_at,
     flow_at,
+    held_at,
     line_at,
     mirrored_at,
     pair_at,
+    part_at,
     partition_at,
+    pause_at,
     producer_at,
     queued_at,
+    refusal_at,
+    segment_at,
     service_at,
     worker_at,
 )
-from adapt.core.stage.records.partitions import LIVE
-from adapt.core.stage.records.queues import FLOW
-from adapt.core.stage.records.tuples import JOINED, POOLED, QUEUED
+from adapt.core.stage.records.tuples import FLOW, JOINED, POOLED, QUEUED
+from adapt.core.stage.records.workers import LIVE
 from adapt.core.stage.records.world import World
+
+
+@inlined
+def done_after_pauses(world: World, worker_number: int, worker: Any, begin: float, work: float) -> Any:
+    """End time of work that pauses of its worker interrupt."""
+    done = done_at(world, worker, begin, work)
+    while worker.pause_from < done:
+        pause = pause_at(world, worker_number * world.pauses + worker.paused)
+        over = worker.pause_from + pause.lasts
+        if over > begin:
+            done += over - max(begin, worker.pause_from)
+        worker.pause_from = over + pause.gap
+        worker.paused += 1
+        if worker.paused == world.pauses:
+            worker.paused = 0
+    return done
+
+
+@inlined
+def done_at(world: World, worker: Any, begin: float, work: float) -> Any:
+    """End time of work on a CPU with these segments.
+
+    A segment consists of cycles: `run` seconds for the operator, then `burst` seconds for others.
+    """
+    speed = segment_at(world, worker.segment).speed
+    if worker.segment + 1 == worker.segments_end and segment_at(world, worker.segment).burst == 0 and speed == 1:
+        return begin + work
+    at = begin
+    while True:
+        segment = segment_at(world, worker.segment)
+        end = np.inf
+        if worker.segment + 1 < worker.segments_end:
+            end = segment_at(world, worker.segment + 1).start
+        if at < end:
+            if segment.run > 0 and segment.speed > 0:
+                target = _had(segment, at) + work / segment.speed
+                done = segment.start + target
+                if segment.burst > 0:
+                    cycle = max(0.0, math.ceil(target / segment.run) - 1.0)
+                    done += cycle * segment.burst
+                done = max(done, at)
+                if done <= end:
+                    return done
+                work -= (_had(segment, end) - _had(segment, at)) * segment.speed
+                work = max(work, 0.0)
+            elif end == np.inf:
+                return np.inf
+            at = end
+        worker.segment += 1
+
+
+@inlined
+def _had(segment: Any, at: float) -> Any:
+    """CPU seconds available to the operator from the start of a segment until `at`."""
+    passed = at - segment.start
+    if segment.burst == 0:
+        return passed
+    cycles = math.floor(passed / (segment.run + segment.burst))
+    return cycles * segment.run + min(passed - cycles * (segment.run + segment.burst), segment.run)
+
+
+@inlined
+def sheds(world: World, worker_number: int, now: float) -> Any:
+    """Shed the current tuple at random, or buffer it."""
+    worker = worker_at(world, worker_number)
+    first = worker_number * world.hold
+    while worker.held > 0 and held_at(world, first + worker.held_first).since + world.held_for <= now:
+        worker.held -= 1
+        worker.held_first += 1
+        if worker.held_first == world.hold:
+            worker.held_first = 0
+    bits = mixed(mixed(world.draws + np.uint64(worker.producer)) + np.uint64(worker.number) * GOLDEN)
+    if uniform(bits) < part_at(world, worker.held).shed:
+        return True
+    place = worker.held_first + worker.held
+    if place >= world.hold:
+        place -= world.hold
+    kept = held_at(world, first + place)
+    kept.since = now
+    kept.partition = worker.partition
+    worker.held += 1
+    worker.held_most = max(worker.held_most, worker.held)
+    return False
+
+
+@inlined
+def count_shed(world: World, worker: Any, now: float) -> None:
+    """Count a shed tuple, by worker and by time slot."""
+    worker.refused = 0
+    worker.shed += 1
+    if world.batched != 0:
+        leave_batch(world)
+    if world.refusals > 0:
+        at = min(int((now - world.watched_from) / world.refusal_s), world.refusals - 1)
+        refusal_at(world, at).count += 1
 
 
 @inlined

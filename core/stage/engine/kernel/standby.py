@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 
 from adapt.core.compiled import compiled, inlined
-from adapt.core.stage.engine.kernel.answers import window_sum
-from adapt.core.stage.engine.kernel.commit import commit
+from adapt.core.stage.engine.kernel.commit import commit, window_sum
 from adapt.core.stage.engine.kernel.next_event import set_due
 from adapt.core.stage.engine.kernel.tuples import pass_acknowledgement, take_in_hand, write_tuple
 from adapt.core.stage.records.arrays import Records

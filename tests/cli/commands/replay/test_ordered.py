@@ -12,7 +12,7 @@ import pytest
 from adapt.cli.main import run
 from adapt.cli.options.replay.ordered import ModelOptions
 from adapt.core.ordered.chain.names import CostSource, Heuristic
-from adapt.core.ordered.engine.contention import assumed_contention
+from adapt.core.ordered.engine.settings import assumed_contention
 from adapt.traces.replay import egress
 from adapt.traces.store.manifest import read_manifest
 from adapt.traces.store.runs import read_run

@@ -8,14 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapt.core.elastic.policies.ds2 import ScalingManager, TrueRates
-from adapt.core.elastic.policies.epochs import Epoch, Job, together
-from adapt.core.elastic.policies.flink_autoscaler import AutoscalerOptions, Metrics, capacity, is_outside, parallelism
-from adapt.core.elastic.policies.keda import LagThreshold, PodAutoscaler
+from adapt.core.elastic.policies.engine_scalers import (
+    AutoscalerOptions,
+    DynamicAllocation,
+    LagThreshold,
+    Metrics,
+    PodAutoscaler,
+    capacity,
+    is_outside,
+    parallelism,
+)
 from adapt.core.elastic.policies.names import ScalingPolicy
 from adapt.core.elastic.policies.registry import PUBLISHED, Chosen, migration_of, timed_policy
-from adapt.core.elastic.policies.scaler import ElasticController, Patience
-from adapt.core.elastic.policies.spark_allocation import DynamicAllocation
+from adapt.core.elastic.policies.scaler import ElasticController, Epoch, Job, Patience, together
+from adapt.core.elastic.policies.thresholds import ScalingManager, TrueRates
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.names import Migrating, RestartName
 from adapt.core.stage.conditions.restart import RESTARTS

@@ -5,13 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.elastic.policies.ds2 import TrueRates
-from adapt.core.elastic.policies.fixed import FixedWorkers
-from adapt.core.elastic.policies.keda import LagThreshold
+from adapt.core.elastic.policies.engine_scalers import LagThreshold
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
 from adapt.core.elastic.policies.registry import POLICIES, Chosen, policy_of
 from adapt.core.elastic.policies.scaler import ElasticController, Patience, Rebuild, aligned_to
-from adapt.core.elastic.policies.thresholds import ThresholdScaling
+from adapt.core.elastic.policies.thresholds import FixedWorkers, ThresholdScaling, TrueRates
 from adapt.core.errors import UsageError
 from adapt.core.stage.control.workers import Decision, Waiting
 from tests.core.elastic.observations import seen

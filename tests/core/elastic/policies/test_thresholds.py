@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from adapt.core.elastic.policies.names import Signal
-from adapt.core.elastic.policies.scale_on import ScaleOn
+from adapt.core.elastic.policies.scaler import ScaleOn
 from adapt.core.elastic.policies.thresholds import ThresholdScaling, initial_workers, starts_at, workers_for
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.shed_factor import ShedFactor, Thresholds

@@ -10,15 +10,14 @@ from hypothesis import strategies as st
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
 from adapt.core.elastic.policies.placements import Counting
 from adapt.core.elastic.policies.registry import Chosen, ChosenScalingPolicy
-from adapt.core.elastic.policies.scale_on import ScaleOn
-from adapt.core.elastic.policies.scaler import Patience, Rebuild
+from adapt.core.elastic.policies.scaler import Patience, Rebuild, ScaleOn
 from adapt.core.elastic.replay.outcome import Waste, covered_s
 from adapt.core.elastic.replay.replay import Elastic, check_elastic, replay_elastic
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.schemes.names import Construction, Scheme
 from adapt.core.stage.conditions.arrivals import Chunk, Rows
-from adapt.core.stage.conditions.join import Join
+from adapt.core.stage.conditions.growth import Join
 from adapt.core.stage.conditions.names import Migrating
 from adapt.core.stage.conditions.settings import Costs, StageSettings, even_groups, even_owners
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor, Thresholds

@@ -6,13 +6,13 @@ import pytest
 from adapt.core.errors import UsageError
 from adapt.core.fit.central.coordinated import Coordinated
 from adapt.core.fit.control import Control
-from adapt.core.fit.distributed.group_peer import GroupPeer
+from adapt.core.fit.distributed.distributed_cuts import GroupPeer
 from adapt.core.fit.distributed.messages import Topic
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.network import Input, Network, Node, Output
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Wiring
-from adapt.core.fit.planners.workload import Learnt, Observed
+from adapt.core.fit.planners.solver import Learnt, Observed
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.registry import COORDINATED, PLANNERS, PlannerOptions, planner_of
 from adapt.core.fit.tables.local_plans import GreedyLocal

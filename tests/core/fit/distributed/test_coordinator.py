@@ -10,8 +10,8 @@ from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.coordinator import Fitting, fit
 from adapt.core.fit.network.names import Grid, OperatorKind
 from adapt.core.fit.network.network import Input, Link, Network, Node, Operator, Output
-from adapt.core.fit.planners.planner import NO_PLAN
-from adapt.core.fit.program.basis_pool import BasisPool
+from adapt.core.fit.planners.direct_planners import NO_PLAN
+from adapt.core.fit.program.basis import BasisPool
 from adapt.core.fit.program.program import Program
 from tests.core.fit.networks import DIAMOND, FIGURE_1, FIGURE_7, SHAPES, chains, delay, random_network
 

@@ -7,7 +7,7 @@ from adapt.core.fit.distributed.distributed import DFit, Messaging
 from adapt.core.fit.distributed.distributed_cuts import DFitCuts
 from adapt.core.fit.distributed.messages import Topic
 from adapt.core.fit.program.program import Program
-from adapt.core.fit.tables.spacing import Spacing
+from adapt.core.fit.tables.rows import Spacing
 from tests.core.fit.networks import SHAPES, random_network
 from tests.tiers import SOAK
 

@@ -9,14 +9,13 @@ import pytest
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.coordinator import Fitting, fit
 from adapt.core.fit.distributed.distributed import DFit, Messaging
-from adapt.core.fit.distributed.mailbox import Channel
-from adapt.core.fit.distributed.messages import HEADER_BYTES, Topic
+from adapt.core.fit.distributed.messages import HEADER_BYTES, Channel, Topic
 from adapt.core.fit.network.names import Grid, OperatorKind
 from adapt.core.fit.network.network import Input, Link, Network, Node, Operator, Output
-from adapt.core.fit.program.basis_pool import BasisPool
+from adapt.core.fit.program.basis import BasisPool
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.local_plans import busy_nodes
-from adapt.core.fit.tables.spacing import Spacing
+from adapt.core.fit.tables.rows import Spacing
 from tests.core.fit.networks import DIAMOND, FIGURE_1, SHAPES, chains, delay, random_network
 
 SOAK = bool(os.environ.get("ADAPT_SOAK"))

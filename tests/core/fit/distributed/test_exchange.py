@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.exchange import Exchange
-from adapt.core.fit.distributed.mailbox import Channel, Mailbox
-from adapt.core.fit.distributed.messages import Sheet, Topic
+from adapt.core.fit.distributed.messages import Channel, Mailbox, Sheet, Topic
 from adapt.core.fit.registry import PlannerOptions, planner_of
 from tests.core.fit.networks import FIGURE_1
 

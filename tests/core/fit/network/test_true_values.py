@@ -6,7 +6,7 @@ import pytest
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.fit.network.names import OperatorKind
 from adapt.core.fit.network.network import Input, Network, Node, Operator, Output
-from adapt.core.fit.network.true_file import read_true
+from adapt.core.fit.network.network_file import read_true
 from adapt.core.fit.network.true_values import Drawn, Given
 
 NETWORK = Network(

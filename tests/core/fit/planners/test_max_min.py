@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from adapt.core.fit.network.wiring import Wiring
-from adapt.core.fit.planners.max_min import service
+from adapt.core.fit.planners.direct_planners import service
 from tests.core.fit.networks import FIGURE_1, SHAPES, random_network, random_rates
 
 THIRD = 1 / 3

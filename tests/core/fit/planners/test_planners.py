@@ -8,10 +8,9 @@ import pytest
 from adapt.core.errors import UsageError
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.network import Input, Network, Node, Output
-from adapt.core.fit.planners.direct_planners import LinearProgram
+from adapt.core.fit.planners.direct_planners import MADE, UNSHED, LinearProgram
 from adapt.core.fit.planners.fragments import fragments
-from adapt.core.fit.planners.planner import MADE, UNSHED
-from adapt.core.fit.planners.workload import Observed
+from adapt.core.fit.planners.solver import Observed
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.registry import PLANNERS, PlannerOptions, planner_of
 from tests.core.fit.networks import FIGURE_1, FIGURE_7, SHAPES, chains, delay, random_network, random_rates

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.fit.planners.planner import UNSHED
-from adapt.core.fit.planners.solver import Regions
-from adapt.core.fit.planners.workload import Exponential, Observed
-from adapt.core.fit.program.basis_pool import BasisPool
+from adapt.core.fit.planners.direct_planners import UNSHED
+from adapt.core.fit.planners.solver import Exponential, Observed, Regions
+from adapt.core.fit.program.basis import BasisPool
 from adapt.core.fit.program.program import Program
 from tests.core.fit.networks import FIGURE_1, FIGURE_7, SHAPES, chains, random_network
 

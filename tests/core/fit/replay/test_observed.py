@@ -8,8 +8,8 @@ import pytest
 from adapt.core.errors import UsageError
 from adapt.core.fit.network.names import DropPlanner, Drops, Flow
 from adapt.core.fit.network.network import Network
+from adapt.core.fit.network.network_file import read_true
 from adapt.core.fit.network.settings import SheddingSettings
-from adapt.core.fit.network.true_file import read_true
 from adapt.core.fit.network.true_values import Drawn
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.observing import Observing

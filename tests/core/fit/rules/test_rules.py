@@ -16,8 +16,7 @@ from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.registry import PlannerOptions, planner_of
 from adapt.core.fit.rules.regimes import regimes_of
-from adapt.core.fit.rules.rules import UNKNOWN, UNSHED, Rules
-from adapt.core.fit.rules.tables import capacities_table, rules_table, sentences
+from adapt.core.fit.rules.rules import UNKNOWN, UNSHED, Rules, capacities_table, rules_table, sentences
 from adapt.traces.replay import shedder
 from adapt.traces.replay.rules import write_rules
 from tests.core.fit.networks import FIGURE_1, FIGURE_7, any_network, random_rates

@@ -16,11 +16,9 @@ from adapt.core.fit.program.program import Program
 from adapt.core.fit.registry import planner_of
 from adapt.core.fit.replay.bound_rows import Binding
 from adapt.core.fit.replay.replay import FitOptions, replay_fit
-from adapt.core.fit.running.living_windows import LivingWindows, windows_of_arcs
 from adapt.core.fit.running.tick import Offered
 from adapt.core.fit.running.tuples import Tuples
-from adapt.core.fit.running.window_aware import WindowAware
-from adapt.core.fit.running.window_drop import tuples_kept, windows_at
+from adapt.core.fit.running.window_drop import LivingWindows, WindowAware, tuples_kept, windows_at, windows_of_arcs
 from adapt.core.random_bits import substream, uniforms
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
 from tests.core.fit.running.literal_window_drop import WindowDrop

@@ -6,7 +6,7 @@ import pytest
 from adapt.core.fit.network.names import DropPlanner, OperatorKind
 from adapt.core.fit.network.network import Input, Network, Node, Operator, Output, Window
 from adapt.core.fit.registry import planner_of
-from adapt.core.fit.running.window_aware import WindowAware
+from adapt.core.fit.running.window_drop import WindowAware
 from tests.core.fit.running.literal_window_drop import WindowDrop
 
 MAP, AGGREGATE = OperatorKind.MAP, OperatorKind.AGGREGATE

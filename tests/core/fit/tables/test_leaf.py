@@ -8,11 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.fit.program.program import Program
-from adapt.core.fit.tables.drop_order import DropOrder
-from adapt.core.fit.tables.leaf import Triangle, feasible_grid, highest_rates, leaf_rows
-from adapt.core.fit.tables.local_plans import Part, worth_of_arrival
-from adapt.core.fit.tables.rows import TooManyRows
-from adapt.core.fit.tables.spacing import GridLines
+from adapt.core.fit.tables.local_plans import DropOrder, Part, worth_of_arrival
+from adapt.core.fit.tables.rows import GridLines, TooManyRows
+from adapt.core.fit.tables.server import Triangle, feasible_grid, highest_rates, leaf_rows
 from tests.core.fit.networks import FIGURE_7
 
 FREE = np.array([np.inf])

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.fit.tables.point_tree import PointTree
+from adapt.core.fit.tables.rows import PointTree
 
 
 def scanned(rates, scores, point):

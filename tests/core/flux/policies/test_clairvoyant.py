@@ -5,12 +5,11 @@ from adapt.core.errors import UsageError
 from adapt.core.flux.policies.clairvoyant import OptimumController, ahead_of
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
-from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
 from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
 from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
 from adapt.core.stage.movement.spilling import Memory, MemoryChange
-from adapt.core.stage.simulate import simulate
+from adapt.core.stage.simulate import Actors, simulate
 
 
 def stage(**changes):

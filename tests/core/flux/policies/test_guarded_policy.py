@@ -4,9 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.errors import UsageError
-from adapt.core.flux.policies.guarded_policy import GuardedLoadBalancing
+from adapt.core.flux.policies.guarded_policy import GuardedLoadBalancing, SeveralMoves
 from adapt.core.flux.policies.load_policy import LoadBalancing
-from adapt.core.flux.policies.multi_move import SeveralMoves
 from adapt.core.stage.movement.controller import Move
 from tests.core.flux.observations import observations, observed
 

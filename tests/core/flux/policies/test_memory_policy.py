@@ -4,10 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.errors import UsageError
-from adapt.core.flux.policies.hybrid_policy import HybridBalancing
-from adapt.core.flux.policies.load_policy import LoadBalancing
-from adapt.core.flux.policies.memory_policy import MemoryBalancing, excess_bytes, used_share
-from adapt.core.flux.policies.multi_move import SeveralMoves
+from adapt.core.flux.policies.guarded_policy import SeveralMoves
+from adapt.core.flux.policies.load_policy import (
+    HybridBalancing,
+    LoadBalancing,
+    MemoryBalancing,
+    excess_bytes,
+    used_share,
+)
 from adapt.core.flux.policies.multi_move_memory import SeveralMemoryController, SeveralMemoryMoves
 from adapt.core.flux.policies.settling import SettlingController
 from adapt.core.stage.movement.controller import Move, Round

@@ -1,8 +1,7 @@
 import pytest
 
 from adapt.core.errors import UsageError
-from adapt.core.flux.policies.load_policy import LoadBalancing
-from adapt.core.flux.policies.round_controller import PacedController
+from adapt.core.flux.policies.load_policy import LoadBalancing, PacedController
 from adapt.core.stage.movement.controller import Move, Round
 
 MOVES = (Move(0, 0, 1),)

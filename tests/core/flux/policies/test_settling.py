@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.errors import UsageError
-from adapt.core.flux.policies.multi_move import SeveralMoves
+from adapt.core.flux.policies.guarded_policy import SeveralMoves
 from adapt.core.flux.policies.settling import PATIENCE_S, SettlingController
 from tests.core.flux.observations import observed
 

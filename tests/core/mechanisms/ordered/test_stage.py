@@ -10,7 +10,7 @@ from adapt.core.mechanisms.ordered.stage import run_ordered
 from adapt.core.mechanisms.scenario import check_scenario
 from adapt.core.mechanisms.scenarios import BY_NAME, Scenario, chosen
 from adapt.core.mechanisms.sustainable import is_sustained
-from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.settings import Contention
 from tests.core.mechanisms.ordered.queues import (
     AT_S,
     HYBRID,

@@ -5,8 +5,7 @@ import re
 import pytest
 
 from adapt.core.errors import BadInput
-from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
-from adapt.core.ordered.chain.chain_file import read_chain
+from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations, read_chain
 from adapt.core.ordered.chain.graph import Graph
 from adapt.core.ordered.chain.names import FunctionName, OperatorKind, PartitionBy, PartitionCount
 from adapt.core.ordered.chain.own import own_function

@@ -7,9 +7,8 @@ from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain
 from adapt.core.ordered.chain.names import Heuristic, Parallelism, Reorder, WorkQueue
 from adapt.core.ordered.engine.binding import barred, degrees_of, replicas_of_workers, workers_used
-from adapt.core.ordered.engine.contention import Contention
-from adapt.core.ordered.engine.serial import run_serially
-from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.reference import run_serially
+from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.model.model import run_model
 from tests.core.ordered.chains import bound, counting, partitioned, stateful, stateless

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from adapt.core.ordered.chain.bound import BoundChain, bind
-from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
+from adapt.core.ordered.chain.chain import COUNTED, Chain, Operator, Punctuations
 from adapt.core.ordered.chain.names import (
     FunctionName,
     Heuristic,
@@ -21,8 +21,7 @@ from adapt.core.ordered.chain.names import (
     WorkQueue,
 )
 from adapt.core.ordered.chain.own import own_function
-from adapt.core.ordered.chain.roles import COUNTED
-from adapt.core.ordered.engine.serial import run_serially
+from adapt.core.ordered.engine.reference import run_serially
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
 from tests.core.ordered.chains import counting, partitioned, stateful, stateless, stream

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from adapt.core.ordered.chain.bound import BoundChain
 from adapt.core.ordered.chain.mixing import FOLD, folded
-from adapt.core.ordered.engine.serial import run_serially
+from adapt.core.ordered.engine.reference import run_serially
 from adapt.core.ordered.functions.registry import FUNCTIONS
 from tests.core.ordered.chains import bound, counting, partitioned, stateful, stateless
 

@@ -16,16 +16,15 @@ from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words, bin
 from adapt.core.ordered.chain.chain import Chain
 from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, PartitionBy, Reorder, WorkQueue
 from adapt.core.ordered.engine import binding, memory
-from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.binding import Sizes
 from adapt.core.ordered.engine.kernel import worker as kernel
 from adapt.core.ordered.engine.kernel.claiming import chunk_of
 from adapt.core.ordered.engine.kernel.estimates import quota_of
 from adapt.core.ordered.engine.kernel.layout import HEADER, operator_at
 from adapt.core.ordered.engine.memory import Memory
 from adapt.core.ordered.engine.outcome import WorkersRun
-from adapt.core.ordered.engine.serial import SerialRun, run_serially
-from adapt.core.ordered.engine.settings import RunSettings
-from adapt.core.ordered.engine.sizes import Sizes
+from adapt.core.ordered.engine.reference import SerialRun, run_serially
+from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.functions.count import Count
 from adapt.core.ordered.functions.registry import FUNCTIONS

@@ -9,10 +9,9 @@ from numba import njit
 from adapt.core.atomics import operate
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundOperator
-from adapt.core.ordered.chain.chain import Operator
+from adapt.core.ordered.chain.chain import ROLES, Operator
 from adapt.core.ordered.chain.mixing import mixed
 from adapt.core.ordered.chain.names import FunctionName, OperatorKind
-from adapt.core.ordered.chain.roles import ROLES
 from adapt.core.ordered.functions.function import OWN
 from adapt.core.ordered.functions.registry import FUNCTIONS
 

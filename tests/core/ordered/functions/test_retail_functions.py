@@ -10,9 +10,8 @@ from numba import njit
 
 from adapt.core.atomics import load, operate, release
 from adapt.core.ordered.chain.bound import END, BoundOperator
-from adapt.core.ordered.chain.chain import Operator
+from adapt.core.ordered.chain.chain import CHUNKED, COUNTED, ROLES, VALUE, Operator, Passes
 from adapt.core.ordered.chain.names import FunctionName, OperatorKind
-from adapt.core.ordered.chain.roles import CHUNKED, COUNTED, ROLES, VALUE, Passes
 from adapt.core.ordered.engine.kernel.worker import release_all
 from adapt.core.ordered.functions.baskets import PAIR
 from adapt.core.ordered.functions.function import MOST, OWN, STATE, STRIDE, Row, Windowed

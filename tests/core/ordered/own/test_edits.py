@@ -52,7 +52,7 @@ from adapt.core.ordered.chain.chain import Chain, Operator
 from adapt.core.ordered.chain.names import OperatorKind
 from adapt.core.ordered.chain.own import own_function
 from adapt.core.ordered.engine.reference import reference_egress
-from adapt.core.ordered.engine.serial import run_serially
+from adapt.core.ordered.engine.reference import run_serially
 import mine
 
 kinds = {"repeated": OperatorKind.STATELESS, "Means": OperatorKind.STATEFUL}

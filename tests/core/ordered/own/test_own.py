@@ -20,16 +20,14 @@ from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
 from adapt.core.ordered.chain.names import OperatorKind, WorkQueue
 from adapt.core.ordered.chain.own import own_function
-from adapt.core.ordered.engine.contention import Contention
-from adapt.core.ordered.engine.reference import reference_egress
-from adapt.core.ordered.engine.serial import run_serially
-from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.reference import reference_egress, run_serially
+from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.engine.threads import KEPT, run_by_workers
 from adapt.core.ordered.model.model import run_model
 from adapt.core.ordered.own import function
 from adapt.core.ordered.own.function import obstacles, value_of
+from adapt.core.ordered.replay.outcome import check_sample
 from adapt.core.ordered.replay.replay import Ordered, replay_ordered
-from adapt.core.ordered.replay.sample import check_sample
 
 STATELESS, PARTITIONED, STATEFUL = OperatorKind.STATELESS, OperatorKind.PARTITIONED, OperatorKind.STATEFUL
 PAUSE = 30

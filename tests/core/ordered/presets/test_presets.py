@@ -12,9 +12,8 @@ import pytest
 
 from adapt.core.ordered.chain.bound import BoundChain, bind, columns_of
 from adapt.core.ordered.chain.names import Heuristic, Reorder, WorkQueue
-from adapt.core.ordered.engine.contention import Contention
-from adapt.core.ordered.engine.serial import SerialRun, run_serially
-from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.reference import SerialRun, run_serially
+from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.model.model import run_model
 from adapt.core.ordered.presets.presets import PRESETS, Answer

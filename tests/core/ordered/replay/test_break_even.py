@@ -7,11 +7,12 @@ import pytest
 
 from adapt.core.ordered.chain.bound import BoundChain
 from adapt.core.ordered.chain.names import Backend, Parallelism
-from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.outcome import Marks, WorkersRun
-from adapt.core.ordered.engine.serial import Egress
-from adapt.core.ordered.engine.settings import MOST_WORKERS, RunSettings
-from adapt.core.ordered.replay.break_even import (
+from adapt.core.ordered.engine.reference import Egress
+from adapt.core.ordered.engine.settings import MOST_WORKERS, Contention, RunSettings
+from adapt.core.ordered.replay.outcome import Repeats, WorkersOutcome
+from adapt.core.ordered.replay.replay import Ordered, replay_ordered
+from adapt.core.ordered.replay.sustainable import (
     GAIN,
     Speed,
     break_even,
@@ -19,8 +20,6 @@ from adapt.core.ordered.replay.break_even import (
     searched_workers,
     speeds_of,
 )
-from adapt.core.ordered.replay.outcome import Repeats, WorkersOutcome
-from adapt.core.ordered.replay.replay import Ordered, replay_ordered
 from tests.core.ordered.chains import bound, stateful, stateless
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from adapt.core.ordered.chain.names import Backend
-from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.settings import Contention
 from adapt.core.ordered.replay.charts import REST, ordered_charts
 from adapt.core.ordered.replay.replay import Ordered, OrderedRun, replay_ordered
 from tests.core.ordered.chains import bound, stateless

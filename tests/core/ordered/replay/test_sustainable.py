@@ -7,8 +7,7 @@ import pytest
 
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.names import Backend, Spacing
-from adapt.core.ordered.engine.contention import Contention
-from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.replay.arrivals import Arrivals, Sustained
 from adapt.core.ordered.replay.charts import ordered_charts
 from adapt.core.ordered.replay.outcome import Latency

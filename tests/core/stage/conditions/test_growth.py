@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.stage.assembly import Actors, assemble
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
 from adapt.core.stage.conditions.faults import Crash, FaultSchedule
-from adapt.core.stage.conditions.growth import Growth
-from adapt.core.stage.conditions.join import Join
+from adapt.core.stage.conditions.growth import Growth, Join
 from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
 from adapt.core.stage.movement.spilling import Memory
-from adapt.core.stage.simulate import simulate
+from adapt.core.stage.simulate import Actors, assemble, simulate
 from tests.core.stage.movement.test_protocol import AnyMoves
 
 GROUPS, ROWS, SPAN_S, WINDOW_S = 500, 6000, 2.0, 0.3

@@ -13,9 +13,8 @@ from adapt.core.elastic.policies.names import ScalingPolicy, Signal
 from adapt.core.elastic.policies.registry import Chosen, policy_of
 from adapt.core.elastic.policies.scaler import ElasticController, Patience, Rebuild
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.stage.assembly import Actors, assemble
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
-from adapt.core.stage.conditions.join import NEITHER, Join, SerialJoin
+from adapt.core.stage.conditions.growth import NEITHER, Join, SerialJoin
 from adapt.core.stage.conditions.names import Migrating, Router
 from adapt.core.stage.conditions.restart import Restart
 from adapt.core.stage.conditions.settings import Costs, StageSettings, even_groups, even_owners
@@ -23,7 +22,7 @@ from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
 from adapt.core.stage.control.workers import Migration, Scaling
 from adapt.core.stage.dag.settings import DagSettings
 from adapt.core.stage.engine.running_stage import Stage
-from adapt.core.stage.simulate import simulate
+from adapt.core.stage.simulate import Actors, assemble, simulate
 from tests.core.stage.control.test_elasticity import AnyPlacement, AnyScaler
 from tests.core.stage.engine.test_running_stage import BY_CONTENT
 from tests.core.stage.movement.test_protocol import AnyMoves

@@ -5,13 +5,12 @@ from dataclasses import replace
 import pytest
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Drawn
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import Network
 from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.movement.spilling import Memory
-from adapt.core.stage.simulate import simulate
+from adapt.core.stage.simulate import Actors, simulate
 from tests.core.stage.engine.test_running_stage import small
 
 FULL = 4 / 45.5e-6

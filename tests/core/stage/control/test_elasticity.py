@@ -18,14 +18,13 @@ from adapt.core.elastic.policies.thresholds import starts_at
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.schemes.names import Construction, Scheme
-from adapt.core.stage.assembly import Actors, assemble
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
 from adapt.core.stage.conditions.names import Migrating, RestartName
 from adapt.core.stage.conditions.restart import RESTARTS, Restart
 from adapt.core.stage.conditions.settings import Costs, Network, StageSettings, even_groups, even_owners
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor, Thresholds
 from adapt.core.stage.control.workers import Decision, Migration, Placed, Scaling, Waiting
-from adapt.core.stage.simulate import simulate
+from adapt.core.stage.simulate import Actors, assemble, simulate
 from tests.core.stage.engine.test_running_stage import BY_CONTENT, in_order, serial_answers
 from tests.core.stage.stages import stages
 

@@ -1,11 +1,10 @@
 from dataclasses import replace
 
-from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Drawn
 from adapt.core.stage.conditions.growth import Growth
 from adapt.core.stage.conditions.settings import Network
 from adapt.core.stage.movement.spilling import Memory, MemoryChange
-from adapt.core.stage.simulate import simulate
+from adapt.core.stage.simulate import Actors, simulate
 from tests.core.stage.engine.test_running_stage import small
 
 

@@ -7,12 +7,11 @@ from adapt.core.elastic.policies.names import ScalingPolicy
 from adapt.core.elastic.policies.placements import range_placement
 from adapt.core.elastic.policies.registry import policy_of
 from adapt.core.elastic.policies.scaler import ElasticController
-from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Chunk, Rows
 from adapt.core.stage.conditions.settings import Costs, StageSettings, even_groups, even_owners
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
 from adapt.core.stage.control.workers import Scaling
-from adapt.core.stage.simulate import simulate
+from adapt.core.stage.simulate import Actors, simulate
 
 HELD_S, CAPACITY = 0.1, 50
 

@@ -6,7 +6,7 @@ import pytest
 from adapt.core.errors import BadInput
 from adapt.core.stage.dag.settings import Edge, Life
 from adapt.core.stage.dag.stages_file import read_stages
-from adapt.core.stage.input.state_source import StateUnit
+from adapt.core.stage.input.keyed_rows import StateUnit
 
 WHOLE = """
 [[stage]]

@@ -11,10 +11,9 @@ from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Made, Rows
 from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import Costs, Network
-from adapt.core.stage.dag.assembly import DagControl
 from adapt.core.stage.dag.running_dag import Dag
 from adapt.core.stage.dag.settings import DagSettings, Edge
-from adapt.core.stage.dag.simulation import simulate_dag
+from adapt.core.stage.dag.simulation import DagControl, simulate_dag
 from adapt.core.stage.movement.controller import Move
 from adapt.core.stage.simulate import simulate
 from tests.core.stage.engine.test_running_stage import BY_CONTENT, in_order, serial_answers, small

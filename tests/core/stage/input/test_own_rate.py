@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from adapt.core.stage.input.own_rate import BusiestSpan, OwnRate, WorkOverTime, stressed
+from adapt.core.stage.input.offered_load import BusiestSpan, OwnRate, WorkOverTime, stressed
 
 
 def busiest(due_s, work_s, pieces=1):

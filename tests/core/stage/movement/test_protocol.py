@@ -6,16 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import Costs, FixedCosts, Network, StageSettings
 from adapt.core.stage.engine.jobs import Job
 from adapt.core.stage.engine.running_stage import Stage
-from adapt.core.stage.movement.controller import Move
-from adapt.core.stage.movement.course import STEPS
+from adapt.core.stage.movement.controller import STEPS, Move
 from adapt.core.stage.movement.protocol import Movement
-from adapt.core.stage.simulate import simulate
+from adapt.core.stage.simulate import Actors, simulate
 from tests.core.stage.engine.test_running_stage import BY_CONTENT, small
 from tests.core.stage.stages import stages
 

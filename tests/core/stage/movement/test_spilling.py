@@ -6,11 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Drawn
 from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.movement.spilling import Memory, MemoryChange, Spilling
-from adapt.core.stage.simulate import simulate
+from adapt.core.stage.simulate import Actors, simulate
 from tests.core.stage.engine.test_running_stage import BY_CONTENT, in_order, small
 from tests.core.stage.movement.test_protocol import AnyMoves
 from tests.core.stage.stages import memories, stages, stream

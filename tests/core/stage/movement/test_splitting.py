@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from adapt.core.errors import UsageError
-from adapt.core.stage.assembly import Actors, assemble
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
 from adapt.core.stage.conditions.growth import Growth
 from adapt.core.stage.conditions.names import Router
@@ -12,7 +11,7 @@ from adapt.core.stage.conditions.settings import Costs, StageSettings, even_grou
 from adapt.core.stage.movement.controller import Move
 from adapt.core.stage.movement.spilling import Memory
 from adapt.core.stage.movement.splitting import HotSplit
-from adapt.core.stage.simulate import simulate
+from adapt.core.stage.simulate import Actors, assemble, simulate
 
 WORKERS, GROUPS = 4, 64
 STAGE = StageSettings(WORKERS, even_owners(WORKERS, 8), even_groups(GROUPS, WORKERS * 8))

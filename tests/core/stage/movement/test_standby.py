@@ -5,20 +5,16 @@ import numpy as np
 import pytest
 
 from adapt.core.errors import UsageError
-from adapt.core.flux.policies.hybrid_policy import HybridBalancing
-from adapt.core.flux.policies.load_policy import LoadBalancing
-from adapt.core.flux.policies.round_controller import PacedController
-from adapt.core.stage.assembly import Actors, assemble
+from adapt.core.flux.policies.load_policy import HybridBalancing, LoadBalancing, PacedController
 from adapt.core.stage.conditions.arrivals import Drawn
 from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
 from adapt.core.stage.conditions.faults import Crash, FaultSchedule
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import Network, StageSettings
 from adapt.core.stage.engine.jobs import Job
-from adapt.core.stage.movement.controller import Move
-from adapt.core.stage.movement.course import STEPS
+from adapt.core.stage.movement.controller import STEPS, Move
 from adapt.core.stage.movement.spilling import Memory, MemoryChange
-from adapt.core.stage.simulate import simulate
+from adapt.core.stage.simulate import Actors, assemble, simulate
 from tests.core.stage.engine.test_running_stage import in_order, serial_answers, small
 from tests.core.stage.movement.test_protocol import AnyMoves
 from tests.core.stage.stages import stream

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.stage.engine.event_queue import Agenda
+from adapt.core.stage.engine.jobs import Agenda
 from adapt.core.stage.movement.state_network import StateNetwork
 
 sends = st.lists(st.tuples(st.floats(0, 3), st.integers(0, 3), st.floats(0, 1000)), min_size=1, max_size=8)

@@ -7,10 +7,8 @@ import pytest
 
 from adapt.core.errors import BadInput
 from adapt.core.stage.conditions.arrivals import Chunk, Rows
-from adapt.core.stage.conditions.growth import Growth
-from adapt.core.stage.conditions.join import Join
-from adapt.core.stage.movement.spilling import Memory, MemoryChange
-from adapt.core.stage.movement.window_room import check_room
+from adapt.core.stage.conditions.growth import Growth, Join
+from adapt.core.stage.movement.spilling import Memory, MemoryChange, check_room
 from adapt.core.stage.simulate import simulate
 from tests.core.stage.conditions.test_growth import MODELS, PLAIN, Stream, counted
 

@@ -24,31 +24,26 @@ from adapt.core.ordered.engine.kernel import (
     feeding,
     layout,
     partitions,
-    progress,
     punctuation,
     reorder_buffer,
     running,
     schedule,
-    tuples,
     work_queue,
     worker,
 )
 from adapt.core.ordered.functions import baskets, count, stateless, top, work
 from adapt.core.ordered.functions.registry import FUNCTIONS
 from adapt.core.ordered.model import draws, events, simulate, slices
-from adapt.core.ordered.model import sending as model_sending
 
 _ENGINE = (
     random_bits,
     layout,
-    tuples,
     chunk,
     work_queue,
     punctuation,
     feeding,
     egress,
     reorder_buffer,
-    progress,
     running,
     claiming,
     partitions,
@@ -56,7 +51,7 @@ _ENGINE = (
     schedule,
     worker,
 )
-_MODEL = (draws, events, slices, model_sending, simulate)
+_MODEL = (draws, events, slices, simulate)
 
 _ATOMIC = threading.Lock()
 _LIBC = ctypes.CDLL(None)
@@ -188,7 +183,7 @@ def plain_model() -> Callable[[int], None]:
 
 def plain_schedule() -> Callable[[int, np.dtype[np.void]], int]:
     """`choose_operator` of the header at an address, interpreted."""
-    names = plain(layout, tuples, *(each for each in _ENGINE if each in (claiming, estimates, schedule)), **_UNUSED)
+    names = plain(layout, work_queue, *(each for each in _ENGINE if each in (claiming, estimates, schedule)), **_UNUSED)
     return lambda address, kind: names.choose_operator(_Record(address, kind, 0), 0)
 
 
@@ -209,7 +204,7 @@ def plain_worker() -> Callable[[int, int, bool], bool]:
         _closing(FunctionName.BASKET_PAIRS): pairing._forget,
     }
     loops = {
-        chunk.chunk_form(FUNCTIONS[name].compiled).address: plain(layout, tuples, chunk, step=step).chunk
+        chunk.chunk_form(FUNCTIONS[name].compiled).address: plain(layout, work_queue, chunk, step=step).chunk
         for name, step in {
             FunctionName.WORK: plain(work, mixed_bits=plain(random_bits).mixed)._work,
             FunctionName.COUNT: plain(count)._count,

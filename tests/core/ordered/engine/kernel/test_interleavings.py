@@ -10,13 +10,12 @@ import pyarrow as pa
 import pytest
 
 from adapt.core.ordered.chain.bound import BoundChain, bind
-from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
+from adapt.core.ordered.chain.chain import COUNTED, Chain, Operator, Punctuations
 from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, Parallelism, Reorder, WorkQueue
-from adapt.core.ordered.chain.roles import COUNTED
 from adapt.core.ordered.engine import threads
 from adapt.core.ordered.engine.kernel import worker as kernel
 from adapt.core.ordered.engine.outcome import WorkersRun
-from adapt.core.ordered.engine.serial import run_serially
+from adapt.core.ordered.engine.reference import run_serially
 from adapt.core.ordered.engine.settings import RunSettings
 from tests.core.ordered.chains import bound, counting, partitioned, stateful, stateless
 from tests.core.ordered.engine.kernel.plain_kernel import plain_worker

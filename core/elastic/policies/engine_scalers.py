@@ -1,4 +1,4 @@
-"""The autoscaler of Flink's Kubernetes operator, for one vertex.
+"""Autoscalers of engines: Flink's operator, KEDA, and Spark's dynamic allocation.
 
 Source: apache/flink-kubernetes-operator, flink-autoscaler at commit 3adc6b3: AutoScalerOptions, JobVertexScaler,
 ScalingMetricEvaluator, ScalingMetricCollector and AutoScalerUtils.
@@ -8,7 +8,12 @@ import math
 from collections import deque
 from dataclasses import dataclass, field, fields, replace
 
-from adapt.core.elastic.policies.epochs import ALMOST, Epoch, Job, together
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.elastic.policies.scaler import ALMOST, Epoch, Job, together
+from adapt.core.elastic.policies.thresholds import workers_for
+from adapt.core.errors import UsageError
 from adapt.core.stage.control.workers import Seen
 
 SAMPLES = 60
@@ -173,3 +178,116 @@ class FlinkAutoscaler:
         """No scale-in is delayed."""
         self._fewer_since_s = None
         self._fewer.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class LagThreshold:
+    """Lag threshold: one worker for every `rows` waiting rows.
+
+    As in the Horizontal Pod Autoscaler, nothing changes while the lag of a worker is within the tolerance.
+
+    Source: kedacore/keda, Kafka scaler, lagThreshold and allowIdleConsumers (false by default); Kubernetes,
+    GetExternalPerPodMetricReplicas, whose tolerance is 0.1.
+    """
+
+    rows: float  # lag threshold of a worker, above 0
+    tolerance: float = 0.1  # relative deviation from the threshold that is ignored
+    partitions: int | None = None  # partitions of the stage, which bound the workers; None, no bound
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rows < math.inf:
+            raise UsageError(f"the lag threshold must be above 0 rows (got {self.rows:g})")
+        if not 0 <= self.tolerance < math.inf:
+            raise UsageError(f"the tolerance of the lag must be at least 0 (got {self.tolerance:g})")
+
+    def wanted(self, seen: Seen) -> int:
+        """The waiting rows over the threshold."""
+        wanted = seen.waiting / self.rows
+        if self.partitions is not None:
+            wanted = min(wanted, self.partitions)
+        if abs(wanted / seen.workers - 1) <= self.tolerance:
+            return seen.workers
+        return workers_for(wanted, 1.0)
+
+
+SYNC_S, SCALE_DOWN_WINDOW_S = 15.0, 300.0
+"""The autoscaler's sync period and its stabilization window for scaling in."""
+
+LEAST_GROWTH, GROWTH = 4, 2
+"""Workers added in a sync period: up to 4, or as many as there are."""
+
+
+@dataclass(slots=True)
+class PodAutoscaler:
+    """The Horizontal Pod Autoscaler around a recommendation, with its default behavior.
+
+    It scales in to the largest recommendation of the window, and out at once, to at most twice the workers or 4 more.
+
+    Source: Kubernetes, pkg/apis/autoscaling/v2/defaults.go and stabilizeRecommendationWithBehaviors.
+    """
+
+    recommendation: LagThreshold  # wants a number of workers for the current metrics
+    sync_s: float = SYNC_S  # time between decisions
+    window_s: float = SCALE_DOWN_WINDOW_S  # stabilization window for scaling in
+    _recent: deque[tuple[float, int]] = field(default_factory=deque)
+
+    def wanted(self, seen: Seen) -> int:
+        """The stabilized recommendation once a sync period, else the current number."""
+        now, present = seen.at_s, seen.workers
+        if self._recent and now - self._recent[-1][0] < self.sync_s * ALMOST:
+            return present
+        if not self._recent:
+            self._recent.append((now, present))
+        while self._recent and now - self._recent[0][0] >= self.window_s * ALMOST:
+            self._recent.popleft()
+        raw = self.recommendation.wanted(seen)
+        stable = raw if raw >= present else max([raw, *(number for _, number in self._recent)])
+        self._recent.append((now, raw))
+        return min(stable, max(GROWTH * present, present + LEAST_GROWTH))
+
+
+BACKLOG_S, IDLE_S = 1.0, 60.0
+"""schedulerBacklogTimeout, which sustainedSchedulerBacklogTimeout equals, and executorIdleTimeout."""
+
+
+@dataclass(slots=True)
+class DynamicAllocation:
+    """Adds 1, 2, 4 workers while tasks are pending; removes idle ones.
+
+    The tasks of a batch are the partitions, so that they are never fewer than the workers. Tasks are pending while more
+    rows wait than arrive in a period. A worker that processes nothing is idle.
+
+    Source: apache/spark, org.apache.spark.ExecutorAllocationManager, spark.dynamicAllocation.*.
+    """
+
+    pool: int  # the maximum number of workers
+    backlog_s: float = BACKLOG_S  # how long tasks must be pending before more workers are added
+    idle_s: float = IDLE_S  # how long a worker must be idle before it is removed
+    _add_at_s: float | None = None
+    _adds: int = 1
+    _busy_at_s: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+
+    def wanted(self, seen: Seen) -> int:
+        """The current number with those added, without those idle."""
+        now, present = seen.at_s, seen.workers
+        added = self._added(now, present, seen.waiting > seen.arrived)
+        last = np.full(present, now)
+        kept = min(present, len(self._busy_at_s))
+        last[:kept] = np.where(seen.processed[:kept] > 0, now, self._busy_at_s[:kept])
+        idle = now - last >= self.idle_s * ALMOST
+        self._busy_at_s = np.where(idle, now, last)
+        return max(1, present + added - int(idle.sum()))
+
+    def _added(self, now: float, present: int, is_pending: bool) -> int:
+        """The workers to add now."""
+        if not is_pending:
+            self._add_at_s, self._adds = None, 1
+            return 0
+        if self._add_at_s is None:
+            self._add_at_s = now + self.backlog_s
+        if now < self._add_at_s * ALMOST:
+            return 0
+        self._add_at_s = now + self.backlog_s
+        added = min(self._adds, self.pool - present)
+        self._adds = 2 * self._adds if added == self._adds else 1
+        return added
