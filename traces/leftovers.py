@@ -8,13 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.table import Column, Kind, Table
 from adapt.traces.block_cache import CACHE
+from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.locations.location import StorePath, is_stored
 from adapt.traces.locations.run_folders import RUN, run_of
 from adapt.traces.read_errors import readable
 from adapt.traces.store.disk import disk_failures, remove_tree
+from adapt.traces.store.plans import named_side, plan_of_side
 
 _HIDDEN = {
     ".partial": "unfinished output",
@@ -45,7 +50,10 @@ class Leftover:
         with disk_failures(self.path):
             if not is_stored(self.path) and _is_locked(self.path):
                 raise EnvironmentFailure(f"{self.path} is being written by another run; wait for it")
-            remove_tree(self.path)
+            if is_stored(self.path) and self.path.is_file():
+                self.path.unlink()
+            else:
+                remove_tree(self.path)
 
 
 def leftovers(place: Path) -> list[Leftover]:
@@ -74,14 +82,18 @@ def table_of(found: Sequence[Leftover]) -> Table:
 
 
 def _stored(place: StorePath) -> Iterator[Leftover]:
-    """Run folders that no manifest names, and hidden entries."""
-    beside = [each for each in place.parent.iterdir() if _is_of(each.name, place.name)] if place.key else []
+    """Run folders that no manifest names, hidden entries, and pinned keys that no plan names."""
+    near = list(place.parent.iterdir()) if place.key else []
+    beside = [each for each in near if _is_of(each.name, place.name)]
     held: dict[StorePath, list[StorePath]] = {}
+    sides = [each for each in near if plan_of_side(each.name) == place.name]
     for each in (path for folder in (place, *beside) for path in folder.rglob("*")):
         names = each.relative_to(place.parent if place.key else place).parts
         at = next((at for at, name in enumerate(names) if name.startswith(RUN) or _kind(name)), None)
         if at is not None:
             held.setdefault(_above(each, len(names) - 1 - at), []).append(each)
+        elif plan_of_side(each.name):
+            sides.append(each)
     for folder, files in held.items():
         if folder.name.startswith(RUN) and run_of(folder.parent) == folder.name:
             continue
@@ -89,6 +101,20 @@ def _stored(place: StorePath) -> Iterator[Leftover]:
         age = time.time() - max(fact.modified_ns for fact in facts) / 1e9
         about = _kind(folder.name) or "parts without a manifest"
         yield Leftover(cast(Path, folder), about, len(files), sum(fact.size for fact in facts), max(0.0, age))
+    for side in filter(_is_unnamed, sides):
+        fact = side.found()
+        age = max(0.0, time.time() - fact.modified_ns / 1e9)
+        yield Leftover(cast(Path, side), "pinned keys that no plan names", 1, fact.size, age)
+
+
+def _is_unnamed(side: StorePath) -> bool:
+    """Whether a file holds pinned keys for a plan that is not there or names another."""
+    try:
+        if named_side(side.with_name(plan_of_side(side.name))) == side.name:
+            return False
+        return pq.read_schema(arrow_source(cast(Path, side))).names == ["key", "channel"]
+    except (ValueError, pa.ArrowException):  # not ours
+        return False
 
 
 def _on_disk(place: Path) -> Iterator[Leftover]:

@@ -22,7 +22,8 @@ def clean(
     """List or remove what interrupted runs left.
 
     On a disk, hidden outputs such as `.web.trace.partial` that no run holds, and results in `.adapt-counts` that no
-    run read for 30 days; in a store, folders of runs that no manifest names. Readers see none of them.
+    run read for 30 days; in a store, folders of runs that no manifest names, and pinned keys that no plan names.
+    Readers see none of them.
 
     Example: adapt clean s3://bucket/traces --yes
     """

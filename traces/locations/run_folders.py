@@ -65,8 +65,8 @@ def run_folder(target: StorePath, *, force: bool) -> Iterator[StorePath]:
         _discard(run)
         raise
     try:
-        _write(target / MANIFEST, written, before, target)  # where the outcome is unknown, the parts stay
-    except _Overtaken:
+        write_over(before, target / MANIFEST, written, target)  # where the outcome is unknown, the parts stay
+    except Overtaken:
         _discard(run)
         raise
     with suppress(AdaptError, OSError):  # else `adapt clean` removes them
@@ -89,18 +89,19 @@ def uploaded_folder(target: StorePath, *, force: bool) -> Iterator[Path]:
 def write_object(target: StorePath, data: bytes, *, force: bool) -> None:
     """Write one object at once."""
     version = check_free(target, force=force, folder=False)
-    _write(target, data, version, target)
+    write_over(version, target, data, target)
 
 
-class _Overtaken(EnvironmentFailure):
+class Overtaken(EnvironmentFailure):
     """Another run wrote the target first."""
 
 
-def _write(path: StorePath, data: bytes, version: str, target: StorePath) -> None:
+def write_over(version: str, path: StorePath, data: bytes, target: StorePath) -> None:
+    """Write an object over one version, or a new one if empty."""
     try:
         path.upload(data, version)
     except Occupied:
-        raise _Overtaken(
+        raise Overtaken(
             f"{target} was written by another run in the meantime, and is not overwritten; choose another -o"
         ) from None
 

@@ -1,7 +1,9 @@
 """Plans on disk: JSON, with many pinned keys in Parquet."""
 
 import hashlib
+import json
 import re
+import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
@@ -11,16 +13,17 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adapt.core.errors import BadInput, EnvironmentFailure
+from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure
 from adapt.core.partitioning.plans.plan import Plan, plan_from_data, plan_to_data
 from adapt.core.units.seals import as_json, sealed
 from adapt.core.verdict.answer import Answer
-from adapt.traces.locations.location import is_stored, location
+from adapt.traces.locations import run_folders
+from adapt.traces.locations.location import StorePath, is_stored, location
 from adapt.traces.locations.run_folders import in_run
 from adapt.traces.read_errors import damaged
 from adapt.traces.store import disk
 from adapt.traces.store.answers import found_in, kept
-from adapt.traces.store.atomic import alone, check_free, replace_whole, whole_file, write_whole
+from adapt.traces.store.atomic import alone, check_free, replace_whole, whole_file
 from adapt.traces.store.manifest import Provenance, inside
 from adapt.traces.store.plan_json import read_plan_json, readings_of_plan
 from adapt.traces.store.tables import packed
@@ -41,16 +44,15 @@ def write_plan(plan: Plan, out: Path, made: Provenance, *, answer: Answer | None
     content = plan.content_hash()
     aside = len(plan.explicit) > MOST_KEYS_IN_JSON
     data = plan_to_data(plan, with_explicit=not aside)
-    side = out.with_name(f"{out.name}.{content[:12]}.parquet") if aside else None
+    of_run = f"-{secrets.token_hex(4)}" if is_stored(out) else ""  # no two runs name the same object
+    side = out.with_name(f"{out.name}.{content[:12]}{of_run}.parquet") if aside else None
     data |= {"content_hash": content, "made": asdict(made), **kept(answer)}
     if side is not None:
         explicit = packed(plan.to_arrow())
         data["explicit_file"] = {"name": side.name, "sha256": hashlib.sha256(explicit).hexdigest()}
     whole = as_json(sealed(data))
     if is_stored(out):
-        if side is not None:
-            replace_whole(side, explicit)
-        write_whole(cast(Path, out), whole, force=force)
+        _write_stored(out, whole, None if side is None else (cast(StorePath, side), explicit), force=force)
         return content
     try:
         with whole_file(out, force=force) as partial:
@@ -60,6 +62,27 @@ def write_plan(plan: Plan, out: Path, made: Provenance, *, answer: Answer | None
     finally:
         _clear_old_sides(out)
     return content
+
+
+def _write_stored(out: StorePath, whole: bytes, aside: tuple[StorePath, bytes] | None, *, force: bool) -> None:
+    """Write a plan and its side file to a store, and remove the side file of the plan that it overwrites."""
+    version = run_folders.check_free(out, force=force, folder=False)
+    try:
+        old = named_side(out)
+    except ValueError:
+        old = ""
+    if aside is not None:
+        side, explicit = aside
+        side.write_bytes(explicit)
+    try:
+        run_folders.write_over(version, out, whole, out)
+    except run_folders.Overtaken:
+        if aside is not None:
+            side.unlink()
+        raise
+    if plan_of_side(old) == out.name:
+        with suppress(AdaptError, OSError):  # else `adapt clean` removes it
+            out.with_name(old).unlink()
 
 
 def read_plan(path: Path | str) -> Plan:
@@ -123,12 +146,29 @@ def _side_table(path: Path, data: Mapping[str, Any]) -> pa.Table | None:
 
 def _clear_old_sides(out: Path) -> None:
     """Remove side files that the plan at `out` does not name, unless a run is writing one, which does so itself."""
-    ours = re.compile(re.escape(out.name) + r"\.[0-9a-f]{12}\.parquet")
-    old = [path for path in out.absolute().parent.iterdir() if ours.fullmatch(path.name)]
+    old = [path for path in out.absolute().parent.iterdir() if plan_of_side(path.name) == out.name]
     if not old:
         return
-    with suppress(EnvironmentFailure, BadInput), alone(out):
-        named = (read_plan_json(out).get("explicit_file") if out.exists() else None) or {"name": None}
+    with suppress(EnvironmentFailure, ValueError), alone(out):
+        named = named_side(out)
         for path in old:
-            if path.name != named["name"]:
+            if path.name != named:
                 path.unlink(missing_ok=True)
+
+
+def plan_of_side(name: str) -> str:
+    """Plan name of a side file; empty for other files."""
+    found = re.fullmatch(r"(.+)\.[0-9a-f]{12}(-[0-9a-f]{8})?\.parquet", name)
+    return found[1] if found else ""
+
+
+def named_side(plan: Path | StorePath) -> str:
+    """Name of a plan's side file; empty if there is none.
+
+    Raises:
+        ValueError: the plan is not JSON.
+    """
+    try:
+        return str(json.loads(plan.read_bytes())["explicit_file"]["name"])
+    except (FileNotFoundError, KeyError, TypeError):
+        return ""

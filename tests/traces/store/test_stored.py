@@ -9,6 +9,7 @@ import threading
 import time
 from pathlib import Path
 from random import Random
+from unittest.mock import Mock
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +17,19 @@ import pytest
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.schemes.names import Scheme
+from adapt.core.stream import KeyType
+from adapt.core.units.seals import as_json, sealed
 from adapt.traces.leftovers import leftovers, table_of
 from adapt.traces.locations import failures
+from adapt.traces.locations.location import StorePath
 from adapt.traces.locations.run_folders import MANIFEST, RUN
 from adapt.traces.store.atomic import check_folder_free, check_free, replace_whole, whole_folder, write_whole
 from adapt.traces.store.frequencies import read_frequencies, write_frequencies
 from adapt.traces.store.manifest import Manifest, Provenance, file_entry, read_manifest, verify, write_manifest
+from adapt.traces.store.plans import read_plan, write_plan
+from adapt.traces.store.tables import packed
 from tests.fault_proxy import Fault, seeded
 
 SOAK = bool(os.environ.get("ADAPT_SOAK"))
@@ -132,12 +140,65 @@ def test_a_damaged_part_is_noticed(bucket, change):
         content(bucket / "x")
 
 
-def test_a_manifest_names_no_other_folder(bucket):
+@pytest.mark.parametrize(
+    "name", ["../y/a", "x/../../y/a", "/y/a", "s3://y/a", "..\\y", "C:y", ".", "..", "a//b", "a\0b", 7]
+)
+def test_a_manifest_names_no_other_folder(bucket, name):
     make(bucket / "x", "1")
     data = json.loads((bucket / "x" / MANIFEST).read_bytes())
-    (bucket / "x" / MANIFEST).write_bytes(json.dumps(data | {"run": "../y"}).encode())
-    with pytest.raises(BadInput, match="is damaged"):
-        read_manifest(bucket / "x")
+    for change in ({"run": name}, {"files": [*data["files"], {**data["files"][0], "name": name}]}):
+        (bucket / "x" / MANIFEST).write_bytes(as_json(sealed(data | change)))
+        with pytest.raises(BadInput, match="is not the name of"):
+            read_manifest(bucket / "x")
+
+
+def test_pinned_keys_that_no_plan_names_are_removed(bucket, monkeypatch):
+    """Those of the plan that is overwritten at once, those of runs that ended before by `adapt clean`."""
+    monkeypatch.setattr("adapt.traces.store.plans.MOST_KEYS_IN_JSON", 1)
+    plan = bucket / "x.plan"
+
+    def write(channels):
+        pins = {"a": 0, "b": channels - 1}
+        mapping = Plan(Scheme.HYBRID, channels, KeyType.STRING, explicit=pins)
+        write_plan(mapping, bucket / "x.plan", Provenance("test", {}), force=True)
+
+    for channels in (2, 3, 3):
+        write(channels)
+    assert len(names(bucket)) == 2
+    assert read_plan(plan).channels == 3
+    with monkeypatch.context() as patch:
+        patch.setattr("adapt.traces.locations.run_folders.write_over", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            write(4)
+    (bucket / "events.0123456789ab.parquet").write_bytes(packed(pa.table({"key": ["mine"]})))
+    (bucket / "text.0123456789ab.parquet").write_bytes(b"mine")
+    for place in (bucket, plan):
+        found = leftovers(place)
+        assert [(each.path.name[:7], each.about) for each in found] == [("x.plan.", "pinned keys that no plan names")]
+    found[0].remove()
+    assert leftovers(bucket) == []
+    assert len(names(bucket)) == 4
+    assert read_plan(plan).channels == 3
+    plan.write_bytes(as_json({"explicit_file": {"name": "events.0123456789ab.parquet"}}))
+    write(2)
+    assert "events.0123456789ab.parquet" in names(bucket)
+
+
+def test_of_two_plans_at_once_the_second_fails_and_takes_its_pinned_keys_away(bucket, monkeypatch):
+    monkeypatch.setattr("adapt.traces.store.plans.MOST_KEYS_IN_JSON", 1)
+    plan = Plan(Scheme.HYBRID, 2, KeyType.STRING, explicit={"a": 0, "b": 1})
+    made, of_store = Provenance("test", {}), StorePath.write_bytes
+
+    def write_bytes(path, data):
+        monkeypatch.setattr(StorePath, "write_bytes", of_store)
+        path.write_bytes(data)
+        write_plan(plan, bucket / "x.plan", made, force=True)
+
+    monkeypatch.setattr(StorePath, "write_bytes", write_bytes)
+    with pytest.raises(EnvironmentFailure, match="was written by another run in the meantime"):
+        write_plan(plan, bucket / "x.plan", made, force=True)
+    assert len(names(bucket)) == 2
+    assert read_plan(bucket / "x.plan") == plan
 
 
 def test_the_content_hash_does_not_depend_on_the_place(bucket, tmp_path):
