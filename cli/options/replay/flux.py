@@ -153,7 +153,7 @@ class DiskOptions:
         "160Mbps|3=80Mbps",
     )
     seek: str = setting("5ms", "Mean disk seek time, before every access.", "5ms")
-    seek_sd: str = setting("0.2ms", "Standard deviation of the disk seek time.", "0.2ms")
+    seek_sd: str | None = setting(None, "Standard deviation of the disk seek time. Default: 4 % of seek.", "0.2ms")
     quantum: str = setting("200ms", "Time for input before a worker reads its next spilled partition.", "200ms")
 
 
@@ -189,12 +189,13 @@ class FaultOptions(TroubleOptions):
         worker_bytes, changes = memory_of_workers(self.memory or [], workers)
         if worker_bytes is None:
             return None
+        seek_s = seconds("--disk seek", self.disk.seek)
         disks = bits_of_workers("--disk bandwidth", self.disk.bandwidth or (), 160e6, workers)
         return Memory(
             worker_bytes,
             tuple(changes),
             disk_bytes_per_s=disks / 8 if isinstance(disks, float) else tuple(each / 8 for each in disks),
-            seek_s=seconds("--disk seek", self.disk.seek),
-            seek_sd_s=seconds("--disk seek-sd", self.disk.seek_sd),
+            seek_s=seek_s,
+            seek_sd_s=seek_s / 25 if self.disk.seek_sd is None else seconds("--disk seek-sd", self.disk.seek_sd),
             quantum_s=above_0("--disk quantum", self.disk.quantum),
         )

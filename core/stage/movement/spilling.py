@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from adapt.core.compiled import compiled
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.conditions.arrivals import Chunk
+from adapt.core.stage.conditions.service_times import LEAST_MEANS
 from adapt.core.stage.conditions.settings import StageSettings, of_workers
 from adapt.core.stage.engine.jobs import Action, Job
 from adapt.core.stage.engine.recent_rows import forget_spilled
@@ -54,6 +55,11 @@ class Memory:
         if not (np.min(self.disk_bytes_per_s) > 0 and self.seek_s >= 0 and self.seek_sd_s >= 0 and self.quantum_s > 0):
             raise UsageError(
                 "a disk needs a bandwidth above 0, a seek time of at least 0, and a time above 0 between reads"
+            )
+        if self.seek_s < LEAST_MEANS * self.seek_sd_s:
+            raise UsageError(
+                f"a disk needs a seek time of at least {LEAST_MEANS:g} times its standard deviation, so that none is "
+                f"below 0 (got {self.seek_s:g} s and {self.seek_sd_s:g} s)"
             )
 
 

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from adapt.core.errors import UsageError
-from adapt.core.stage.conditions.service_times import UNKNOWN, Service, Spread, SpreadKind
+from adapt.core.stage.conditions.service_times import LEAST_MEANS, UNKNOWN, Service, Spread, SpreadKind
+from adapt.core.stage.conditions.settings import Costs, StageSettings, even_groups, even_owners
+from adapt.core.stage.engine.initial_arrays import service_times
 
 COUNT = 2**16
 
@@ -44,6 +46,9 @@ def test_a_text_names_a_mean_and_a_spread(text, named):
         ("lognormal(1ms, -1)", "a coefficient of variation of at least 0 (got -1)"),
         ("pareto(1ms, 1)", "an exponent above 1, so that there is a mean (got 1)"),
         ("normal(cost_us, 3us)", "'normal(cost_us, 3us)' has no fixed mean"),
+        ("normal(45us, 45us)", "at most 0.5 of its mean; for a wider spread, choose lognormal(45us, 1)"),
+        ("normal(45us, 500us)", "choose lognormal(45us, 11.1)"),
+        ("normal(0s, 1us)", "'normal(0s, 1us)' has no service time"),
         ("45", "45 needs a unit: 45s or 45h?"),
         ("3MB", "'3MB' has an unknown unit"),
     ],
@@ -52,6 +57,12 @@ def test_what_is_wrong_with_a_text_is_one_sentence(text, message):
     with pytest.raises(UsageError) as error:
         Service.parse(text)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("sd_s", [0.0, 3e-6, 45e-6 / LEAST_MEANS])
+def test_a_normal_distribution_has_its_mean(sd_s):
+    settings = StageSettings(2, even_owners(2, 2), even_groups(4, 4), costs=Costs(service_s=45e-6, service_sd_s=sd_s))
+    assert service_times(settings).mean() == pytest.approx(45e-6, rel=0.015)
 
 
 @pytest.mark.parametrize("variation", [0.0, 0.5, 1.0, 2.0])
