@@ -68,6 +68,8 @@ class LoadBalancing:
         for at, donor in enumerate(ranking):
             least = None if room is None else observed.state_bytes[heaviest_first(observed, donor)].min(initial=LARGEST)
             paired = {receiver for _, receiver in pairs}
+            if donor in paired:
+                continue
             free = (one for one in ranking[:at:-1] if one not in paired and (room is None or room[one] >= least))
             receiver = next(free, None)
             if receiver is None:

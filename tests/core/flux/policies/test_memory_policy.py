@@ -129,6 +129,20 @@ def test_what_moves_for_load_fits_where_it_goes(seen, seed):
         assert room.min() >= 0
 
 
+def test_the_hybrid_puts_a_worker_into_one_move_however_rooms_lie():
+    """A receiver out of turn, in place of one without room, is not a donor later in the round."""
+    chance = np.random.default_rng(5)
+    for _ in range(4000):
+        workers = int(chance.integers(3, 9))
+        owners = np.sort(chance.integers(0, workers, int(chance.integers(workers, 25))))
+        sizes, tuples = chance.integers(0, 10, len(owners)), chance.integers(0, 60, len(owners))
+        memory = np.bincount(owners, sizes, workers) + chance.integers(0, 6, workers)
+        seen = pressed(memory, owners, sizes, idle=chance.random(workers) * 0.4, processed=tuples)
+        moves = HybridBalancing(LoadBalancing(min_imbalance=1.0, max_receiver_utilization=1.0)).plan(seen)
+        named = [worker for move in moves for worker in (move.donor, move.receiver)]
+        assert len(named) == len(set(named))
+
+
 def test_several_moves_for_load_go_only_to_where_there_is_room():
     """Eight like partitions on one worker, whose receivers have room for one each."""
     seen = pressed([50, 8, 8], [0] * 8 + [1, 2], [4] * 10, idle=[0.0, 1.0, 1.0], processed=[10] * 8 + [0, 0])
