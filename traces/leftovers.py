@@ -112,7 +112,7 @@ def _is_unnamed(side: StorePath) -> bool:
     try:
         if named_side(side.with_name(plan_of_side(side.name))) == side.name:
             return False
-        return pq.read_schema(arrow_source(cast(Path, side))).names == ["key", "channel"]
+        return bool(pq.read_schema(arrow_source(cast(Path, side))).names == ["key", "channel"])
     except (ValueError, pa.ArrowException):  # not ours
         return False
 

@@ -29,7 +29,7 @@ class Spark:
 
         for each in self.spark_conf or ():
             if "=" not in each or each.startswith("="):
-                raise UsageError(f"--spark-conf must be NAME=VALUE, such as spark.driver.memory=4g (got {each!r})")
+                raise UsageError("--spark-conf must be NAME=VALUE, such as spark.driver.memory=4g (got no =)")
         conf = dict(each.partition("=")[::2] for each in self.spark_conf or ())
         if self.master == RunnerName.IN_PROCESS:
             return SparkOptions(conf=conf, brief=True, runner=RunnerName.IN_PROCESS)

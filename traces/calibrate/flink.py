@@ -74,6 +74,8 @@ def _get(base: str, path: str) -> Any:
 def _read(address: str) -> bytes:
     if not address.startswith(("http://", "https://")):
         raise UsageError(f"{address!r} does not begin with http://; {_REST}")
+    if "@" in address.split("/")[2]:
+        raise UsageError(f"a user or password is not allowed in the address; {_REST}")
     try:
         with urlopen(address, timeout=TIMEOUT_S) as reply:
             return bytes(reply.read())

@@ -49,15 +49,17 @@ def read_options(texts: Iterable[str]) -> StorageOptions:
         if _SECRET.search(name.lower()):
             raise UsageError(f"--storage-option takes no {name!r}; {_BY_ENVIRONMENT}")
         if not equals or not value:
-            raise UsageError(f"--storage-option takes NAME=VALUE (got {name!r} without a value)")
+            raise UsageError(
+                f"--storage-option takes NAME=VALUE (got {repr(name) if equals else 'a text'} without a value)"
+            )
         if name not in known:
             raise UsageError(f"--storage-option has no {name!r}{did_you_mean(name, known)}")
         if value not in _CHOICES.get(name, (value,)):
             raise UsageError(f"--storage-option {name} must be {' or '.join(_CHOICES[name])} (got {value!r})")
+        if name == "endpoint":
+            check_no_secret(value if "://" in value else f"https://{value}")
         if name == "endpoint" and not re.match("https?://", value):
             raise UsageError(f"--storage-option endpoint must be a URL such as https://HOST:PORT (got {value!r})")
-        if name == "endpoint":
-            check_no_secret(value)
         options = replace(options, **{name: value})
     return options
 

@@ -58,8 +58,9 @@ class ClientConfig:
     def hidden(self, message: str) -> str:
         """A message of the client without secrets of the file."""
         for name, value in self.settings.items():
-            if re.search("password|secret|token|username|key|config", name) and len(value) > 1:
+            if re.search("password|secret|token|username|key|config|pem|cmd|url", name) and len(value) > 1:
                 message = message.replace(value, "...")
+            message = message.replace(f'"{value}"', "...")
         return message
 
 

@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 from typing import IO, cast
 
 from adapt.core.errors import AdaptError, BadInput, UsageError, near_miss
+from adapt.core.redaction import redacted
 from adapt.traces.locations.location import is_stored, location
 from adapt.traces.read_errors import readable
 from adapt.traces.sources.reading.stdin import LABEL, STDIN, keep_stdin
@@ -102,7 +103,7 @@ def source_files(sources: Sequence[str], kept: Path | None = None) -> list[Sourc
     files: list[SourceFile] = []
     for path, label in found:
         with readable(path):
-            opened = _opened(path, label)
+            opened = _opened(path, redacted(label) if "?" in label else label)  # a download's name may hold its URL
             files += (replace(file, stamp=()) for file in opened) if path == kept else opened
     return files
 
