@@ -16,43 +16,41 @@ MOST_POINTS = 600
 _MOST_BARS = 120
 
 
-def rate_over_time(table: Table, time: str = "time", rows: str = "rows", peak: str = "peak") -> Chart:
+def rate_over_time(table: Table, time: str = "time", peak: str = "peak") -> Chart:
     """Arrivals per interval, with the peak of each if known."""
-    names = [rows] + ([peak] if has(table, peak) else [])
+    names = ["rows"] + ([peak] if has(table, peak) else [])
     points, said = _along(table, time, names, MOST_POINTS)
-    drawn = [point for point in points if point["series"] == rows and is_real(point["y"])]
-    sentence = f"The {named(table, rows)} of each interval"
+    drawn = [point for point in points if point["series"] == "rows" and is_real(point["y"])]
+    sentence = f"The {named(table, 'rows')} of each interval"
     if drawn:
         top = max(drawn, key=lambda point: float(point["y"]))
-        sentence += f"; the highest, {human(top['y'], column_of(table, rows))}, around {_at(table, time, top)}"
-    filled = {"mark": {"type": "area", "color": PALETTE[0], "opacity": 0.18, "line": False}, **_only(rows)}
+        sentence += f"; the highest, {human(top['y'], column_of(table, 'rows'))}, around {_at(table, time, top)}"
+    filled = {"mark": {"type": "area", "color": PALETTE[0], "opacity": 0.18, "line": False}, **_only("rows")}
     lines = {"mark": "line", "encoding": {"color": colours(names)}}
-    encoding = {"x": across(table, time), "y": up(table, rows, zero=True)}
+    encoding = {"x": across(table, time), "y": up(table, "rows", zero=True)}
     return chart(
         "Rate over time", {"encoding": encoding, "layer": [filled, lines]}, points, f"{sentence}.{said}", table
     )
 
 
-def imbalance_per_period(
-    table: Table, at: str = "start", imbalance: str = "imbalance", floor: str = "imbalance_floor"
-) -> Chart:
+def imbalance_per_period(table: Table, at: str = "start") -> Chart:
     """The imbalance of each period, with its floor."""
     at = _place(table, at)
-    names = [imbalance] + ([floor] if has(table, floor) else [])
-    nothing = f"{imbalance}_do_nothing"
+    names = ["imbalance"] + (["imbalance_floor"] if has(table, "imbalance_floor") else [])
+    nothing = "imbalance_do_nothing"
     does = has(table, nothing) and any(is_real(cell) for cell in table.values(nothing))
     points, said = _along(table, at, names + ([nothing] if does else []), MOST_POINTS)
-    sentence = f"The {named(table, imbalance)} of each period"
+    sentence = f"The {named(table, 'imbalance')} of each period"
     if does:
         sentence += "; the gray line is that of doing nothing"
     if len(names) > 1:
-        sentence += f"; the dashed line is {floor}, the best possible without splitting keys"
+        sentence += "; the dashed line is imbalance_floor, the best possible without splitting keys"
     dots = {"size": 22, "color": PALETTE[0]} if len(points) <= _MOST_BARS else False
     layers = [
-        {"mark": {"type": "line", "color": PALETTE[0], "point": dots}, **_only(imbalance)},
-        {"mark": DASHED, **_only(floor)},
+        {"mark": {"type": "line", "color": PALETTE[0], "point": dots}, **_only("imbalance")},
+        {"mark": DASHED, **_only("imbalance_floor")},
     ]
-    encoding = {"x": across(table, at), "y": up(table, imbalance), "description": {"field": "d"}}
+    encoding = {"x": across(table, at), "y": up(table, "imbalance"), "description": {"field": "d"}}
     layers = layers[: len(names)]
     if does:
         layers.insert(0, {"mark": {"type": "line", "color": PALETTE[-1]}, **_only(nothing)})
@@ -60,9 +58,9 @@ def imbalance_per_period(
     return chart("Imbalance per period", body, points, f"{sentence}.{said}", table)
 
 
-def imbalance_of_placements(table: Table, names: Sequence[str], floor: str | None = None, at: str = "start") -> Chart:
+def imbalance_of_placements(table: Table, names: Sequence[str], floor: str | None = None) -> Chart:
     """The imbalance of several placements over time, with their floor if known."""
-    points, said = _along(table, at, [*names, *([floor] if floor else [])], MOST_POINTS)
+    points, said = _along(table, "start", [*names, *([floor] if floor else [])], MOST_POINTS)
     lines = {
         "mark": {"type": "line", "point": {"size": 22}},
         "transform": [{"filter": {"field": "series", "oneOf": list(names)}}],
@@ -70,16 +68,16 @@ def imbalance_of_placements(table: Table, names: Sequence[str], floor: str | Non
     }
     up_from = up(table, floor or names[0])
     y = up_from | {"axis": up_from["axis"] | {"title": "imbalance (busiest / mean load)"}}
-    encoding = {"x": across(table, at), "y": y, "description": {"field": "d"}}
+    encoding = {"x": across(table, "start"), "y": y, "description": {"field": "d"}}
     body = {"encoding": encoding, "layer": [lines, *([{"mark": DASHED, **_only(floor)}] if floor else [])]}
     sentence = f"The imbalance of each window{f'; the dashed line is the {floor}' if floor else ''}.{said}"
     return chart(table.title, body, points, sentence, table)
 
 
-def migration_per_period(table: Table, at: str = "start", migration: str = "migrated_state") -> Chart:
+def migration_per_period(table: Table, at: str = "start") -> Chart:
     """The state migrated for each period, as bars of equal width."""
     at = _place(table, at)
-    points, said = _along(table, at, [migration], _MOST_BARS)
+    points, said = _along(table, at, ["migrated_state"], _MOST_BARS)
     steps = (after["x"] - before["x"] for before, after in pairwise(points))
     step = min((step for step in steps if step > 0), default=1)
     for point in points:
@@ -87,12 +85,12 @@ def migration_per_period(table: Table, at: str = "start", migration: str = "migr
     encoding = {
         "x": across(table, at),
         "x2": {"field": "until"},
-        "y": up(table, migration, zero=True),
+        "y": up(table, "migrated_state", zero=True),
         "y2": {"field": "zero"},
         "description": {"field": "d"},
     }
     mark = {"type": "rect", "color": PALETTE[1]}
-    sentence = f"The {named(table, migration)} of each period.{said}"
+    sentence = f"The {named(table, 'migrated_state')} of each period.{said}"
     return chart("Migration per period", {"mark": mark, "encoding": encoding}, points, sentence, table)
 
 

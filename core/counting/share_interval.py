@@ -15,7 +15,7 @@ METHOD = (
 _HALVINGS = 60
 
 
-def top_share_interval(low: int, high: int, messages: int, level: float = LEVEL) -> tuple[float, float]:
+def top_share_interval(low: int, high: int, messages: int) -> tuple[float, float]:
     """A confidence interval of the top-key share, from a sample.
 
     The truly hottest key occurs at most as often as the hottest key of the sample, so the upper end is that of Clopper
@@ -26,12 +26,11 @@ def top_share_interval(low: int, high: int, messages: int, level: float = LEVEL)
     Args:
         low, high: Bounds on the largest count; equal if it was counted exactly.
         messages: n, from 1.
-        level: In (0, 1).
 
     Source: Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial",
     Biometrika 26, 1934; the lower end by the union bound, ours.
     """
-    side = (1 - level) / 2
+    side = (1 - LEVEL) / 2
     return _least(low, messages, side), _most(high, messages, side)
 
 

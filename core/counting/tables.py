@@ -20,10 +20,9 @@ MOST_KEYS = 10_000
 """The most keys in a table; the artefact has all."""
 
 
-def heaviest_key(frequencies: Frequencies, source: str | None = None) -> str:
-    """The text of the top key by count or measured column."""
-    row = int(np.argmax(frequencies.column(source).values)) if source and len(frequencies.keys) else 0
-    return key_shown(frequencies.keys[row].as_py() if len(frequencies.keys) else "")
+def heaviest_key(frequencies: Frequencies) -> str:
+    """The text of the top key."""
+    return key_shown(frequencies.keys[0].as_py() if len(frequencies.keys) else "")
 
 
 def key_shown(key: Key) -> str:

@@ -32,14 +32,14 @@ def comparison_charts(tables: Mapping[str, Table]) -> tuple[Chart, ...]:
     return tuple(charts)
 
 
-def cost_against_latency(scenarios: Table, cost: str = "worker_time", latency: str = "p99") -> Chart:
+def cost_against_latency(scenarios: Table) -> Chart:
     """Scatter chart of cost and latency; Pareto-optimal scenarios are named."""
     points: Records = []
     for record in scenarios.records():
-        x, y, dropped = record[cost], record[latency], record["drop_rate"]
+        x, y, dropped = record["worker_time"], record["p99"], record["drop_rate"]
         if is_real(x) and is_real(y):
             name = label(record["scenario"])
-            text = f"{name}: {human(x, column_of(scenarios, cost))}, {human(y, column_of(scenarios, latency))}"
+            text = f"{name}: {human(x, column_of(scenarios, 'worker_time'))}, {human(y, column_of(scenarios, 'p99'))}"
             is_front = record["pareto"] == "yes"
             loses = is_real(dropped) and dropped > LOSS
             if loses:
@@ -51,7 +51,7 @@ def cost_against_latency(scenarios: Table, cost: str = "worker_time", latency: s
     names = [kind for kind in _KINDS if any(point["series"] == kind for point in points)]
     at = {_KINDS[0]: PALETTE[0], _KINDS[1]: PALETTE[-1], _KINDS[2]: PALETTE[1]}
     colour = {**colours(names), "scale": {"domain": names, "range": [at[name] for name in names]}}
-    encoding = {"x": _axis(scenarios, cost, points, "x"), "y": _axis(scenarios, latency, points, "y")}
+    encoding = {"x": _axis(scenarios, "worker_time", points, "x"), "y": _axis(scenarios, "p99", points, "y")}
     dots = {"type": "point", "filled": True, "size": 80, "opacity": 1}
     names_mark = {"type": "text", "align": "left", "dx": 8, "color": INK, "aria": False}
     layers = [

@@ -185,10 +185,10 @@ def build_partitioner(
     return HybridPartitioner(ExplicitMap(problem.keys, placed).over(constraints.pinned), base)
 
 
-def problem_of(counted: Counted, recipe: Recipe, channels: int, current: Partitioner | None = None) -> Problem:
+def problem_of(counted: Counted, recipe: Recipe, channels: int) -> Problem:
     """The input of the recipe's construction for a channel count."""
-    base = _without_construction(recipe.hashing, counted, recipe, channels, current)
-    problems = _problems(counted, recipe, base, current)
+    base = _without_construction(recipe.hashing, counted, recipe, channels, None)
+    problems = _problems(counted, recipe, base, None)
     return problems[0] if len(problems) == 1 else assigned(recipe.construction, *problems)[0]
 
 

@@ -21,8 +21,6 @@ _MOST_DOTS = 30
 
 def rank_frequency(
     table: Table,
-    rank: str = "rank",
-    share: str = "share",
     law: Table | None = None,
     thresholds: Mapping[str, Real] | None = None,
 ) -> Chart:
@@ -32,20 +30,20 @@ def rank_frequency(
         law: The fitted Zipf law in one row (`zipf_table`), drawn over its range.
         thresholds: Named shares, drawn as horizontal lines.
     """
-    pairs = [(at, weight) for at, weight in _weighed(table, rank, share) if is_real(at) and at > 0 and weight > 0]
+    pairs = [(at, weight) for at, weight in _weighed(table, "rank", "share") if is_real(at) and at > 0 and weight > 0]
     pairs.sort()
     kept = [pairs[at] for at in log_spaced([at for at, _ in pairs], MOST_RANKS)]
-    column = column_of(table, share)
+    column = column_of(table, "share")
     points: Records = [
         {
             "x": at,
             "y": weight,
             "part": "dot" if number < _MOST_DOTS else "",
-            "d": f"{rank} {at}: {human(weight, column)}",
+            "d": f"rank {at}: {human(weight, column)}",
         }
         for number, (at, weight) in enumerate(kept)
     ]
-    sentence = f"The {named(table, share)} of the key at each {rank}, on log-log scales. Steeper is more skewed."
+    sentence = f"The {named(table, 'share')} of the key at each rank, on log-log scales. Steeper is more skewed."
     if len(kept) < len(pairs):
         sentence += f" The chart shows {count(len(kept))} of {count(len(pairs))} ranks."
     if kept:
@@ -56,8 +54,8 @@ def rank_frequency(
     log = {"scale": {"type": "log"}}
     heights = [point["y"] for point in points]
     encoding = {
-        "x": {"field": "x", "type": "quantitative", **log, "axis": ticks(table, rank) | powers(at for at, _ in kept)},
-        "y": {**up(table, share), **log, "axis": ticks(table, share) | powers(heights)},
+        "x": {"field": "x", "type": "quantitative", **log, "axis": ticks(table, "rank") | powers(at for at, _ in kept)},
+        "y": {**up(table, "share"), **log, "axis": ticks(table, "share") | powers(heights)},
     }
     dots = {
         "mark": {"type": "circle", "size": 26, "opacity": 1, "color": PALETTE[0]},

@@ -22,36 +22,34 @@ def comparison(table: Table) -> tuple[Chart, ...]:
     return tuple(charts)
 
 
-def imbalance_by_channels(table: Table, imbalance: str = "imbalance", floor: str = "imbalance_floor") -> Chart:
+def imbalance_by_channels(table: Table) -> Chart:
     """Imbalance of each scheme at each channel count, and its floor."""
     text = "The imbalance (load of the busiest worker over the mean) of each scheme"
-    return _by_channels(table, "Imbalance", text, imbalance, floor)
+    return _by_channels(table, "Imbalance", text, "imbalance", "imbalance_floor")
 
 
-def migration_by_channels(table: Table, migration: str = "m") -> Chart:
+def migration_by_channels(table: Table) -> Chart:
     """State that each scheme moves on the way to each channel count."""
     text = "The migration factor m (state moved over the state of an average worker) of each scheme"
-    return _by_channels(table, "Migration", text, migration, "")
+    return _by_channels(table, "Migration", text, "m", "")
 
 
-def three_way_trade(
-    table: Table, imbalance: str = "imbalance", migration: str = "m", size: str = "explicit_keys"
-) -> Chart:
+def three_way_trade(table: Table) -> Chart:
     """Imbalance against migration; mark size is the number of pinned keys."""
     most = max(filter(is_real, table.values("channels")), default=0)
-    named_columns = {name: column_of(table, name) for name in (imbalance, migration, size) if has(table, name)}
+    named_columns = {name: column_of(table, name) for name in ("imbalance", "m", "explicit_keys") if has(table, name)}
     points: Records = []
     today = today_in(table)
     for record in table.records():
-        x, y, keys = record[imbalance], record[migration], record.get(size)
+        x, y, keys = record["imbalance"], record["m"], record.get("explicit_keys")
         if record["channels"] == most and is_real(x) and is_real(y):
-            values = {imbalance: x, migration: y, **({size: keys} if is_real(keys) else {})}
+            values = {"imbalance": x, "m": y, **({"explicit_keys": keys} if is_real(keys) else {})}
             amounts = ", ".join(f"{name} {human(amount, named_columns[name])}" for name, amount in values.items())
             name = _scheme(record, today)
             points.append({"x": x, "y": y, "size": keys if is_real(keys) else 0, "t": name, "d": f"{name}: {amounts}"})
     set_apart(points)
-    across = {**_scaled([point["x"] for point in points]), "axis": {**ticks(table, imbalance), "grid": True}}
-    upwards = {**_scaled([point["y"] for point in points]), "axis": ticks(table, migration)}
+    across = {**_scaled([point["x"] for point in points]), "axis": {**ticks(table, "imbalance"), "grid": True}}
+    upwards = {**_scaled([point["y"] for point in points]), "axis": ticks(table, "m")}
     encoding = {
         "x": {"field": "x", "type": "quantitative", **across},
         "y": {"field": "y", "type": "quantitative", **upwards},

@@ -149,8 +149,6 @@ def evaluate_frame(
     frame: DataFrame,
     resources: Resources | None = None,
     *,
-    key: str = "key",
-    count: str = "count",
     name: object = "the frame",
     partitions: int | None = None,
     progress: Progress = silent,
@@ -160,9 +158,9 @@ def evaluate_frame(
     Args:
         partitions: Spark partitions of the sums (default: as the session shuffles).
     """
-    keys, key_type = key_column(frame, key)
+    keys, key_type = key_column(frame, "key")
     asked = _Asked.from_plans(plans, key_type, resources, name)
-    amounts = {_COUNT: amount_column(frame, count)}
+    amounts = {_COUNT: amount_column(frame, "count")}
     amounts |= {_measured(source): amount_column(frame, source) for source in asked.resources.sources}
     with spark_failures(_DOING), watched(frame.sparkSession, _DOING, progress):
         rows = frame.select(keys.alias(_KEY), *(column.alias(amount) for amount, (column, _) in amounts.items()))

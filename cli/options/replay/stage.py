@@ -173,7 +173,7 @@ class EngineStage(StageOptions):
         return self.queues
 
 
-def check_speedup(speedup: float, instead: str = "") -> None:
+def check_speedup(speedup: float) -> None:
     """Check that a speed-up is above 0."""
     if not 0 < speedup < float("inf"):
-        raise UsageError(f"--speedup must be above 0 (got {speedup:g}){instead}")
+        raise UsageError(f"--speedup must be above 0 (got {speedup:g})")

@@ -149,9 +149,7 @@ def _measured(
     return metrics, relative(loads[2], capacities)
 
 
-def _hot_keys(
-    population: Population, was: Channels, is_now: Channels, state: Floats, migrated: int, most: int = MOST_KEYS
-) -> Table:
+def _hot_keys(population: Population, was: Channels, is_now: Channels, state: Floats, migrated: int) -> Table:
     """The hottest listed keys that move."""
     columns = (
         Column("key"),
@@ -160,7 +158,7 @@ def _hot_keys(
         Column("to", Kind.COUNT, about="new channel"),
     )
     listed = slice(population.listed)
-    first = np.flatnonzero(was[listed] != is_now[listed])[:most]
+    first = np.flatnonzero(was[listed] != is_now[listed])[:MOST_KEYS]
     keys = population.keys.take(pa.array(first)).to_pylist()
     rows = [
         (key_shown(key), float(state[at]), int(was[at]), int(is_now[at])) for key, at in zip(keys, first, strict=True)
