@@ -219,17 +219,11 @@ class HeuristicOptions:
     heuristic: Heuristic = setting(Heuristic.CT, "Scheduling heuristic: which operator a worker takes next.")
     window: str = setting(
         "20ms",
-        "Window in which worker time is counted. With auto, it is tuned so that all operators process the same number"
-        " of rows in it.",
-        "20ms|auto",
+        "Window in which worker time is counted.",
+        "20ms",
         of=(Heuristic.CT, Heuristic.CT_LITERAL),
     )
-    limit: str = setting(
-        "500",
-        "Total of all queues to aim for, C. With auto, what all workers process in a slice for each operator.",
-        "TUPLES|auto",
-        of=(Heuristic.QST,),
-    )
+    limit: int = setting(500, "Total of all queues to aim for, C.", "TUPLES", of=(Heuristic.QST,), min=1)
     minimum: int = setting(
         1, "Tuples in its work queue from which on an operator is considered.", "TUPLES", of=(Heuristic.LP,)
     )
@@ -243,9 +237,8 @@ class BufferOptions:
     HELP: ClassVar[str] = "Buffers, queues and time slices of workers."
     slice: str = setting(
         "100us",
-        "How long a worker stays with an operator; with chunk auto at least 5us. With auto, it is tuned so that"
-        " asking the scheduler takes 1 % of the time.",
-        "100us|auto",
+        "How long a worker stays with an operator; with chunk auto at least 5us.",
+        "100us",
     )
     ring_buffer: int = setting(4096, "Reorder buffer per operator, in tuples; a power of two.", "TUPLES")
     queue_capacity: int = setting(4096, "Work queue per operator, in tuples; a power of two.", "TUPLES")
@@ -301,10 +294,10 @@ class RuntimeOptions:
             heuristic=scheduling.heuristic,
             ring_buffer=of.ring_buffer,
             queue_capacity=of.queue_capacity,
-            chunk=_tuples_or_auto("--runtime chunk", of.chunk),
-            slice_us=_us_or_auto("--runtime slice", of.slice),
-            ct_window_ms=_us_or_auto("--heuristic window", scheduling.window) / 1000,
-            qst_limit=_tuples_or_auto("--heuristic limit", scheduling.limit),
+            chunk=_chunk(of.chunk),
+            slice_us=_us_above_0("--runtime slice", of.slice),
+            ct_window_ms=_us_above_0("--heuristic window", scheduling.window) / 1000,
+            qst_limit=scheduling.limit,
             lp_minimum=scheduling.minimum,
             mark_every=of.mark_every or 0,
         )
@@ -350,22 +343,19 @@ class ModelOptions:
         )
 
 
-def _tuples_or_auto(option: str, text: str) -> int:
-    """A number of tuples; 0 for `auto`."""
+def _chunk(text: str) -> int:
+    """The most tuples of a chunk; 0 for `auto`."""
     if text == "auto":
         return 0
     if not text.isdecimal() or text == "0":
-        raise UsageError(f"{option} must be auto or a number of tuples (got {text!r})")
+        raise UsageError(f"--runtime chunk must be auto or a number of tuples (got {text!r})")
     return int(text)
 
 
-def _us_or_auto(option: str, text: str) -> float:
-    """Microseconds; 0 for `auto`."""
-    if text == "auto":
-        return 0.0
+def _us_above_0(option: str, text: str) -> float:
     us = _microseconds(option, text)
     if not us:
-        raise UsageError(f"{option} must be auto or above 0 (got {text!r})")
+        raise UsageError(f"{option} must be above 0 (got {text!r})")
     return us
 
 

@@ -26,9 +26,9 @@ from adapt.core.ordered.engine.kernel.chunk import chunk_form
 from adapt.core.ordered.engine.kernel.codes import GOES_ON, MOST_CHUNK
 from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, TALLY, TIMED
 from adapt.core.ordered.engine.kernel.worker import release_all, release_unsent, take_kept
-from adapt.core.ordered.engine.outcome import Marks, OperatorTally, Scheduling, WorkersRun
+from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
 from adapt.core.ordered.engine.reference import Egress, run_serially
-from adapt.core.ordered.engine.settings import QST_LIMIT, SLICE_US, WINDOW_MS, Modeled, RunSettings
+from adapt.core.ordered.engine.settings import Modeled, RunSettings
 from adapt.core.ordered.engine.storage import Storage
 from adapt.core.ordered.functions.function import (
     MOST,
@@ -186,20 +186,11 @@ class Memory:
             marks = replace(marks, served=self._timed["served"].copy(), worker=self._timed["worker"].copy())
         kept = self._kept.reshape(-1, self._sizes(self._chain.operators[-1])[1] - 1)
         kept = kept[: 0 if self.header["waits"] else egress.tuples]
-        return WorkersRun(egress, elapsed_s, tallies, marks, kept.copy(), self._scheduling(), self._served())
+        return WorkersRun(egress, elapsed_s, tallies, marks, kept.copy(), self._served())
 
     def _served(self) -> NDArray[np.int64]:
         """Tuples by worker and operator, without punctuations."""
         return np.array(self._tallies["done"] - self._tallies["bare_done"]).reshape(self.settings.workers, -1)
-
-    def _scheduling(self) -> Scheduling:
-        """What was tuned, at its last value."""
-        header, settings = self.header, self.settings
-        return Scheduling(
-            None if settings.slice_us else int(header["slice_ns"]) / 1e3,
-            None if settings.ct_window_ms else int(header["window_ns"]) / 1e6,
-            None if settings.qst_limit else int(header["qst_size"]),
-        )
 
     def stuck(self) -> str:
         """Counts of a stalled run by operator: arrived, claimed, sent."""
@@ -327,12 +318,9 @@ class Memory:
         header["tallies_at"], header["reorder"] = self._tallies.ctypes.data, _REORDERS[settings.reorder]
         header["chunk"] = settings.chunk or self._by_tuple
         header["queue"], header["heuristic"] = settings.queue_capacity, _HEURISTICS[settings.heuristic]
-        header["slice_ns"] = int((settings.slice_us or SLICE_US) * 1e3) or 1
-        header["window_ns"] = int((settings.ct_window_ms or WINDOW_MS) * 1e6) or 1
-        header["qst_size"], header["mark_every"] = int(settings.qst_limit or QST_LIMIT) or 1, settings.mark_every
-        tuned = settings.slice_us, settings.ct_window_ms, settings.qst_limit
-        header["tunes"] = sum((value == 0) << bit for bit, value in enumerate(tuned))
-        header["query_ns"] = _UNMEASURED_NS
+        header["slice_ns"] = int(settings.slice_us * 1e3) or 1
+        header["window_ns"] = int(settings.ct_window_ms * 1e6) or 1
+        header["qst_size"], header["mark_every"] = int(settings.qst_limit) or 1, settings.mark_every
         header["lp_minimum"] = settings.lp_minimum
         header["marks_at"], header["checked"] = self._timed.ctypes.data, settings.checked
         header["patience"], header["batch"] = _PATIENCE, settings.batch

@@ -73,15 +73,6 @@ class Marks:
         return np.asarray(ns[len(ns) // 5 : len(ns) - len(ns) // 5] / 1e9)
 
 
-@dataclass(frozen=True, slots=True)
-class Scheduling:
-    """Last values of tuned settings; None for those that were given."""
-
-    slice_us: float | None = None  # time slice
-    ct_window_ms: float | None = None  # window of `ct`
-    qst_limit: int | None = None  # C of `qst`
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkersRun:
     """Result of a run by workers."""
@@ -91,6 +82,5 @@ class WorkersRun:
     operators: tuple[OperatorTally, ...]  # counters by place in the chain
     marks: Marks  # the timed tuples
     kept: Words  # the first output tuples, shape (kept, fields)
-    tuned: Scheduling = Scheduling()  # what was tuned
     # tuples by worker and operator, without punctuations; shape (workers used, operators)
     served: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))

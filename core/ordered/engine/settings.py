@@ -12,7 +12,7 @@ MOST_WORKERS = 256
 MOST_SLOTS = 1 << 22
 
 SLICE_US, WINDOW_MS, QST_LIMIT = 100.0, 20.0, 500.0
-"""Default slice, window and C; where they start if they are tuned."""
+"""Default slice, window and C."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,12 @@ class RunSettings:
     # most tuples that a worker claims at once, 1 to 1024; 0 to adapt it to their cost, so that a chunk takes no
     # longer than a slice. A worker claims what has arrived, and never waits for a chunk to fill
     chunk: int = 0
-    # about how long a worker stays with an operator, at least 5 where chunks adapt; 0 to tune it
+    # about how long a worker stays with an operator, at least 5 where chunks adapt
     slice_us: float = SLICE_US
     # window in which `ct` counts worker time; at its end, half of the data behind the estimated costs and
-    # selectivities is forgotten. 0 to tune it
+    # selectivities is forgotten
     ct_window_ms: float = WINDOW_MS
-    qst_limit: float = QST_LIMIT  # total of all queues that `qst` aims for, C; 0 to tune it
+    qst_limit: float = QST_LIMIT  # total of all queues that `qst` aims for, C
     lp_minimum: int = 1  # tuples in an operator's work queue from which on `lp` considers it, at most `queue_capacity`
     mark_every: int = 0  # every how many tuples one is timed from ingress to egress; 0 for never
     # whether a model without a chunk adapts it to their cost, as threads do, and holds outputs until the end of a
@@ -58,8 +58,8 @@ class RunSettings:
         _check_slots("work queue", self.queue_capacity)
         spans = (("slice_us", self.slice_us), ("ct_window_ms", self.ct_window_ms), ("qst_limit", self.qst_limit))
         for name, value in spans:
-            if not 0 <= value < 1e9:
-                raise UsageError(f"{name} must be above 0 and below 1e9, or 0 to tune it (got {value:g})")
+            if not 0 < value < 1e9:
+                raise UsageError(f"{name} must be above 0 and below 1e9 (got {value:g})")
         if not 1 <= self.lp_minimum <= self.queue_capacity:
             raise UsageError(
                 f"lp_minimum must be from 1 to the work queue's {self.queue_capacity} tuples (got {self.lp_minimum})"

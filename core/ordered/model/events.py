@@ -2,8 +2,7 @@
 
 from adapt.core.atomics import load, store
 from adapt.core.compiled import Record, inlined, record_after, record_at
-from adapt.core.ordered.engine.kernel.codes import MOST_CHUNK, RETRY, TUNE_SLICE
-from adapt.core.ordered.engine.kernel.estimates import note_query
+from adapt.core.ordered.engine.kernel.codes import MOST_CHUNK, RETRY
 from adapt.core.ordered.engine.kernel.feeding import feed_rows, most_fed, note_arrivals
 from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally, of_words, operator_at, tally_at
 from adapt.core.ordered.engine.kernel.reorder_buffer import send_next
@@ -70,8 +69,6 @@ def ask(header: Header, me: ModelWorker) -> None:
     """Let a worker ask the scheduler, which takes some time."""
     others = header.workers - 1 - header.idlers
     took_ns = whole_ns(me, header.query_ps + others * header.contended_query_ps)
-    if header.tunes & TUNE_SLICE:
-        note_query(header, took_ns)
     schedule(me, ASKS, header.now_ns + took_ns)
 
 

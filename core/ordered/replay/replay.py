@@ -456,7 +456,6 @@ def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
     workers = "auto" if ordered.finds_workers else list(ordered.workers)
     told = {"workers": workers, "backend": ordered.backend.value, **named}
     told["chunk"] = settings.chunk or ("auto" if ordered.backend is Backend.THREADS or ordered.arrivals else 1)
-    told |= {name: told[name] or "auto" for name in ("slice_us", "ct_window_ms", "qst_limit")}
     if ordered.arrivals:
         told["arrivals"] = {"seed": ordered.seed, "rates": [asdict(each) for each in ordered.arrivals]}
         if any(each.sustained for each in ordered.arrivals):

@@ -40,7 +40,6 @@ WORKERS_FIRST = (
     "processing_p99",
     "cores",
     "ordered",
-    *(TUNED := ("slice", "ct_window", "qst_limit")),
 )
 PACED_FIRST = (
     "workers",
@@ -54,7 +53,6 @@ PACED_FIRST = (
     "end_to_end_p99",
     "feeder_lag_p99",
     "ordered",
-    *TUNED,
 )
 _OF_LOADS = (
     *("workers", "throughput", "rate", "capacity", "sustainable", "keeps_up", "drain", "feeder_lag"),
@@ -115,9 +113,6 @@ def workers_table(outcomes: Sequence[WorkersOutcome]) -> Table:
         Column("blocked_time", Kind.SHARE, about=_BLOCKED),
         Column("imbalance", Kind.RATIO, about="tuples of the largest partition over the mean, in the worst operator"),
         Column("elapsed", Kind.SECONDS, about="length of the run"),
-        Column("slice", Kind.SECONDS, about="last time slice, if tuned"),
-        Column("ct_window", Kind.SECONDS, about="last window of ct, if tuned"),
-        Column("qst_limit", Kind.COUNT, "tuples", "last C of qst, if tuned"),
     )
     alone = next((_full_speed(one) for one in outcomes if one.workers == 1), None)
     note = "" if alone or outcomes[0].paced else "No speed-up: it needs a run with 1 worker; add 1 to --workers."
@@ -126,7 +121,7 @@ def workers_table(outcomes: Sequence[WorkersOutcome]) -> Table:
 
 def _workers_row(one: WorkersOutcome, alone: float | None) -> list[Cell]:
     operators = one.run.operators
-    repeats, speed, tuned = one.repeats, _full_speed(one), one.run.tuned
+    repeats, speed = one.repeats, _full_speed(one)
     return [
         one.workers,
         one.used if one.used < one.workers else None,
@@ -147,9 +142,6 @@ def _workers_row(one: WorkersOutcome, alone: float | None) -> list[Cell]:
         one.share_of_time(sum(tally.waited_ns for tally in operators)),
         one.imbalance,
         one.run.elapsed_s,
-        None if tuned.slice_us is None else tuned.slice_us / 1e6,
-        None if tuned.ct_window_ms is None else tuned.ct_window_ms / 1e3,
-        tuned.qst_limit,
     ]
 
 

@@ -15,6 +15,3 @@ MOST_CHUNK = 1024
 
 CT, LP, ET, QST, CT_LITERAL = range(5)
 """Scheduling heuristics, see `Heuristic`."""
-
-TUNE_SLICE, TUNE_WINDOW, TUNE_QST = 1, 2, 4
-"""What is tuned during a run, as bits."""

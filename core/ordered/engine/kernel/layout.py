@@ -80,7 +80,6 @@ HEADER = _on_lines(
         "queue",  # configured tuples of a work queue
         "heuristic",
         "lp_minimum",  # tuples that `LP` waits for
-        "tunes",  # which of them are tuned, by bits
         "batch",  # most rows of a micro-batch; 0 without
         "barred_at",  # of each worker, a bit for each operator that it may not enter
         "mark_every",
@@ -97,8 +96,7 @@ HEADER = _on_lines(
     ),
     ("keep",),  # tuples to keep; grows as they are taken out
     ("window_start",),
-    ("slice_ns", "window_ns", "qst_size"),  # which may be tuned during the run
-    ("query_ns",),  # typical time of a query, if the slice is tuned
+    ("slice_ns", "window_ns", "qst_size"),
     ("egress_hash", "egress_tuples"),
     ("fault_operator", "fault"),  # the operator whose function failed, and its return value
     (  # Of the model; see `Contention`.

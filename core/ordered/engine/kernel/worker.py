@@ -8,9 +8,9 @@ Source: ordered streams, sections 3, 4 and 6.
 from adapt.core.atomics import clock_ns, fetch_add, load, load_atomic, publish, release, replace, store
 from adapt.core.compiled import compiled, inlined, record_after, record_at
 from adapt.core.ordered.engine.kernel.claiming import take_shared
-from adapt.core.ordered.engine.kernel.codes import FINISHED, GOES_ON, HYBRID, LOCKED_TOO_LATE, PARTITIONED, TUNE_SLICE
+from adapt.core.ordered.engine.kernel.codes import FINISHED, GOES_ON, HYBRID, LOCKED_TOO_LATE, PARTITIONED
 from adapt.core.ordered.engine.kernel.egress import is_finished, rest
-from adapt.core.ordered.engine.kernel.estimates import note_query, outputs_made, quota_of, renew_window, tuples_done
+from adapt.core.ordered.engine.kernel.estimates import outputs_made, quota_of, renew_window, tuples_done
 from adapt.core.ordered.engine.kernel.feeding import feed
 from adapt.core.ordered.engine.kernel.layout import HEADER, Header, Operator, Tally, operator_at, tally_at
 from adapt.core.ordered.engine.kernel.partitions import take_delegating, take_partitions, take_too_late
@@ -33,18 +33,9 @@ def _take(header: Header, tally: Tally, scratch: int, operator: Operator, quota:
 
 
 @inlined
-def _spend(header: Header, tally: Tally, scratch: int, operator: Operator, left_ns: int) -> int:
-    """Spend a slice on an operator that this worker has entered.
-
-    Args:
-        left_ns: When its last slice ended, after which it asked the scheduler; 0 if it had no work since.
-
-    Returns:
-        When the slice ended; 0 if no tuple was processed.
-    """
+def _spend(header: Header, tally: Tally, scratch: int, operator: Operator) -> bool:
+    """Spend a slice on an operator that this worker has entered; whether a tuple was processed."""
     start = clock_ns()
-    if left_ns and header.tunes & TUNE_SLICE:
-        note_query(header, start - left_ns)
     renew_window(header, start)
     quota = quota_of(header, operator)
     worked, gave = tuples_done(tally), outputs_made(tally)
@@ -57,7 +48,7 @@ def _spend(header: Header, tally: Tally, scratch: int, operator: Operator, left_
         fetch_add(operator, "window_time_ns", took)
         fetch_add(operator, "outputs", outputs_made(tally) - gave)
         fetch_add(operator, "inputs", tuples_done(tally) - worked)
-    return start + took if done else 0
+    return done > 0
 
 
 @compiled
@@ -68,7 +59,7 @@ def work(address: int, worker: int) -> None:
     scratch = header.scratch_at + 8 * header.scratch_words * worker
     half = (header.queue + 1) // 2
     barred = load(header.barred_at, worker)
-    passed, moved, rounds, left_ns, rested, unused = barred, -1, 0, 0, False, 0
+    passed, moved, rounds, rested, unused = barred, -1, 0, False, 0
     while not load_atomic(header, "stop"):
         feed(header, half, rested)
         rested = False
@@ -78,16 +69,16 @@ def work(address: int, worker: int) -> None:
             if not enter(operator):
                 passed |= 1 << number
                 continue
-            left_ns = _spend(header, tally, scratch, operator, left_ns)
+            is_done = _spend(header, tally, scratch, operator)
             fetch_add(operator, "working", -1)
             if number > 0:
                 drain_if_ready(header, record_after(tally, -1), record_after(operator, -1))
-            if left_ns:
+            if is_done:
                 passed, rounds, unused = barred, 0, 0
             else:
                 passed |= 1 << number
             continue
-        passed, left_ns = barred, 0
+        passed = barred
         feed(header, 1, False)
         for before in range(chain):
             last = chain - 1 - before

@@ -172,9 +172,9 @@ def random_settings(random: np.random.Generator) -> RunSettings:
         ring,
         queue,
         chunk,
-        slice_us=float(random.choice([0.0, 1.0, 100.0])),  # 0 is tuned
-        ct_window_ms=float(random.choice([0.0, 0.1, 20.0])),
-        qst_limit=float(random.choice([0.0, 500.0])),
+        slice_us=float(random.choice([1.0, 10.0, 100.0])),
+        ct_window_ms=float(random.choice([0.1, 20.0])),
+        qst_limit=500.0,
         lp_minimum=int(random.choice([1, 1, queue, (queue + 1) // 2])),
         mark_every=int(random.choice([0, 0, 1, 7])),
         checked=True,

@@ -201,36 +201,6 @@ def test_with_a_minimum_worklist_lp_waits_for_that_many_tuples() -> None:
     assert (waits.left // 1000).tolist() == [5, 7, 9, 11, 12, 13, 14, 16, 18, 20]
 
 
-def test_a_tuned_slice_is_a_hundred_queries() -> None:
-    chain, contention = bound([stateless("a"), stateless("b")], 20_000), Contention(query_us=0.4, query_operator_us=0.1)
-    done = model(chain, RunSettings(slice_us=0, ct_window_ms=0.5), contention, costs_us=(1.0, 2.0)).run
-    assert done.tuned.slice_us == pytest.approx(60.0, rel=0.1)
-    assert done.tuned.ct_window_ms is done.tuned.qst_limit is None
-    asking_us = 0.6 * sum(tally.slices for tally in done.operators)
-    assert asking_us < 0.02 * done.elapsed_s * 1e6
-
-
-def test_a_tuned_window_is_long_enough_for_all_operators_to_process_the_same_rows() -> None:
-    chain, costs = bound([stateless("a"), stateless("b"), stateless("c")], 100_000), (1.0, 2.0, 0.5)
-
-    def tuned_ms(slice_us: float) -> float:
-        settings = RunSettings(slice_us=slice_us, ct_window_ms=0, queue_capacity=1 << 16)
-        return model(chain, settings, costs_us=costs).run.tuned.ct_window_ms or 0.0
-
-    short, long = tuned_ms(10.0), tuned_ms(3000.0)
-    assert 0.1 <= short <= 20 < long
-
-
-def test_a_tuned_c_is_what_workers_process_in_a_slice_for_each_operator() -> None:
-    """Slices of 100 us of two workers for two operators have 400 us, for rows of 1 + 2 * 2 us: 80.
-
-    Each gives 2 tuples for the second operator, and that 2 outputs.
-    """
-    settings = RunSettings(2, heuristic=Heuristic.QST, qst_limit=0, ct_window_ms=1.0)
-    done = model(bound([stateless("a", 2.0), stateless("b")], 5000), settings, costs_us=(1.0, 2.0)).run
-    assert done.tuned.qst_limit == 80 * (2 + 2)
-
-
 def test_below_its_capacity_a_chain_keeps_up() -> None:
     chain = bound([stateless("a"), stateful("b")], 500)
     settings, arrivals_ns = RunSettings(workers=4, mark_every=1), np.arange(500) * 10_000
