@@ -319,14 +319,13 @@ class replay:
         scenarios: File | None = None,
         channels: int | Sequence[int] | float | str = "8",
         offered: str | None = None,
-        growth: str | None = None,
+        speedup: str | None = None,
         seeds: int | None = None,
         sustainable: bool = False,
         service_time: str | None = None,
         jobs: int | None = None,
         engine: str | Sequence[str] | Mapping[str, object] | None = None,
         force: bool = False,
-        speedup: float | None = None,
         pool: int | None = None,
         workers: int | None = None,
         partitions: int = 64,
@@ -356,7 +355,7 @@ class replay:
         workers: int | None = None,
         policy: str | Sequence[str] | Mapping[str, object] | None = None,
         offered: str | None = None,
-        growth: str | None = None,
+        speedup: float | None = None,
         service_time: str | None = None,
         period: str | None = None,
         scale_out_delay: str | None = None,
@@ -379,7 +378,6 @@ class replay:
         network: str | Sequence[str] | Mapping[str, object] | None = None,
         interval: str | None = None,
         state: float | str = "10000",
-        speedup: float | None = None,
     ) -> ElasticRun:
         """Simulate a trace through a stage that adds and removes workers."""
 
@@ -416,7 +414,7 @@ class replay:
         plan: File | Plan | None = None,
         policy: str | Sequence[str] | Mapping[str, object] | None = None,
         offered: str | None = None,
-        growth: str | None = None,
+        speedup: float | None = None,
         arrivals: Literal["trace", "saturate", "rotate"] = "trace",
         service_time: str | None = None,
         engine: str | Sequence[str] | Mapping[str, object] | None = None,
@@ -441,7 +439,6 @@ class replay:
         network: str | Sequence[str] | Mapping[str, object] | None = None,
         interval: str | None = None,
         state: float | str = "10000",
-        speedup: float | None = None,
         router: Literal["exchange", "river", "flux"] = "flux",
     ) -> AnyFluxRun:
         """Replay a trace through a simulated stage and rebalance it online."""

@@ -178,7 +178,7 @@ class Wanted:
             raise UsageError(
                 "all rows have the same timestamp, so the stream has no rate; a comparison needs a longer stream"
             )
-        speedup = self.speed.speedup(bounds.static_load)
+        speedup = self.speed.speedup_at(bounds.static_load)
         lasts_s = min(demand.last_s / speedup, np.inf if self.duration_s is None else self.duration_s)
         period_s = period_of(lasts_s) if self.period_s is None else self.period_s
         retention_s = RETENTION * period_s

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @short_help(
-    *("out", "scenario", "scenarios", "channels", "offered", "growth", "seeds", "sustainable", "service_time"),
+    *("out", "scenario", "scenarios", "channels", "offered", "speedup", "seeds", "sustainable", "service_time"),
     *("jobs", "engine"),
 )
 def compare(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @short_help(
-    *("out", "pool", "workers", "policy", "offered", "growth", "service_time", "period", "scale_out_delay", "shed"),
+    *("out", "pool", "workers", "policy", "offered", "speedup", "service_time", "period", "scale_out_delay", "shed"),
     *("engine", "migrate"),
 )
 def elastic(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @short_help(
-    *("out", "workers", "plan", "policy", "offered", "growth", "arrivals"),
+    *("out", "workers", "plan", "policy", "offered", "speedup", "arrivals"),
     *("service_time", "engine", "load", "faults", "standby", "format"),
 )
 def flux(
@@ -58,11 +58,8 @@ def flux(
 
     output.check()
     asked, named = speed.only("adapt replay flux"), dag.opened()
-    if arrivals is not Arrivals.TRACE and (speed.offered or speed.growth):
-        raise UsageError(
-            f"--{'offered' if speed.offered else 'growth'} needs --arrivals trace; with {arrivals} rows come as fast as"
-            " workers accept them"
-        )
+    if arrivals is not Arrivals.TRACE and speed.offered:
+        raise UsageError(f"--offered needs --arrivals trace; with {arrivals} rows come as fast as workers accept them")
     if named is not None:
         of_one_stage = {
             "--plan": placing.plan,
@@ -75,7 +72,7 @@ def flux(
             "--offered": speed.offered,
         }
         dag.check(of_one_stage, [each.name for each in policy.policy])
-        asked = asked if speed.chosen else Speed(growth=1.0)  # times of the file are simulated times
+        asked = asked if speed.chosen else Speed(speedup=1.0)  # times of the file are simulated times
     opened = open_trace(trace)
     placed, plan_hash = placing.placed(opened)
     settings = stage.settings(placed, faults, router)

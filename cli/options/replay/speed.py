@@ -6,9 +6,6 @@ from typing import ClassVar
 from adapt.cli.options.groups import setting
 from adapt.core.stage.input.speed import OFFERED, POOL_OFFERED, Speed, only, speeds_of
 
-GROWTH_HELP = "Replay at FACTOR times the trace's own rate."
-SPEEDUP_HELP = "Trace seconds replayed per simulated second; as --growth."
-
 
 @dataclass(frozen=True, slots=True)
 class SpeedOptions:
@@ -21,17 +18,17 @@ class SpeedOptions:
         "RATIO",
         shown=False,
     )
-    growth: str | None = setting(None, GROWTH_HELP, "FACTORx")
-    speedup: float | None = setting(None, SPEEDUP_HELP, "RATIO")
+    speedup: float | None = setting(None, "Trace seconds replayed per simulated second.", "RATIO")
 
     @property
     def chosen(self) -> bool:
         """Whether an option sets the speed."""
-        return (self.offered, self.growth, self.speedup) != (None, None, None)
+        return (self.offered, self.speedup) != (None, None)
 
     def speeds(self) -> tuple[Speed, ...]:
         """The speeds, in the order given."""
-        return speeds_of(self.offered, self.growth, self.speedup, self.USUAL)
+        speedup = None if self.speedup is None else str(self.speedup)
+        return speeds_of(self.offered, speedup, self.USUAL)
 
     def only(self, command: str) -> Speed:
         """The speed of a command that takes one."""
@@ -62,9 +59,11 @@ class ComparedSpeedOptions(SpeedOptions):
         "RATIO[,...]",
         shown=False,
     )
-    growth: str | None = setting(None, GROWTH_HELP, "FACTORx[,...]")
+    speedup: str | None = setting(  # type: ignore[assignment]
+        None, "Trace seconds replayed per simulated second.", "RATIO[,...]"
+    )
 
     @property
     def highest(self) -> Speed:
         """The highest speed."""
-        return max(self.speeds(), key=lambda each: each.offered or each.growth or 0.0)
+        return max(self.speeds(), key=lambda each: each.offered or each.speedup or 0.0)

@@ -33,14 +33,14 @@ class Point:
 class Sweep:
     """What a comparison varies: loads, workers and seeds."""
 
-    speeds: tuple[Speed, ...] = ()  # loads, or growth of the rate; empty for the given one
+    speeds: tuple[Speed, ...] = ()  # loads, or speed-ups; empty for the given one
     workers: tuple[int, ...] = ()  # the loads are of the first; empty for the given number
     seeds: int | None = None  # at every point; None, `SEEDS` or `FEWEST`
 
     def __post_init__(self) -> None:
         if self.seeds is not None and self.seeds < 1:
             raise UsageError(f"--seeds must be at least 1 (got {self.seeds})")
-        speed = "--growth" if self.speeds and self.speeds[0].growth else "--offered"
+        speed = "--speedup" if self.speeds and self.speeds[0].speedup else "--offered"
         options: Sequence[tuple[str, Sequence[object]]] = ((speed, self.speeds), ("--channels", self.workers))
         for option, values in options:
             if len(set(values)) < len(values):

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from adapt.core.mechanisms.recommendation import is_dominated, point_of
+from adapt.core.mechanisms.recommendation import is_dominated, point_of, real
 from adapt.core.mechanisms.sweep.finding import Finding
 from adapt.core.mechanisms.sweep.race import Record, mean_outcome
 from adapt.core.statistics.intervals import mean_bounds
@@ -83,7 +83,7 @@ def over_seeds_table(findings: Sequence[Finding]) -> Table:
 def _times(outcomes: Sequence[Record]) -> list[Cell]:
     """Cells of `_TIMES`; p99 is missing where no row was processed."""
     means = mean_outcome(outcomes)
-    bounds = mean_bounds([math.log(float(each["p99"])) for each in outcomes]) if means["p99"] else (math.inf, math.inf)
+    bounds = mean_bounds([math.log(real(each["p99"])) for each in outcomes]) if means["p99"] else (math.inf, math.inf)
     ends = (math.exp(each) if math.isfinite(each) else None for each in bounds)
     return [means["p99"], *ends, means["worker_time"]]
 

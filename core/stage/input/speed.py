@@ -1,4 +1,4 @@
-"""Speed of a replay: an offered load, or growth of the rate."""
+"""Speed of a replay: an offered load or a speed-up."""
 
 from dataclasses import dataclass
 from math import inf
@@ -20,10 +20,10 @@ class Speed:
     """Speed of a replay; exactly one value is given."""
 
     offered: float | None = None  # load of the workers over their capacity
-    growth: float | None = None  # rate over the trace's own rate: trace seconds per simulated second
+    speedup: float | None = None  # trace seconds per simulated second: rate over the trace's own rate
 
     def __str__(self) -> str:
-        return f"{self.offered:g}" if self.growth is None else f"{self.growth:g}x"
+        return f"{self.offered:g}" if self.speedup is None else f"{self.speedup:g}x"
 
     def load(self, own: float) -> float:
         """Load of the workers over their capacity.
@@ -31,16 +31,16 @@ class Speed:
         Args:
             own: The load at the trace's own rate.
         """
-        return own * (self.growth or 1.0) if self.offered is None else self.offered
+        return own * (self.speedup or 1.0) if self.offered is None else self.offered
 
-    def speedup(self, load: float | None) -> float:
+    def speedup_at(self, load: float | None) -> float:
         """Trace seconds per simulated second.
 
         Args:
             load: Load of the workers over their capacity at the trace's own rate; None if it has no rate.
         """
         if self.offered is None:
-            return self.growth or 1.0
+            return self.speedup or 1.0
         if not load:
             raise UsageError(
                 "all rows have the same timestamp, so the stream has no rate; replay a longer one, or give --speedup"
@@ -70,33 +70,27 @@ class Tempo:
         return usual_s if self.lasts_s is None else min(usual_s, period_of(self.lasts_s))
 
 
-def speeds_of(offered: str | None, growth: str | None, speedup: float | None, usual: float) -> tuple[Speed, ...]:
+def speeds_of(offered: str | None, speedup: str | None, usual: float) -> tuple[Speed, ...]:
     """The speeds that options give, one each.
 
     Args:
         offered: `--offered`, such as 0.8,1.2.
-        growth: `--growth`, such as 2x,10x.
-        speedup: `--speedup`.
+        speedup: `--speedup`, such as 2,10.
         usual: The offered load if none is given.
     """
-    named = {"--offered": offered, "--growth": growth, "--speedup": speedup}
-    given = [name for name, value in named.items() if value is not None]
-    if len(given) > 1:
-        raise UsageError(f"{given[0]} and {given[1]} both set the speed of the replay; omit one")
+    if offered is not None and speedup is not None:
+        raise UsageError("--offered and --speedup both set the speed of the replay; omit one")
     if offered is not None:
         return tuple(Speed(offered=each) for each in _several("--offered", offered, "0.8,1.2"))
-    if growth is not None:
-        return tuple(Speed(growth=each) for each in _several("--growth", growth, "2x,10x"))
     if speedup is not None:
-        return (Speed(growth=_above_0("--speedup", speedup)),)
+        return tuple(Speed(speedup=each) for each in _several("--speedup", speedup, "2,10"))
     return (Speed(offered=usual),)
 
 
 def only(speeds: tuple[Speed, ...], command: str) -> Speed:
     """The only speed of a command that takes one."""
     if len(speeds) > 1:
-        option = "--offered" if speeds[0].growth is None else "--growth"
-        raise UsageError(f"{command} takes one value of {option} (got {','.join(map(str, speeds))})")
+        raise UsageError(f"{command} takes one value of --offered (got {','.join(map(str, speeds))})")
     return speeds[0]
 
 
@@ -108,9 +102,8 @@ def period_of(lasts_s: float) -> float:
 def _several(option: str, text: str, example: str) -> list[float]:
     found = []
     for part in text.split(","):
-        written = part.strip().lower()
         try:
-            found.append(_above_0(option, float(written.removesuffix("x") if option == "--growth" else written)))
+            found.append(_above_0(option, float(part)))
         except ValueError:
             raise UsageError(f"{option} takes numbers such as {example} (got {text!r})") from None
     if len(set(found)) < len(found):

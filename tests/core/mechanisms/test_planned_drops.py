@@ -33,7 +33,7 @@ def rows(reading):
 
 
 STREAM = Stream(rows, lambda: pytest.fail("nothing is counted"), lambda _: None)
-WANTED = Wanted(CHANNELS, costs=Costs(SERVICE_S, 0.0, 0.0), state=10, speed=Speed(growth=1.0), period_s=0.5)
+WANTED = Wanted(CHANNELS, costs=Costs(SERVICE_S, 0.0, 0.0), state=10, speed=Speed(speedup=1.0), period_s=0.5)
 
 
 @cache

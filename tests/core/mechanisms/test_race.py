@@ -144,7 +144,7 @@ def test_means_of_times_are_geometric_and_equal_values_stay():
 def test_points_lie_on_a_grid_and_several_or_a_long_stream_get_fewer_seeds():
     base = Point(8, 1.2)
     assert Sweep().points(base, 0.1) == [base]
-    grid = Sweep((Speed(offered=0.5), Speed(growth=12.0)), (8, 10)).points(base, 0.1)
+    grid = Sweep((Speed(offered=0.5), Speed(speedup=12.0)), (8, 10)).points(base, 0.1)
     assert grid[0] == base
     assert {(point.workers, round(point.offered, 9)) for point in grid} == {(8, 0.5), (8, 1.2), (10, 0.5), (10, 1.2)}
     assert (Sweep().seeds_of(1000), Sweep().seeds_of(10**7), Sweep(workers=(8, 10)).seeds_of(1000)) == (10, 3, 3)

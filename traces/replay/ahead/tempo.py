@@ -23,12 +23,12 @@ def tempo_of_stage(
 ) -> Tempo:
     """Speed-up at which the busiest worker has an offered load.
 
-    The trace is read once, unless its growth is given. Slow and failing workers do not count.
+    The trace is read once, unless a speed-up is given. Slow and failing workers do not count.
     """
     if speed.offered is None:
-        return Tempo(speed.growth)
+        return Tempo(speed.speedup)
     found = _bounds(trace, reading, settings, operator, progress)
-    return _tempo(speed.speedup(found.static_load), found, reading)
+    return _tempo(speed.speedup_at(found.static_load), found, reading)
 
 
 def tempo_of_pool(
@@ -41,9 +41,9 @@ def tempo_of_pool(
 ) -> Tempo:
     """Speed-up at which all workers together have an offered load; see `tempo_of_stage`."""
     if speed.offered is None:
-        return Tempo(speed.growth)
+        return Tempo(speed.speedup)
     found = _bounds(trace, reading, settings, operator, progress)
-    return _tempo(speed.speedup(found.even_load), found, reading)
+    return _tempo(speed.speedup_at(found.even_load), found, reading)
 
 
 def _tempo(speedup: float, found: Bounds, reading: Reading) -> Tempo:

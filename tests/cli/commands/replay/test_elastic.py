@@ -119,7 +119,7 @@ def test_the_speed_is_that_of_the_offered_load(adapt, here):
         periods = told["scale_out_delay_s"] / 2, told["cooldown_s"] / 10, told["counting"]["window_s"] / 10
         assert [told["period_s"], *periods] == pytest.approx([lasts_s / 100] * 4, rel=0.01)
         assert f"the whole pool is offered {offered:.2f} times its capacity" in summary["verdict"]
-    line = "x.trace --pool 4 --workers 1 --growth 3x --period 50ms --format json"
+    line = "x.trace --pool 4 --workers 1 --speedup 3 --period 50ms --format json"
     told = json.loads(adapt.done("replay", "elastic", *line.split()).out)["parameters"]
     assert (told["speedup"], told["period_s"], told["cooldown_s"]) == (3, 0.05, 30)
 
@@ -262,6 +262,6 @@ def test_rows_within_a_microsecond_are_replayed(adapt, here):
 def test_a_replay_of_too_many_control_periods_is_refused(adapt, here):
     """Periods of a microsecond in ten million seconds take hours on any machine."""
     write_trace(here / "long.trace", {"ts": [0, 10**13], "key": ["a", "b"]})
-    said = adapt.refused(2, *"replay elastic long.trace --pool 2 --growth 1x --period 1us".split())
+    said = adapt.refused(2, *"replay elastic long.trace --pool 2 --speedup 1 --period 1us".split())
     assert "2 cases of 10,000,000,000,000 control periods" in said
     assert "give --offered, or increase --speedup or --period, or set --duration" in said

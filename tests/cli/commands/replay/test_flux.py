@@ -151,7 +151,7 @@ def test_waits_of_independent_arrivals_are_those_of_pollaczek_and_khinchine(adap
     times = (np.cumsum(chance.exponential(1e3 / 0.7, 100_000))).astype(np.int64)
     write_trace(Path("one.trace"), {"ts": times, "key": pa.array(["k"] * len(times))}, row_group=50_000)
     for service, variation in (("constant(1ms)", 0.0), ("exponential(1ms)", 1.0), ("lognormal(1ms, 2)", 2.0)):
-        line = "one.trace --growth 1x --workers 2 --partitions 1 --policy none --producers buffer=100000 --state 0"
+        line = "one.trace --speedup 1 --workers 2 --partitions 1 --policy none --producers buffer=100000 --state 0"
         run = told(adapt, *line.split(), "--network", "latency=0s", "--service-time", service)
         wanted = 1e-3 * (1 + 0.7 * (1 + variation**2) / (2 * 0.3))
         assert run["cases"][0]["latency_mean"] == pytest.approx(wanted, rel=0.1), service
@@ -202,7 +202,7 @@ def test_a_report_says_the_verdict_and_draws_the_cases(adapt, here):
 
 def test_a_replay_of_years_is_refused(adapt, here):
     write_trace(here / "long.trace", {"ts": [0, 10**15], "key": ["a", "b"]})
-    line = "replay flux long.trace --workers 2 --growth 1x --min-collection 1ms".split()
+    line = "replay flux long.trace --workers 2 --speedup 1 --min-collection 1ms".split()
     failed = adapt(*line)
     assert failed.code == 2
     assert "1,000,000,000,000 control periods" in failed.err
@@ -219,7 +219,7 @@ def test_the_speed_is_that_of_the_offered_load(adapt, here):
         lasts_s = (ROWS - 1) / ROWS / document["parameters"]["speedup"]
         assert document["parameters"]["min_collection_s"] == pytest.approx(lasts_s / 100, rel=0.01)
         assert f"the busiest worker is offered {offered:.2f} times its capacity" in document["summary"]["verdict"]
-    twice = told(adapt, "x.trace", "--workers", 4, "--growth", "2x", "--policy", "none")
+    twice = told(adapt, "x.trace", "--workers", 4, "--speedup", "2", "--policy", "none")
     assert twice["parameters"]["speedup"] == 2
     assert twice["parameters"]["min_collection_s"] == 0.15
 
@@ -292,8 +292,8 @@ def test_a_plan_is_compared_with_uniform_hashing(adapt, here):
         (3, "x.trace --workers 4 --faults far.json", "far.json: faults[0].worker must be from 0 to 3 (got 9)"),
         (2, "x.trace --workers 4 --speedup 0", "--speedup must be above 0 (got 0)"),
         (2, "x.trace --workers 4 --offered 0.8,1.2", "adapt replay flux takes one value of --offered (got 0.8,1.2)"),
-        (2, "x.trace --workers 4 --growth 2x --speedup 2", "--growth and --speedup both set the speed"),
-        (2, "x.trace --workers 4 --growth 2x --arrivals saturate", "--growth needs --arrivals trace"),
+        (2, "x.trace --workers 4 --offered 2 --speedup 2", "--offered and --speedup both set the speed"),
+        (2, "x.trace --workers 4 --offered 2 --arrivals saturate", "--offered needs --arrivals trace"),
         (2, "x.trace --workers 4 --speedup nan", "--speedup must be above 0 (got nan)"),
         (2, "x.trace --workers 4 --duration 0s", "--duration must be above 0 (got 0s)"),
         (2, "x.trace --workers 4 --interval 5", "--interval 5 needs a unit: 5s or 5h?"),

@@ -99,7 +99,7 @@ def keyed(reading):
     return reading.rows(lambda: iter([BATCH]))
 
 
-WANTED = Wanted(4, costs=Costs(1e-3, 2e-4, 0.5e-6), speed=Speed(growth=1.0))
+WANTED = Wanted(4, costs=Costs(1e-3, 2e-4, 0.5e-6), speed=Speed(speedup=1.0))
 TERMS = WANTED.terms(Demand.from_chunks(keyed(Reading(MiniPartitions(4, 64))).chunks(), WANTED.uniform))
 STREAM = Stream(keyed, lambda: pytest.fail("nothing is counted"), lambda _: None)
 
