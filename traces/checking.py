@@ -94,12 +94,21 @@ def facts_of(
     raise BadInput(f"{path} is a {manifest.kind}, which has no metrics")
 
 
-def places_keys(path: Path) -> bool:
-    """Whether an artefact has keys that `Placing` places."""
+def places_keys(path: Path, limits: Sequence[Limit] | None = None) -> bool:
+    """Whether an artefact has keys that `Placing` places.
+
+    Args:
+        limits: Limits that a trace's keys are counted for; None for any.
+    """
     with readable(path):
         if path.is_file():
             return path.suffix.lower() == ".csv"
-        return path.exists() and read_manifest(path).kind in ("trace", "frequencies")
+        kind = read_manifest(path).kind if path.exists() else ""
+    return kind == "frequencies" or (kind == "trace" and (limits is None or _ask_for_keys(limits)))
+
+
+def _ask_for_keys(limits: Sequence[Limit]) -> bool:
+    return any(limit.metric.name in ASKING_FOR_KEYS for limit in limits)
 
 
 def _of_json(path: Path) -> Facts:
@@ -218,7 +227,7 @@ def _of_trace(
     except (KeyError, TypeError) as error:
         raise BadInput(f"{path} is damaged: its manifest has no {error}; ingest the source again") from error
     fact = fact_of(known, ())
-    if any(limit.metric.name in ASKING_FOR_KEYS for limit in limits):
+    if _ask_for_keys(limits):
         placed = _placed(path, placing, spark_options, progress)
         fact = Fact(placed.where, {**placed.values, **fact.values})
     return Facts(str(path), Of.TRACE, manifest.content_hash, {ROWS: [fact]})
@@ -244,7 +253,7 @@ def _placed(path: Path, placing: Placing, spark_options: Spark, progress: Progre
     from adapt.traces.counting.count_cache import counted
     from adapt.traces.counting.population import population_of
 
-    scheme, plan = _engine(placing)
+    scheme, plan = placed_by(placing)
     channels = plan.channels if plan else placing.channels or DEFAULT_CHANNELS
     resources = resources_of([plan]) if plan else Resources()
     method = CountMethod.EXACT if placing.exact else CountMethod.LOSSY
@@ -263,7 +272,7 @@ def _placed(path: Path, placing: Placing, spark_options: Spark, progress: Progre
     return Fact(where, {**fact.values, **of_top_share(None if share is None else Interval(*share))})
 
 
-def _engine(placing: Placing) -> "tuple[AnyScheme, Plan | None]":
+def placed_by(placing: Placing) -> "tuple[AnyScheme, Plan | None]":
     """The scheme, or the plan given instead."""
     known = scheme_named(placing.engine, SCHEMES_BY_NAME.values())
     if known is not None:

@@ -14,6 +14,7 @@ from adapt.cli.options.channels import check_channels
 from adapt.cli.options.groups import setting, short_help
 from adapt.cli.options.result import ForceOption
 from adapt.cli.options.spark import RunnerOptions
+from adapt.cli.terminal.narration import narrate_keys
 from adapt.cli.terminal.output import Format, narrate_written, show, written_out
 from adapt.cli.terminal.stages import stages
 from adapt.core.errors import UsageError
@@ -102,7 +103,7 @@ class PlacingOptions:
         self, paths: "Sequence[Path]", limits: "Sequence[Limit]", *, verify: bool, spark: RunnerOptions
     ) -> "list[Facts]":
         """Metrics of each artefact."""
-        from adapt.traces.checking import DEFAULT_ENGINE, Placing, facts_of, places_keys
+        from adapt.traces.checking import DEFAULT_ENGINE, Placing, facts_of, placed_by, places_keys
 
         if self.channels is not None:
             check_channels(self.channels)
@@ -112,6 +113,10 @@ class PlacingOptions:
         if given and not placed:
             raise UsageError(f"{given[0]} needs a trace or counted keys; no artefact has keys to place")
         placing = Placing(DEFAULT_ENGINE if self.engine is None else self.engine, self.channels, self.exact)
+        for path in paths:
+            if places_keys(path, limits):
+                scheme, plan = placed_by(placing)
+                narrate_keys(path, plan.hashing if plan else scheme)
         started = spark.options() if placed and any(path.is_dir() for path in paths) else None
         with stages() as progress:
             return [

@@ -19,6 +19,7 @@ from adapt.traces.replay.ahead.length import stage_length
 from adapt.traces.replay.operators import Operator, encoded
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
+from adapt.traces.store.plans import NamedPlan
 from adapt.traces.store.runs import keep_run
 from adapt.traces.store.trace import Trace
 
@@ -41,7 +42,7 @@ class FluxOptions:
     operator: Operator = Operator()  # noqa: RUF009 - frozen
     duration_s: float | None = None  # upper limit of the simulated time; None, until all rows are processed
     interval_s: float | None = None  # sampling interval; None, some hundred samples
-    plan: str | None = None  # content hash of the plan of the initial placement, if any
+    plan: NamedPlan | None = None  # the plan of the initial placement, if any
 
 
 def replay_flux_trace(
@@ -60,7 +61,7 @@ def replay_flux_trace(
     its keys, if the operator needs them, and for uniform hashing if there is a plan. The run is written to `out`, if
     given.
     """
-    reading, given = options.reading, settings
+    reading, given, plan = options.reading, settings, options.plan
     check_folder_free(out, force=force)
     options.operator.check(trace, reading)
     progress("reading", 0, trace.rows)
@@ -70,7 +71,7 @@ def replay_flux_trace(
     rows = rows_of(trace, reading)
     demand = Demand.from_chunks(rows.chunks(), settings, conditions.faults)
     parameters = parameters_of(settings, reading, options.adapting, conditions, options.duration_s)
-    told: dict[str, Any] = {**options.operator.parameters(), "plan": options.plan}
+    told: dict[str, Any] = {**options.operator.parameters(), "plan": plan and plan.plan.content_hash()}
     pace, adapting = Pace(reading.speedup, options.duration_s, options.interval_s), options.adapting
     period_s, bounds = (
         min(adapting.min_collection_s, pace.interval_s or inf),
@@ -88,7 +89,7 @@ def replay_flux_trace(
         told=lambda case, at_s, done: progress(f"{case}, {at_s:,.1f} s simulated", done, demand.all_rows),
     )
     run = replace(run, uniform_at=_uniform_at(trace, options, given))
-    keep_run(run, out, command, [trace.as_input], force=force)
+    keep_run(run, out, command, [trace.as_input, *([] if plan is None else [plan.as_input])], force=force)
     return run
 
 

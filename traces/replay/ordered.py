@@ -18,7 +18,6 @@ from adapt.core.ordered.chain.named_inputs import named_inputs, split_inputs
 from adapt.core.ordered.chain.names import Backend, PartitionBy
 from adapt.core.ordered.replay.replay import Ordered, OrderedRun, check_chain, replay_ordered
 from adapt.core.ordered.replay.sustainable import SEARCH_CASES
-from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.values import duration
 from adapt.traces.replay.ahead.length import Length
 from adapt.traces.replay.chains import NamedChain
@@ -26,9 +25,7 @@ from adapt.traces.replay.egress import EgressTarget, opened_egress
 from adapt.traces.replay.files.scratch import Scratch
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
-from adapt.traces.store.manifest import as_input
-from adapt.traces.store.plan_json import readings_of_plan
-from adapt.traces.store.plans import read_plan
+from adapt.traces.store.plans import NamedPlan
 from adapt.traces.store.runs import keep_run
 from adapt.traces.store.trace import BLOCK_ROWS, Trace
 
@@ -42,20 +39,6 @@ MOST_TUPLE_BYTES = 8 << 30
 """Most memory for the tuples of a graph, which are not kept in a file."""
 
 _ANY = "ts"
-
-
-@dataclass(frozen=True, slots=True)
-class NamedPlan:
-    """A plan and the name of its file."""
-
-    name: str
-    plan: Plan
-    readings: Mapping[str, Any] = field(default_factory=dict)  # of the sources behind it
-
-
-def open_named_plan(path: Path) -> NamedPlan:
-    """Read a plan file."""
-    return NamedPlan(path.name, read_plan(path), readings_of_plan(path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +94,7 @@ def replay_ordered_trace(
         inputs = [each.as_input for each in (trace, *others)]
         if plan is not None:
             parameters["plan"] = plan.plan.content_hash()
-            inputs.append(as_input(plan.name, parameters["plan"], plan.readings))
+            inputs.append(plan.as_input)
         with opened_egress(bound, chain.preset, options.output) as egress:
             run = replay_ordered(
                 bound,

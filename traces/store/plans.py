@@ -6,7 +6,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,7 +24,7 @@ from adapt.traces.read_errors import damaged
 from adapt.traces.store import disk
 from adapt.traces.store.answers import found_in, kept
 from adapt.traces.store.atomic import alone, check_free, replace_whole, whole_file
-from adapt.traces.store.manifest import Provenance, inside
+from adapt.traces.store.manifest import Provenance, as_input, inside
 from adapt.traces.store.plan_json import read_plan_json, readings_of_plan
 from adapt.traces.store.tables import packed
 
@@ -83,6 +83,25 @@ def _write_stored(out: StorePath, whole: bytes, aside: tuple[StorePath, bytes] |
     if plan_of_side(old) == out.name:
         with suppress(AdaptError, OSError):  # else `adapt clean` removes it
             out.with_name(old).unlink()
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPlan:
+    """A plan and the name of its file."""
+
+    name: str
+    plan: Plan
+    readings: Mapping[str, Any] = field(default_factory=dict)  # of the sources behind it
+
+    @property
+    def as_input(self) -> dict[str, Any]:
+        """The plan as an input of others."""
+        return as_input(self.name, self.plan.content_hash(), self.readings)
+
+
+def open_named_plan(path: Path) -> NamedPlan:
+    """Read a plan file; raises as `read_plan` does."""
+    return NamedPlan(path.name, read_plan(path), readings_of_plan(path))
 
 
 def read_plan(path: Path | str) -> Plan:

@@ -12,6 +12,7 @@ from adapt.cli.options.replay.speed import SpeedOptions
 from adapt.cli.options.replay.stage import EngineStage
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
+from adapt.cli.terminal.narration import narrate_keys
 from adapt.cli.terminal.stages import stages
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.names import Arrivals, QueueingName, Router
@@ -74,7 +75,9 @@ def flux(
         dag.check(of_one_stage, [each.name for each in policy.policy])
         asked = asked if speed.chosen else Speed(speedup=1.0)  # times of the file are simulated times
     opened = open_trace(trace)
-    placed, plan_hash = placing.placed(opened)
+    placed, plan = placing.placed(opened)
+    if plan is not None:
+        narrate_keys(trace, plan.plan.hashing)
     settings = stage.settings(placed, faults, router)
     operator, reading = stage.operator(join), stage.reading(opened, placed, None)
     conditions, tempo = faults.conditions(settings), Tempo(None)
@@ -88,7 +91,7 @@ def flux(
         operator=operator,
         duration_s=stage.duration_s,
         interval_s=stage.interval_s,
-        plan=plan_hash,
+        plan=plan,
     )
     run: AnyFluxRun
     with stages() as progress:

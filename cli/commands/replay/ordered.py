@@ -12,6 +12,7 @@ from adapt.cli.options.replay.ordered import ArrivalOptions, InputOptions, Model
 from adapt.cli.options.replay.stage import SeedOption
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
+from adapt.cli.terminal.narration import narrate_keys
 from adapt.cli.terminal.output import Format, is_for_programs, narrate, narrate_written, written_out
 from adapt.cli.terminal.stages import stages
 from adapt.core.ordered.chain.names import Backend
@@ -77,7 +78,8 @@ def ordered(
     from adapt.core.ordered.replay.replay import Ordered
     from adapt.traces.replay.chains import open_chain
     from adapt.traces.replay.egress import STDOUT, EgressTarget
-    from adapt.traces.replay.ordered import OrderedOptions, open_named_plan, replay_ordered_trace
+    from adapt.traces.replay.ordered import OrderedOptions, replay_ordered_trace
+    from adapt.traces.store.plans import open_named_plan
     from adapt.traces.store.trace import open_trace
 
     output.check()
@@ -106,10 +108,13 @@ def ordered(
             " threads they would share the cores"
         )
     named, opened = open_chain(chain), open_trace(trace)
+    planned = None if plan is None else open_named_plan(plan)
+    if planned is not None:
+        narrate_keys(trace, planned.plan.hashing)
     options = OrderedOptions(
         named,
         how,
-        None if plan is None else open_named_plan(plan),
+        planned,
         inputs.rows,
         target,
         inputs.opened(),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from adapt.core.stage.input.speed import Tempo
     from adapt.core.stage.movement.spilling import Memory
     from adapt.core.stage.movement.splitting import HotSplit
+    from adapt.traces.store.plans import NamedPlan
     from adapt.traces.store.trace import Trace
 
 
@@ -35,19 +36,20 @@ class PlacingOptions:
     partitions: int = setting(64, "Partitions per worker, the units that move.", "N")
     hash: HashOption = HashName.MURMUR3
 
-    def placed(self, trace: "Trace") -> "tuple[MiniPartitions, str | None]":
-        """Initial placement of the keys, and the plan's content hash."""
+    def placed(self, trace: "Trace") -> "tuple[MiniPartitions, NamedPlan | None]":
+        """Initial placement of the keys, and the plan, if any."""
         from adapt.core.stage.conditions.settings import check_workers
         from adapt.core.stage.input.mini_partitions import MiniPartitions
         from adapt.traces.replay.flux import check_key_type
-        from adapt.traces.store.plans import read_plan
+        from adapt.traces.store.plans import open_named_plan
 
         if self.plan is None:
             if self.workers is None:
                 raise UsageError("give --workers N, or --plan PLAN with a channel per worker")
             check_workers(self.workers)
             return MiniPartitions(self.workers, self.partitions, self.hash), None
-        read = read_plan(self.plan)
+        named = open_named_plan(self.plan)
+        read = named.plan
         if self.workers not in (None, read.channels):
             raise UsageError(
                 f"{self.plan} has {read.channels} channels, but --workers is {self.workers}; omit --workers, or build"
@@ -55,7 +57,7 @@ class PlacingOptions:
             )
         check_workers(read.channels)
         check_key_type(trace, read, self.plan)
-        return MiniPartitions(read.channels, self.partitions, read.hash, read.partitioner()), read.content_hash()
+        return MiniPartitions(read.channels, self.partitions, read.hash, read.partitioner()), named
 
 
 _PAIRING = tuple(one for one in FluxPolicy if one not in (FluxPolicy.NONE, FluxPolicy.SLICER, FluxPolicy.OPTIMUM))

@@ -101,11 +101,14 @@ def test_the_same_command_leaves_the_same_bytes(adapt, here):
 
 
 def test_a_plan_places_keys_at_the_start(adapt, here):
-    document = told(adapt, *"x.trace --plan 4.plan --partitions 8 --policy none --interval 50ms".split())
+    document = told(adapt, *"x.trace --plan 4.plan --partitions 8 --policy none --interval 50ms -o x.flux".split())
+    plan = json.loads(Path("4.plan").read_bytes())
+    kept = read_run(Path("x.flux")).manifest.made.inputs
+    assert [each["name"] for each in kept] == ["x.trace", "4.plan"]
+    assert kept[1]["content_hash"] == document["parameters"]["plan"] == plan["content_hash"]
     busiest = max(document["workers"], key=lambda row: row["processed"])
     assert busiest["worker"] == 2
     assert document["parameters"]["workers"] == 4
-    assert document["parameters"]["plan"] is not None
     assert [row["case"] for row in document["cases"]] == ["static"]
 
 
