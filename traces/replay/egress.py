@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from math import isfinite, isnan
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -163,6 +164,21 @@ def _leaving(chain: BoundChain) -> list[_Leaving]:
     return made
 
 
+def _line(row: Mapping[str, Any]) -> str:
+    """A row as JSON; numbers that JSON does not have are texts, as Spark writes them."""
+    try:
+        return json.dumps(row, default=str, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        texts = {name: _text(value) if isinstance(value, float) else value for name, value in row.items()}
+        return json.dumps(texts, default=str, ensure_ascii=False)
+
+
+def _text(value: float) -> float | str:
+    if isnan(value):
+        return "NaN"
+    return value if isfinite(value) else "Infinity" if value > 0 else "-Infinity"
+
+
 class _Writer:
     """Writes batches to an open file."""
 
@@ -182,8 +198,7 @@ class _Writer:
             self._open.write_table(table)
             return
         for batch in table.to_batches(max_chunksize=1 << 12):
-            lines = (json.dumps(row, default=str, ensure_ascii=False) for row in batch.to_pylist())
-            self._file.write("".join(f"{line}\n" for line in lines).encode())
+            self._file.write("".join(f"{_line(row)}\n" for row in batch.to_pylist()).encode())
 
     def close(self) -> None:
         if self._open is not None:

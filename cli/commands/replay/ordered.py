@@ -75,6 +75,7 @@ def ordered(
     Example: adapt replay ordered web.trace --chain visits.toml --workers 1,2 -o web.ordered
     """
 
+    from adapt.core.errors import UsageError
     from adapt.core.ordered.replay.replay import Ordered
     from adapt.traces.replay.chains import open_chain
     from adapt.traces.replay.egress import STDOUT, EgressTarget
@@ -86,6 +87,8 @@ def ordered(
     target = None
     if output_rows is not None:
         target = EgressTarget.named(output_rows, csv=output.format is Format.CSV, force=output.force)
+        if output_rows == output.out:
+            raise UsageError(f"--output and --out both name {output_rows}; give the rows and the run a name each")
     cores = _cores()
     counts = workers.counts(cores)
     how = Ordered(

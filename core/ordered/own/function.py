@@ -22,6 +22,7 @@ from adapt.core.ordered.own.kernel import (
     FAULT_WORDS,
     IN_CLOSE,
     IN_STEP,
+    NAN,
     WHERE,
     Kernels,
     Layout,
@@ -51,7 +52,8 @@ def word_of(value: Any, kind: WordType) -> int:
     if isinstance(value, np.generic):
         value = value.item()
     if kind is WordType.FLOAT and isinstance(value, (int, float)):
-        return int.from_bytes(struct.pack("<d", float(value)), "little")
+        number = float(value)
+        return NAN if number != number else int.from_bytes(struct.pack("<d", number), "little")
     if kind is not WordType.FLOAT and isinstance(value, int):
         return value & MASK
     raise TypeError(f"{value!r} is not {kind}")

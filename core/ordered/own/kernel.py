@@ -38,6 +38,9 @@ IN_STEP, IN_CLOSE = 1, 2
 _intrinsic: Any = intrinsic
 _WORD, _DOUBLE = ir.IntType(64), ir.DoubleType()
 
+NAN = 0x7FF8000000000000
+"""The word of NaN."""
+
 
 class NotCompiled(Exception):
     """A function that Numba cannot compile.
@@ -52,8 +55,13 @@ def _as_float(typing: Any, word: Any) -> Any:  # noqa: ARG001
 
 
 def _as_word(typing: Any, value: Any) -> Any:  # noqa: ARG001
-    """In a kernel, the bits of a float."""
-    return types.int64(types.float64), lambda _, builder, __, arguments: builder.bitcast(arguments[0], _WORD)
+    """In a kernel, the bits of a float; those of NaN, which processors choose in different ways, are always `NAN`."""
+
+    def made(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        is_nan = builder.fcmp_unordered("uno", arguments[0], arguments[0])
+        return builder.select(is_nan, ir.Constant(_WORD, NAN), builder.bitcast(arguments[0], _WORD))
+
+    return types.int64(types.float64), made
 
 
 def _whole(typing: Any, value: Any) -> Any:  # noqa: ARG001

@@ -146,11 +146,12 @@ class OrderedRun(Displayed):
     def tables(self) -> dict[str, Table]:
         """Tables of the run by name.
 
-        `workers`, `operators`, `occupancy`, `partitions`; of several rates of arrivals also `loads`, of shares of the
-        sustainable rate also `search`, of workers bound to operators also `served`, for a model also
-        `costs` and `constants`.
+        `workers`, `operators`, `occupancy`, `partitions`; of a chain available by name also `answer`, of several rates
+        of arrivals also `loads`, of shares of the sustainable rate also `search`, of workers bound to operators also
+        `served`, for a model also `costs` and `constants`.
         """
-        tables = {
+        tables = {} if self.answer is None else {"answer": self.answer}
+        tables |= {
             "workers": workers_table(self.outcomes),
             "operators": operators_table(self.chain, self.outcomes, self.ordered.settings.ring_buffer),
             "occupancy": occupancy_table(self.outcomes),

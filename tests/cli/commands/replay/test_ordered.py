@@ -199,6 +199,7 @@ def test_output_rows_are_written_in_order_under_their_columns(adapt, here):
     for code, name, sentence in (
         (4, "o.parquet", "o.parquet exists; add --force"),
         (2, "o.txt", "--output must end in .parquet, .csv or .jsonl, or be - for stdout (got o.txt)"),
+        (2, "r.csv -o r.csv", "--output and --out both name r.csv; give the rows and the run a name each"),
         (2, "n.csv --backend sim", "--output needs --backend threads; the model gives times, and no rows"),
     ):
         assert sentence in adapt.refused(code, "replay", "ordered", *f"{line} {name}".split())
@@ -219,6 +220,21 @@ def test_a_function_that_cannot_be_compiled_runs_serially_and_is_not_modeled(ada
     assert "the model has no speed-up to show" in adapt.refused(
         2, "replay", "ordered", *f"{line} --backend sim".split()
     )
+
+
+def test_floats_that_json_does_not_have_are_texts(adapt, here):
+    (here / "own_odd.py").write_text(
+        "from typing import NamedTuple\n\nclass Row(NamedTuple):\n    odd: float\n\n"
+        "def odd(bytes: int) -> Row:\n    far = 1e300 * 1e10\n"
+        "    return Row(far if bytes % 4 == 0 else -far if bytes % 4 == 1 else far - far if bytes % 4 == 2 else 0.5)\n"
+    )
+    (here / "odd.toml").write_text('[[operator]]\nname = "o"\nkind = "stateless"\nfunction = "own_odd:odd"\n')
+    line = "x.trace --chain odd.toml --workers 1 --backend threads --output o.jsonl"
+    adapt.done("replay", "ordered", *line.split())
+    table = pa.Table.from_batches(list(open_trace(here / "x.trace").batches(["bytes"])))
+    read = [json.loads(line, parse_constant=pytest.fail) for line in (here / "o.jsonl").read_text().splitlines()]
+    kinds = ["Infinity", "-Infinity", "NaN", 0.5]
+    assert [row["odd"] for row in read] == [kinds[size % 4] for size in table["bytes"].to_pylist()]
 
 
 @pytest.mark.parametrize("backend", ["threads", "sim"])
