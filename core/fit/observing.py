@@ -61,8 +61,6 @@ class Observation:
     low: Floats  # lower ends of their intervals, likewise
     high: Floats  # upper ends
     rates: Floats  # mean tuples/s offered on the arcs over the window, shape (arcs,)
-    rates_low: Floats  # lower ends of their intervals, likewise
-    rates_high: Floats  # upper ends
     changes: tuple[ValueChange, ...]  # important ones
 
 
@@ -107,5 +105,5 @@ class Observer:
         if changes:
             self._used = np.where(apart, wanted, self._used)
             self.network = with_values(self.network, *self._used)
-        self.observations.append(Observation(values, low, high, rates.values, rates.low, rates.high, changes))
+        self.observations.append(Observation(values, low, high, rates.values, changes))
         return changes

@@ -141,7 +141,6 @@ class Wanted:
     overload: Overload | None = None  # load shedding; None, a buffer holds what a channel processes in five periods
     min_drop: float = 0.0  # B, without `overload`
     drop_curve: DropCurve = DropCurve.LINEAR  # shape of the drop-probability curve, without `overload`
-    lag_rows: float | None = None  # lag threshold of a worker, in rows; None, what it processes in a period
     costs: Costs = field(default_factory=Costs)
     network: Network = field(default_factory=Network)
     state: int | Weight = Weight.COUNT
@@ -201,7 +200,7 @@ class Wanted:
             interval_s=_or(self.interval_s, period_s),
             thresholds=self.thresholds,
             overload=self.overload or usual_overload,
-            lag_rows=_or(self.lag_rows, float(max(1, round(period_s / bounds.row_s)))),
+            lag_rows=float(max(1, round(period_s / bounds.row_s))),
             costs=self.costs,
             network=self.network,
             state=self.state,

@@ -28,8 +28,7 @@ from adapt.core.repartition.channel_schedule import Schedule
 from adapt.core.repartition.names import TriggerName
 from adapt.core.repartition.period_tables import PeriodOutcome
 from adapt.core.repartition.periods import Period, periods
-from adapt.core.repartition.proposal import Proposal
-from adapt.core.repartition.shadows import Shadows
+from adapt.core.repartition.shadows import Candidate, Shadows
 from adapt.core.repartition.triggers import Decided, EveryPeriod, OnViolation, Seen, Trigger, WhenWorth
 from adapt.core.repartition.window import RecentKeys
 from adapt.core.stage.conditions.settings import Costs
@@ -231,7 +230,7 @@ class _Loop:
         self._recent.add(period)
         return Step(period.start_us, self._partitioner, outcome)
 
-    def _decide(self, period: Period) -> tuple[Decided, Proposal | None]:
+    def _decide(self, period: Period) -> tuple[Decided, Candidate | None]:
         """The decision, and the proposal if one was built."""
         if self._recent.is_empty:
             return Decided(False, "nothing is counted yet"), None
@@ -239,9 +238,9 @@ class _Loop:
         wanted = self._replan.schedule.channels_at(period.start_us - self._origin_us)
         if wanted != present:
             return Decided(True, f"channels change from {present} to {wanted}"), self._propose(wanted)
-        shadows, built = self._shadows, list[Proposal]()
+        shadows, built = self._shadows, list[Candidate]()
 
-        def proposal() -> Proposal:
+        def proposal() -> Candidate:
             if not built:
                 built.append(self._propose(present))
             return built[0]
@@ -258,7 +257,7 @@ class _Loop:
             proposal()
         return decided, built[0] if built else None
 
-    def _propose(self, channels: int, current: Partitioner | None = None) -> Proposal:
+    def _propose(self, channels: int, current: Partitioner | None = None) -> Candidate:
         """A plan from the window, after the one in force by default."""
         replan, current = self._replan, current or self._partitioner
         counted = replan.frequencies(self._recent.counted(), channels)
@@ -268,7 +267,7 @@ class _Loop:
         after = built.channels_of(counted.keys)
         before = settled(current.channels_of(counted.keys), after, counted)
         change = migration(before, after, listed_loads(counted, replan.recipe.resources.state), channels)
-        return Proposal(built, change, channel_loads(after, counted, replan.recipe.resources, channels), build_s)
+        return Candidate(built, change, channel_loads(after, counted, replan.recipe.resources, channels), build_s)
 
     def _loads(self, channels: int) -> Floats:
         """Loads of the channels over the window, by the plan in force."""
@@ -276,7 +275,7 @@ class _Loop:
         placed = self._partitioner.channels_of(counted.keys)
         return channel_loads(placed, counted, self._replan.recipe.resources, channels)
 
-    def _adopt(self, adopted: Proposal, at: int) -> None:
+    def _adopt(self, adopted: Candidate, at: int) -> None:
         """Put a plan in force; a rescale starts new shadows."""
         channels, self._partitioner = self._partitioner.channels, adopted.partitioner
         self._since = at
@@ -289,7 +288,7 @@ class _Loop:
         every = self._trigger.shadows_every
         return None if every is None else Shadows(self._partitioner, every, at)
 
-    def _measured(self, period: Period, decided: Decided, adopted: Proposal | None) -> PeriodOutcome:
+    def _measured(self, period: Period, decided: Decided, adopted: Candidate | None) -> PeriodOutcome:
         """Measurements of a step under the plan in force."""
         replan, partitioner = self._replan, self._partitioner
         channels, capacities = partitioner.channels, replan.recipe.constraints.unequal

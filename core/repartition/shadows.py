@@ -9,13 +9,23 @@ import numpy as np
 from adapt.core.arrays import Floats
 from adapt.core.counting.exact import KeyCounts
 from adapt.core.keys.partitioner import Partitioner
-from adapt.core.repartition.proposal import Proposal
+from adapt.core.partitioning.measures.migration import Migration
 
 OLDEST = 16
 """Steps for which a proposal that was not adopted is measured, at most."""
 
 SPARSE = 4
 """The n-th proposal is measured for this many times as many steps as the largest power of 2 that divides n."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A plan to adopt."""
+
+    partitioner: Partitioner
+    change: Migration  # the keys and state of the window that move for it
+    loads: Floats  # loads of the channels over the window, shape (3, channels)
+    build_s: float | None  # time to build it; None without a clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +91,13 @@ class Shadows:
         """Whether a period is over."""
         return at >= self._due
 
-    def rebuild(self, proposal: Proposal, at: int) -> None:
+    def rebuild(self, proposal: Candidate, at: int) -> None:
         """Adopt the proposal of a period, in the account of rebuilding."""
         self.periodic = self.periodic.migrated(proposal.change.state)
         self.rebuilt = proposal.partitioner
         self._due = at + self._every
 
-    def adopt(self, proposal: Proposal) -> None:
+    def adopt(self, proposal: Candidate) -> None:
         """Put a plan in force.
 
         Earlier proposals followed another one.
@@ -97,7 +107,7 @@ class Shadows:
         self._proposed.clear()
         self.steps.clear()
 
-    def begin(self, proposal: Proposal | None) -> None:
+    def begin(self, proposal: Candidate | None) -> None:
         """Begin a step, with a proposal that was not adopted."""
         self._step += 1
         if proposal is not None and proposal.change.state:

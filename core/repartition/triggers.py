@@ -10,8 +10,7 @@ from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.measures.imbalance import max_over_mean, max_over_min
 from adapt.core.partitioning.measures.resources import RESOURCES, ResourceFunction, Resources
-from adapt.core.repartition.proposal import Proposal
-from adapt.core.repartition.shadows import Shadow, Shadows, Spent
+from adapt.core.repartition.shadows import Candidate, Shadow, Shadows, Spent
 from adapt.core.values import duration
 
 FEWEST = 2
@@ -43,7 +42,7 @@ class Seen:
     since: int  # number of the step since which the plan is in force
     loads: Callable[[], Floats]  # loads of the channels over the window by the plan in force, shape (3, channels)
     shadows: Shadows | None  # plans that are not in force, if the trigger compares with some
-    proposal: Callable[[], Proposal]  # builds the next plan from the counts, once
+    proposal: Callable[[], Candidate]  # builds the next plan from the counts, once
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +205,7 @@ class WhenWorth:
     def _spent(self, way: Spent) -> float:
         return way.cost(self.move_cost)
 
-    def _cost(self, proposal: Proposal) -> float:
+    def _cost(self, proposal: Candidate) -> float:
         return self.move_cost * proposal.change.state
 
 

@@ -81,11 +81,6 @@ class ElasticOutcome:
         return self.outcome.shed / due if due else 0.0
 
     @property
-    def idle_share(self) -> float:
-        """Idle worker-seconds over all worker-seconds."""
-        return self.idle_s / self.worker_s if self.worker_s else 0.0
-
-    @property
     def recall(self) -> float | None:
         """Answers over those of a serial run; None without any."""
         answers = self.outcome.simulated.answers

@@ -47,7 +47,6 @@ class Race:
     rule: Rule  # the rule that recommends
     last_s: float  # when the last row arrives
     seeds: int
-    screened: int = SCREENED  # seeds before the first are dropped
     runs: dict[str, list[Record]] = field(default_factory=dict)  # outcomes by scenario, in the order of seeds
     dropped: dict[str, int] = field(default_factory=dict)  # seeds after which a scenario was dropped
 
@@ -148,7 +147,7 @@ class Race:
 
     def _ends(self) -> list[int]:
         """Numbers of seeds after which scenarios are dropped."""
-        steps = {self.screened, FIRST, *(base * 10**power for power in range(1, 5) for base in (0.5, 1, 2))}
+        steps = {SCREENED, FIRST, *(base * 10**power for power in range(1, 5) for base in (0.5, 1, 2))}
         return [*sorted(int(step) for step in steps if step < self.seeds), self.seeds]
 
     def _missing(self, names: Sequence[str], end: int) -> list[tuple[str, int]]:

@@ -26,7 +26,6 @@ class Split:
     splitting: Splitting
     channels: int
     choices: int  # number of choices of a hot key; N if it may use every channel
-    head_keys: int  # number of hot keys; 0 if they are treated as any other
     places: Choices  # the channels that each key may use
     weights: Floats  # what each key sent to each of its channels, by place; shape (places,)
     key_periods: int  # number of keys that occurred, summed over periods
@@ -44,12 +43,6 @@ class Split:
         Over keys and periods.
         """
         return self.place_periods / self.key_periods if self.key_periods else None
-
-    @property
-    def most_channels_per_key(self) -> int:
-        """Largest number of channels of one key, over the whole stream."""
-        used = np.bincount(self.places.keys[self.weights > 0], minlength=1)
-        return int(used.max())
 
 
 def split(
@@ -95,8 +88,7 @@ def split(
         weights,
         met,
     )
-    head = int(np.count_nonzero(heavy)) if has_head else 0
-    return Split(splitting, channels, most, head, places, weights, int(met[0]), int(met[1]))
+    return Split(splitting, channels, most, places, weights, int(met[0]), int(met[1]))
 
 
 def _choices_of_heavy(splitting: Splitting, channels: int, choices: int) -> int:

@@ -69,7 +69,6 @@ def test_each_message_goes_to_the_least_loaded_choice_of_its_source(way, message
     places = zip(done.places.keys.tolist(), done.places.channels.tolist(), done.weights.tolist(), strict=True)
     assert {(names[key], channel): weight for key, channel, weight in places if weight} == held
     assert done.merge_tuples == merges
-    assert done.most_channels_per_key == max((sum(k == key for k, _ in held) for key, _ in held), default=0)
 
 
 def test_two_keys_on_two_channels_by_hand():
@@ -77,7 +76,7 @@ def test_two_keys_on_two_channels_by_hand():
     done = split(Messages.of_column(pa.array(["a"] * 6), periods=[0, 0, 0, 1, 1, 2]), Splitting.W_CHOICES, 2)
     assert loads_of(done).tolist() == [3, 3]
     assert (done.key_periods, done.place_periods, done.merge_tuples) == (3, 5, 2)
-    assert (done.channels_per_key, done.most_channels_per_key, done.head_keys, done.choices) == (5 / 3, 2, 1, 2)
+    assert (done.channels_per_key, done.choices) == (5 / 3, 2)
 
 
 def test_one_choice_is_the_uniform_scheme():
@@ -135,7 +134,7 @@ def test_sources_that_know_only_themselves_balance_together(way):
 def test_a_stream_of_nothing_is_split(way):
     done = split(Messages.of_column(pa.array([], pa.string())), way, 4)
     assert loads_of(done).tolist() == [0.0] * 4
-    assert (done.merge_tuples, done.channels_per_key, done.most_channels_per_key) == (0, None, 0)
+    assert (done.merge_tuples, done.channels_per_key) == (0, None)
 
 
 @pytest.mark.parametrize("numbers", [{"choices": 1}, {"sources": 0}, {"channels": 0}])
