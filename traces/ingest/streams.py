@@ -258,7 +258,7 @@ class Several:
         with self._in_zone(stream.time_zone):
             form = settled_format(stream.mapping, sample, source.columns, source.paths)
         if form.guessed:
-            self.guesses = (*self.guesses, f"time format{_named(stream)} {form.name}")
+            self.guesses = (*self.guesses, f"time format{_named(stream)} {form.name}{form.makes}")
         self.settled = (*self.settled, Settled(stream, form))
         return form
 

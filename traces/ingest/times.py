@@ -84,6 +84,15 @@ _OTHER_CLOCKS = (
 )
 """Clocks that are advised, but not guessed: name, seconds from their start to 1970, units per second, expression."""
 
+_SNOWFLAKES = (("Twitter", 1_288_834_974_657), ("Discord", 1_420_070_400_000))
+"""Ids as large as nanoseconds: milliseconds since these of 1970, 10 bits of machine, 12 bits of sequence."""
+
+_GPS_S = 315_964_782
+"""Seconds from 1970 to the start of GPS time, without its 18 leap seconds."""
+
+_GPS_UNTIL = 2035
+"""Later times than this year are not suspected to be of GPS."""
+
 _SIZES = {"epoch_s": 1e11, "epoch_ms": 1e14, "epoch_us": 1e17}
 """Below which numbers are closest to each unit."""
 
@@ -102,6 +111,7 @@ class TimeFormat:
 
     name: str  # `iso`, an epoch unit, or a Spark datetime pattern
     guessed: bool = False  # whether it was guessed
+    makes: str = ""  # what the guess makes of numbers, and what else they may be
 
 
 def as_timestamp(value: Column, kind: str, form: TimeFormat) -> Column:
@@ -214,7 +224,9 @@ def guess_format(sample: DataFrame, given: str, kind: str) -> TimeFormat:
         hours = "yyyyMMddHH"  # which reads as a second of 2033 to 2036, too
         if unit is None or all(_is_written(size, hours) for size, _ in sizes):
             raise BadInput(_implausible(given, typical, text, kind))
-        return TimeFormat(unit, guessed=True)
+        if unit == "epoch_ns" and _are_snowflakes([text for _, text in sizes]):
+            raise BadInput(_snowflakes(given, typical, text))
+        return TimeFormat(unit, guessed=True, makes=_made(given, typical, unit))
     if not reads.get(best):
         advice = f"give --time-format: {', '.join(KNOWN)}, or {A_PATTERN}"
         if sample.where(value.cast("string").rlike(_WITHOUT_YEAR)).limit(1).count():
@@ -224,6 +236,43 @@ def guess_format(sample: DataFrame, given: str, kind: str) -> TimeFormat:
             f" {advice}"
         )
     return TimeFormat(best, guessed=True)
+
+
+def _made(given: str, number: float, unit: str) -> str:
+    seconds = number * EPOCH_UNITS[unit] / 1e6
+    gps = _year(seconds + _GPS_S)
+    other = f'; for GPS seconds, of {gps}: --time "timestamp_seconds({_operand(given)} + {_GPS_S})"'
+    return f" (times of {_year(seconds)}{other if unit == 'epoch_s' and gps <= _GPS_UNTIL else ''})"
+
+
+def _are_snowflakes(texts: Sequence[str]) -> bool:
+    """Whether the last 12 bits of most numbers are a short sequence, which nanoseconds have in 1 of 64.
+
+    Microseconds and coarser times, as nanoseconds, have it more often, but end in zeros.
+    """
+    numbers = [int(text) for text in texts if re.fullmatch(r"\s*\d+\s*", text)]
+    few = sum(number & 0xFFF < 64 and number % 1000 > 0 for number in numbers)
+    return 2 * few > len(texts)
+
+
+def _snowflakes(given: str, number: float, text: str) -> str:
+    ids = [
+        f'--time "timestamp_millis(shiftright(bigint({given}), 22) + {start_ms})" for ids of {name}'
+        for name, start_ms in _SNOWFLAKES
+    ]
+    return (
+        f"--time {given!r}: numbers such as {text.strip()} are in {_year(number / 1e9)} as epoch_ns, and read as"
+        f" snowflake ids, too; state the format: {', '.join(ids)}, or --time-format epoch_ns"
+    )
+
+
+def _year(seconds: float) -> int:
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)).year
+
+
+def _operand(given: str) -> str:
+    """A column or expression as part of another."""
+    return given if re.fullmatch(r"[\w.`]+", given) else f"({given})"
 
 
 def _is_plausible(seconds: float) -> bool:
@@ -246,7 +295,7 @@ def _implausible(given: str, number: float, text: str, kind: str) -> str:
     with suppress(OverflowError):
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=number * EPOCH_UNITS[unit] / 1e6)
         read = f"{moment:%Y-%m-%d %H:%M:%S}"
-    named = given if re.fullmatch(r"[\w.`]+", given) else f"({given})"
+    named = _operand(given)
     patterns = [pattern for pattern in _WHOLE_PATTERNS if _is_written(number, pattern)]
     cut = kind not in ("string", *WHOLE) or {*patterns} & {*DIGITS}  # else these were guessed
     digits = f"string(bigint({given}))" if cut else given

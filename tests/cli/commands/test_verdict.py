@@ -40,7 +40,13 @@ HALF = {
     "rejected": 8,
     "reasons": {"6 fields instead of 4": 8},
     "first_rejected": {"file": "some.log", "line": 3, "text": "1700000002 a is down by 2"},
-    "guesses": ["format csv", "delimiter space", "no header line", "time from _c0", "time format epoch_s"],
+    "guesses": [
+        "format csv",
+        "delimiter space",
+        "no header line",
+        "time from _c0",
+        'time format epoch_s (times of 2023; for GPS seconds, of 2033: --time "timestamp_seconds(_c0 + 315964782)")',
+    ],
 }
 
 

@@ -204,6 +204,42 @@ def test_numbers_of_other_clocks_are_refused_with_what_reads_them(spark, guess, 
     assert taken.select(F.unix_micros(time)).first()[0] == expected
 
 
+SNOWFLAKES = {"Twitter": 1_288_834_974_657, "Discord": 1_420_070_400_000}
+
+
+@pytest.mark.parametrize(("of", "kind"), [("Twitter", "bigint"), ("Discord", "string")])
+def test_snowflake_ids_are_not_taken_for_nanoseconds(spark, guess, of, kind):
+    """Twitter's ids of 2024 would be of 2025, Discord's of 2008."""
+    sent_ms = micros(2024, 3, 1, 10) // 1000
+    ids = [(sent_ms + 7919 * at - SNOWFLAKES[of] << 22) + (at % 3 << 12) + at % 5 for at in range(9)]
+    ids = ids if kind == "bigint" else list(map(str, ids))
+    with pytest.raises(BadInput, match=r"read as snowflake ids, too; .*or --time-format epoch_ns") as refused:
+        guess(*ids, kind=kind)
+    expression = re.search(f'--time "([^"]+)" for ids of {of}', str(refused.value))[1]
+    frame = session_in_zone(spark, "UTC").createDataFrame([(each,) for each in ids], f"v {kind}")
+    read = [row[0] for row in frame.select(F.unix_millis(F.expr(expression))).collect()]
+    assert read == [sent_ms + 7919 * at for at in range(9)]
+
+
+@pytest.mark.parametrize("step_ns", [1, 100, 1_000, 1_000_000, 1_000_000_000])
+def test_nanoseconds_of_any_precision_are_no_snowflake_ids(guess, step_ns):
+    start = micros(2024, 3, 1) * 1000
+    nanos = [start + at * 123_456_789_123 // step_ns * step_ns for at in range(50)]
+    assert guess(*nanos, kind="bigint") == "epoch_ns"
+    assert guess(*map(float, nanos), kind="double") == "epoch_ns"
+
+
+def test_a_guessed_unit_says_its_year_and_that_of_gps(spark):
+    """GPS counts seconds from 1980-01-06; its clock is 18 s ahead of UTC."""
+    said = (micros(2024, 3, 1, 10) - micros(1980, 1, 6)) // 1_000_000 + 18
+    frame = session_in_zone(spark, "UTC").createDataFrame([(said,)], "v bigint")
+    makes = guess_format(frame, "v", "bigint").makes
+    expression = re.fullmatch(r' \(times of 2014; for GPS seconds, of 2024: --time "(.+)"\)', makes)[1]
+    assert frame.select(F.unix_micros(F.expr(expression))).first()[0] == micros(2024, 3, 1, 10)
+    frame = spark.createDataFrame([("1772000000000",)], "v string")
+    assert guess_format(frame, "v", "string").makes == " (times of 2026)"
+
+
 def test_small_numbers_are_no_times_unless_their_unit_is_stated(guess):
     for value in (0, 5400, -1_500_000_000):
         with pytest.raises(BadInput, match=rf"numbers such as {value} are not .*epoch_s makes .*--time-format epoch_s"):
