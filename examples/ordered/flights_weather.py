@@ -2,6 +2,9 @@
 
 Rows of two inputs in the order of time. Columns of `weather`: `key`, the airport, and `wind`; of `flights`: `key`,
 `carrier`, and `delay` in minutes.
+
+Trace: adapt ingest weather.jsonl --key airport --time at --keep wind -o weather.trace
+Trace: adapt ingest flights.jsonl --key airport --time at --keep carrier --keep delay -o flights.trace
 """
 
 from typing import NamedTuple

@@ -2,6 +2,8 @@
 
 A bar stays open until the quotes of the minute after its end have arrived; quotes for a bar that was given already are
 counted. Columns: `ts`, the time of arrival; `quoted`, the time of the quote; `key`, the instrument; `bid`.
+
+Trace: adapt ingest quotes.jsonl --key instrument --time arrived --keep quoted --keep bid -o fx.trace
 """
 
 from collections.abc import Iterator

@@ -82,6 +82,37 @@ def test_sessions_of_a_web_log_by_the_commands_of_the_example(adapt, spark, here
     assert sorted(sessions) == sorted(expected)
 
 
+def made_inputs(folder):
+    """Small sources of the names and columns that the texts of the examples have."""
+    random, start = np.random.default_rng(1), 1_700_000_000_000_000
+    moments = range(start, start + 3 * 86_400_000_000, 600_000_000)
+    numbers = random.integers(0, 120, len(moments)).tolist()
+    both = list(zip(moments, numbers, strict=True))
+    rows = {
+        "quotes": [
+            {"arrived": at, "quoted": at - 10**6 * n, "instrument": f"x{n % 2}", "bid": n / 7} for at, n in both
+        ],
+        "weather": [{"at": at, "airport": f"a{n % 2}", "wind": n / 5} for at, n in both],
+        "flights": [{"at": at, "airport": f"a{n % 2}", "carrier": "c", "delay": n} for at, n in both],
+    }
+    for name, each in rows.items():
+        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in each))
+    reviews = "".join(f"0,{n},5,{datetime.fromtimestamp(at // 10**6, UTC):%Y-%m-%d %H:%M}\n" for at, n in both)
+    (folder / "anonreviews.csv.bz2").write_bytes(bz2.compress(f"reviewerId,vendorId,rating,date\n{reviews}".encode()))
+
+
+@pytest.mark.parametrize(
+    ("name", "output"),
+    [("fx_bars", "bars.parquet"), ("flights_weather", "departures.parquet"), ("top_vendors", "top.parquet")],
+)
+def test_an_example_runs_by_the_commands_of_its_text(adapt, spark, here, name, output):
+    made_inputs(here)
+    for file in (f"{name}.py", f"{name}.toml"):
+        for line in re.findall("adapt (.*)", Path(file).read_text()):
+            adapt.done(*shlex.split(line))
+    assert len(duckdb.sql(f"from '{output}'").fetchall()) > 10
+
+
 def quotes(find, streams, days):
     parts = []
     for stream in streams:
