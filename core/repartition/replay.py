@@ -18,7 +18,7 @@ from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.build import build_partitioner
 from adapt.core.partitioning.measures.key_loads import listed_loads
-from adapt.core.repartition.decisions import MOST_STEPS, Batches, Replan, Step, decided
+from adapt.core.repartition.decisions import Batches, Replan, Step, decided
 from adapt.core.repartition.live_tables import cases_table, live_summary
 from adapt.core.repartition.names import FLUX, IN_SAMPLE, STATIC
 from adapt.core.repartition.outcome import LiveOutcome, live_outcome_of
@@ -37,6 +37,9 @@ from adapt.core.stage.replay_parameters import INTERVALS, Told, stage_parameters
 from adapt.core.stage.simulate import Actors, simulate
 from adapt.core.stream import KeyType, Weight
 from adapt.core.table import Displayed, Table
+
+MOST_LIVE_STEPS = 10_000
+"""Most steps of a replay in a stage, unless it has more rows."""
 
 MOST_ROUNDS = 10_000
 """Rounds of Flux in a replay at most: a stream of days has no use for statistics every 0.15 s."""
@@ -232,11 +235,11 @@ class _Stage:
 
     def check_steps(self) -> None:
         """Refuse more steps than a replay can have, until the busiest worker has done its work."""
-        steps = self.bounds.static_s / self.step_s
-        if steps > MOST_STEPS:
+        steps, most = self.bounds.static_s / self.step_s, max(MOST_LIVE_STEPS, self.bounds.rows)
+        if steps > most:
             raise UsageError(
                 f"the work of the busiest worker takes {steps:,.0f} steps of {self.replan.step_length}, and at most"
-                f" {MOST_STEPS:,} are possible; decrease --speedup, or give a longer --period or --step"
+                f" {most:,} are possible with --live; decrease --speedup, or give a longer --period or --step"
             )
 
     def outcome(self, case: str, actors: Actors) -> LiveOutcome:

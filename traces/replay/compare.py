@@ -309,7 +309,7 @@ def _check_length(jobs: Sequence[Job], sweep: Sweep | None) -> None:
     lasts_s = (trace.last_us - trace.first_us) / 1e6 / terms.speedup
     span_s = min(lasts_s, inf if terms.duration_s is None else terms.duration_s)
     rows = max(1, round(trace.rows * span_s / lasts_s))
-    length = Length(rows, span_s / terms.period_s, len(jobs) * counts)
+    length = Length(rows, span_s / terms.period_s, span_s / terms.interval_s, len(jobs) * counts)
     length.check("choose fewer scenarios with --scenario, a higher --offered, or set --duration")
 
 

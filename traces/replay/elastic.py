@@ -1,7 +1,6 @@
 """Elastic replay of a stored trace; needs no Spark."""
 
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 
 from adapt.core.elastic.replay.replay import Elastic, ElasticRun, check_elastic, elastic_parameters, replay_elastic
@@ -58,8 +57,8 @@ def replay_elastic_trace(
     reading, settings = options.operator.applied(trace, reading, settings)
     rows = rows_of(trace, reading)
     demand = Demand.from_chunks(rows.chunks(), settings)
-    period_s, cases = min(elastic.period_s, options.interval_s or inf), len(elastic.cases())
-    length = stage_length(bounds_of(demand, settings), period_s, cases, options.duration_s)
+    bounds, cases = bounds_of(demand, settings), len(elastic.cases())
+    length = stage_length(bounds, elastic.period_s, options.interval_s, cases, options.duration_s)
     length.check(SHORTER.format("--period"))
     run = replay_elastic(
         rows,

@@ -95,9 +95,8 @@ def replay_fit_trace(
     if options.plans is not None:
         kept = _Kept(options.plans, network, fit, Provenance(command, parameters, inputs))
     ticks = (trace.last_us - trace.first_us) / binding.speedup / binding.tick_us
-    Length(trace.rows, ticks, len(set(fit.planners))).check(
-        "increase --speedup or --network tick, or choose fewer planners"
-    )
+    cases = len({*fit.planners, "best possible"})
+    Length(trace.rows, ticks, cases=cases).check("increase --speedup or --network tick, or choose fewer planners")
     run = replay_fit(
         lambda: trace.batches(columns),
         binding,

@@ -1,7 +1,6 @@
 """Flux replay of a trace from disk, without Spark."""
 
 from dataclasses import dataclass, replace
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from adapt.traces.store.plans import NamedPlan
 from adapt.traces.store.runs import keep_run
 from adapt.traces.store.trace import Trace
 
-SHORTER = "give --offered, or increase --speedup or {}, or set --duration"
+SHORTER = "give --offered, or increase --speedup, {} or --interval, or set --duration"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +72,9 @@ def replay_flux_trace(
     parameters = parameters_of(settings, reading, options.adapting, conditions, options.duration_s)
     told: dict[str, Any] = {**options.operator.parameters(), "plan": plan and plan.plan.content_hash()}
     pace, adapting = Pace(reading.speedup, options.duration_s, options.interval_s), options.adapting
-    period_s, bounds = (
-        min(adapting.min_collection_s, pace.interval_s or inf),
-        bounds_of(demand, settings, conditions.faults),
-    )
-    stage_length(bounds, period_s, len(adapting.cases()), pace.duration_s).check(SHORTER.format("--min-collection"))
+    bounds, cases = bounds_of(demand, settings, conditions.faults), len(adapting.cases())
+    length = stage_length(bounds, adapting.min_collection_s, pace.interval_s, cases, pace.duration_s)
+    length.check(SHORTER.format("--min-collection"))
     run = replay_flux(
         rows,
         demand,

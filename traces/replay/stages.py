@@ -87,8 +87,8 @@ def replay_stages_trace(
     }
     faults, adapting = options.conditions.faults or FaultSchedule(), options.adapting
     ends_s = of.least_s(faults) if options.duration_s is None else min(of.least_s(faults), options.duration_s)
-    period_s = min(adapting.min_collection_s, options.interval_s or np.inf)
-    length = Length(of.rows, ends_s / period_s, len(adapting.cases()))
+    samples = ends_s / (options.interval_s or np.inf)
+    length = Length(of.rows, ends_s / adapting.min_collection_s, samples, len(adapting.cases()))
     length.check(SHORTER.format("--min-collection"))
     run = replay_dag(
         of,

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +21,6 @@ class Policy(Protocol):
 
     def wanted(self, seen: Seen) -> int:
         """The number of workers wanted, without regard to bounds."""
-
-
-@runtime_checkable
-class PlacingPolicy(Policy, Protocol):
-    """Policy that also decides when to place anew on the same workers."""
-
-    def decided(self, seen: Seen) -> Decision:
-        """What to do, without regard to bounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +76,8 @@ class ElasticController:
     def decide(self, seen: Seen, waiting: Waiting) -> tuple[Decision, Waiting]:
         """Decide what to do now, and what to remember."""
         now, present = seen.at_s, seen.workers
-        whole = self.policy.decided(seen) if isinstance(self.policy, PlacingPolicy) else None
-        wanted = self._allowed(self.policy.wanted(seen) if whole is None else whole.workers, present)
+        wanted = self._allowed(self.policy.wanted(seen), present)
         waits = Waiting(waiting.changed_s)
-        if whole is not None and whole.rebuild:
-            return Decision(wanted, rebuild=True), waits
         if self.patience is None:
             if wanted != present:
                 return Decision(wanted), waits

@@ -64,7 +64,9 @@ class Elasticity:
         self._moving = False
         self._idle_s = stage.idle_s()
         self._processed = stage.arrays["worker"]["processed"].copy()
-        self._arrivals: list[tuple[float, int, NDArray[np.int64] | None]] = [(stage.now_s, 0, None)]
+        self._arrivals: list[tuple[float, int, NDArray[np.int64]]] = [(stage.now_s, 0, np.zeros(0, np.int64))]
+        self._retained: NDArray[np.int64] = np.zeros(stage.settings.partitions, np.int64)
+        """Rows of each partition in all of `_arrivals` but the first."""
         self._share_input()
         stage.after(scaling.period_s, self._observe)
 
@@ -89,8 +91,9 @@ class Elasticity:
         idle_s, processed = stage.idle_s(), stage.arrays["worker"]["processed"].copy()
         arrived, (before_s, arrived_before, _) = stage.arrived(), self._arrivals[-1]
         collected_s = stage.now_s - before_s
-        by_partition = np.bincount(taken.partitions, minlength=stage.settings.partitions) if self._held.held_s else None
+        by_partition = np.bincount(taken.partitions, minlength=stage.settings.partitions)
         self._arrivals.append((stage.now_s, arrived, by_partition))
+        self._retained = self._retained + by_partition
         seen = Seen(
             at_s=stage.now_s,
             collected_s=collected_s,
@@ -124,11 +127,12 @@ class Elasticity:
         since_s = self._stage.now_s - self._held.held_s
         while len(self._arrivals) > 2 and self._arrivals[1][0] <= since_s:
             self._arrivals.pop(0)
+            self._retained = self._retained - self._arrivals[0][2]
         if not self._held.held_s:
             return None
-        times_s, arrived, by_partition = zip(*self._arrivals, strict=True)
-        total = float(arrived[-1] - np.interp(since_s, times_s, arrived))
-        taken = np.bincount(self._owners(), np.sum(by_partition[1:], axis=0), self._stage.settings.workers)[:workers]
+        (first_s, first, _), (second_s, second, _) = self._arrivals[:2]
+        total = float(self._arrivals[-1][1] - np.interp(since_s, (first_s, second_s), (first, second)))
+        taken = np.bincount(self._owners(), self._retained, self._stage.settings.workers)[:workers]
         return np.asarray(total * taken / max(float(taken.sum()), 1.0))
 
     def _begin(self, decision: Decision, waited: int) -> None:

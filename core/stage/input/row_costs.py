@@ -186,6 +186,8 @@ class Intake:
         producers = self._stage.arrays["producer"]
         generated, ends = producers["generated"].copy(), producers["row"]
         taken = generated - self._seen
+        if not taken.any():
+            return
         self._seen = generated
         source = self._stage.arrays["row"]
         rows = np.concatenate(

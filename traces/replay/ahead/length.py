@@ -1,14 +1,21 @@
 """Length of a replay, computed from its arguments before work starts."""
 
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 
 from adapt.core.errors import UsageError
 from adapt.core.phrases import counted
 from adapt.core.stage.input.offered_load import Bounds
 
-MOST_ROWS, MOST_PERIODS = 10_000_000_000, 5_000_000
-"""Rows and control periods, over all cases, above which a replay takes hours on any machine, so it is refused."""
+MOST = {"row": 10_000_000_000, "control period": 500_000, "sample": 50_000}
+"""Most of each in a replay, over all cases.
+
+A case may always have as many control periods and samples as rows, and `FEW`. So a replay of few rows takes seconds,
+however far apart they are.
+"""
+
+FEW = 1000
+"""Control periods and samples of a case that are always possible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +24,7 @@ class Length:
 
     rows: int  # of the stream
     periods: float = 0.0  # control periods
+    samples: float = 0.0  # samples of the time series
     cases: int = 1  # how often the stream is run
 
     def check(self, instead: str) -> None:
@@ -25,7 +33,8 @@ class Length:
         Args:
             instead: What makes it shorter.
         """
-        for what, each, most in (("row", self.rows, MOST_ROWS), ("control period", self.periods, MOST_PERIODS)):
+        for (what, most), each in zip(MOST.items(), (self.rows, self.periods, self.samples), strict=True):
+            most = max(most, self.cases * max(self.rows, FEW)) if what != "row" else most
             if self.cases * each > most:
                 raise UsageError(
                     f"the replay has {counted(self.cases, 'case')} of {counted(round(each), what)}, and at most"
@@ -33,13 +42,17 @@ class Length:
                 )
 
 
-def stage_length(bounds: Bounds, period_s: float, cases: int, duration_s: float | None) -> Length:
+def stage_length(
+    bounds: Bounds, period_s: float, interval_s: float | None, cases: int, duration_s: float | None
+) -> Length:
     """Length of the replay of a stage, without rebalancing.
 
     Until the last row arrives if workers stop for good.
 
     Args:
-        period_s: How often controllers run, or the series are sampled.
+        period_s: How often controllers run.
+        interval_s: How often the series are sampled.
     """
     ends_s = bounds.static_s if isfinite(bounds.static_s) else bounds.last_s
-    return Length(bounds.rows, (ends_s if duration_s is None else min(ends_s, duration_s)) / period_s, cases)
+    ends_s = ends_s if duration_s is None else min(ends_s, duration_s)
+    return Length(bounds.rows, ends_s / period_s, ends_s / (interval_s or inf), cases)

@@ -209,7 +209,7 @@ def test_a_replay_of_years_is_refused(adapt, here):
     failed = adapt(*line)
     assert failed.code == 2
     assert "1,000,000,000,000 control periods" in failed.err
-    assert "give --offered, or increase --speedup or --min-collection, or set --duration" in failed.err
+    assert "give --offered, or increase --speedup, --min-collection or --interval, or set --duration" in failed.err
     adapt.done(*line, "--duration", "1s")
 
 

@@ -11,7 +11,7 @@ from adapt.core.elastic.policies.registry import POLICIES, Chosen, policy_of
 from adapt.core.elastic.policies.scaler import ElasticController, Patience, Rebuild, aligned_to
 from adapt.core.elastic.policies.thresholds import FixedWorkers, ThresholdScaling, TrueRates
 from adapt.core.errors import UsageError
-from adapt.core.stage.control.workers import Decision, Waiting
+from adapt.core.stage.control.workers import Waiting
 from tests.core.elastic.observations import seen
 from tests.core.elastic.policies.test_thresholds import W, thresholds
 
@@ -145,13 +145,3 @@ def test_numbers_out_of_range_are_refused():
     ):
         with pytest.raises(UsageError, match=said):
             wrong()
-
-
-def test_a_policy_may_ask_for_a_new_placement_on_as_many_workers():
-    class Places(Wants):
-        def decided(self, observed):
-            return Decision(self.workers, rebuild=True)
-
-    controller = ElasticController(Places(4), least=2, pool=4, patience=None)
-    assert controller.decide(seen(workers=4), Waiting())[0] == Decision(4, rebuild=True)
-    assert controller.decide(seen(workers=3), Waiting())[0] == Decision(4, rebuild=True)
