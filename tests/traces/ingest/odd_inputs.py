@@ -1,5 +1,6 @@
 """Malformed and odd inputs, each with what an ingest makes of it: rows kept, rows refused by reason, or an error."""
 
+import base64
 import bz2
 import gzip
 import io
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow.parquet.encryption import CryptoFactory, EncryptionConfiguration, KmsClient, KmsConnectionConfig
 
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.sources.names import FormatName
@@ -396,6 +398,24 @@ def parquet(table: pa.Table | Dict[str, object], **options: object) -> bytes:
     return kept.getvalue()
 
 
+class Keyring(KmsClient):
+    """Wraps keys by base64 alone."""
+
+    def wrap_key(self, key: bytes, master: str) -> bytes:
+        return base64.b64encode(key)
+
+
+def with_encrypted_key() -> bytes:
+    """A Parquet file whose footer anyone can read, and whose keys nobody can."""
+    encrypted = EncryptionConfiguration(footer_key="f", column_keys={"c": ["key"]}, plaintext_footer=True)
+    factory = CryptoFactory(lambda _: Keyring())
+    properties = factory.file_encryption_properties(KmsConnectionConfig(), encrypted)
+    table, kept = pa.table(TYPED), io.BytesIO()
+    with pq.ParquetWriter(kept, table.schema, encryption_properties=properties) as writer:
+        writer.write_table(table)
+    return kept.getvalue()
+
+
 MANY = lines(
     HEAD,
     *(row(ts=f"2015-05-17T10:00:{at % 60:02}.{at * 7919 % 10**6:06}", key=f"u{at * 31 % 97}") for at in range(5000)),
@@ -513,6 +533,11 @@ REFUSED = {
     "Parquet with a damaged footer": Refused(flipped(parquet(TYPED), -9), "in.csv is truncated or not valid Parquet"),
     "Parquet with damaged pages": Refused(flipped(parquet(TYPED, compression="gzip"), 40), "in.csv is damaged"),
     "Parquet with an encrypted footer": Refused(b"PARE" + parquet(TYPED)[4:-4] + b"PARE", "encrypted"),
+    "Parquet with encrypted columns": Refused(with_encrypted_key(), "in.csv is a Parquet file with encrypted columns"),
+    "Parquet with two columns of a name": Refused(
+        parquet(pa.table([TIMES, ["a", "b", "c"], [1, 2, 3], [1, 2, 3]], ["ts", "key", "z", "z"])),
+        "in.csv has several columns named 'z'; rename all but one",
+    ),
     "Parquet that is text": Refused(PLAIN, "in.csv is truncated or not valid Parquet", KEYED + "parquet"),
     "Parquet in gzip": Refused(gzip.compress(parquet(TYPED)), "Parquet files cannot be read inside archives"),
     "Parquet without columns": Refused(parquet(pa.table({})), "no column", code=2),

@@ -1,5 +1,6 @@
 """Parquet sources, with typed columns and numbered rows."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,6 +9,7 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adapt.core.errors import BadInput
 from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.locations.location import is_stored
 from adapt.traces.sources.reading.files import SourceFile
@@ -42,6 +44,10 @@ _INSTANT = pa.timestamp("us", "UTC")
 
 _MOST_DIGITS = 38
 """Digits of Spark's decimal numbers."""
+
+
+_SIGNATURE = 28
+"""Bytes behind the readable footer of a file with encrypted columns: a nonce and a tag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +116,13 @@ def _metadata(file: SourceFile) -> pq.FileMetaData:
 
 @lru_cache(maxsize=4096)
 def _metadata_of(file: SourceFile, version: str) -> pq.FileMetaData:  # noqa: ARG001 - of this version
-    return pq.read_metadata(arrow_source(file.path))
+    metadata = pq.read_metadata(arrow_source(file.path))
+    with file.path.open("rb", buffering=0) as opened:
+        opened.seek(-8, os.SEEK_END)
+        length = int.from_bytes(opened.read(4), "little")
+    if length == metadata.serialized_size + _SIGNATURE:  # Arrow ends the process where it meets such a column
+        raise BadInput(f"{file.label} is a Parquet file with encrypted columns; decrypt it first")
+    return metadata
 
 
 def _unreadable(schema: pq.ParquetSchema) -> dict[str, str]:

@@ -77,6 +77,9 @@ def columns_of_all(form: TableFormat, files: Sequence[SourceFile]) -> dict[str, 
             raise BadInput(
                 f"{file.label} is truncated or not valid {form.name} ({str(error).splitlines()[0]})"
             ) from error
+        if len(set(schema.names)) < len(schema):
+            twice = next(name for name in schema.names if schema.names.count(name) > 1)
+            raise BadInput(f"{file.label} has several columns named {twice!r}; rename all but one, or drop them")
         for field in schema:
             known, first = seen.setdefault(field.name, (field, file))
             if known.type != field.type:
