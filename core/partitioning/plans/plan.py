@@ -29,6 +29,7 @@ from adapt.core.partitioning.plans.plan_fields import (
     read_explicit,
     read_explicit_table,
     read_field,
+    read_key_type,
     read_name,
     read_positive,
     read_splits,
@@ -222,7 +223,7 @@ def plan_from_data(data: Mapping[str, Any], explicit: pa.Table | None = None) ->
     channels = read_positive(data, "channels")
     scheme, base = _over_shards(data, scheme, base, channels)
     hashing = hashing_of(scheme, base)
-    key_type = read_name(data, "key_type", KeyType)
+    key_type = read_key_type(data)
     tracked = (
         read_explicit(data, key_type, channels)
         if explicit is None

@@ -59,6 +59,14 @@ def read_name(data: Data, name: str, names: Iterable[Name]) -> Name:
     return known[value]
 
 
+def read_key_type(data: Data) -> KeyType:
+    """The type of the keys, also one with parameters."""
+    try:
+        return KeyType(read_field(data, "key_type", str))
+    except ValueError:
+        return read_name(data, "key_type", KeyType)
+
+
 def read_explicit(data: Data, key_type: KeyType, channels: int) -> ExplicitMap:
     """The pinned keys of fields `explicit` and `explicit_null`."""
     texts = read_field(data, "explicit", Mapping)
@@ -105,7 +113,7 @@ def read_explicit_table(table: pa.Table, key_type: KeyType, channels: int) -> Ex
             found = key_type_of(keys.type)
         except ValueError as error:
             raise BadInput(str(error)) from error
-        if found is not key_type:
+        if found is not key_type.storage:
             raise BadInput(f"its table has {found} keys, but the plan has {key_type} keys")
         refuse_out_of_range(keys, owners.to_numpy(), channels)
         return ExplicitMap(keys, owners.to_numpy())

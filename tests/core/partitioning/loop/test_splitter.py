@@ -8,6 +8,7 @@ import subprocess
 import threading
 from pathlib import Path
 
+import mmh3
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -23,7 +24,7 @@ from adapt.core.keys.names import HashName
 from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.loop.splitter import Splitter
 from adapt.core.partitioning.measures.resources import Resources
-from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.plans.plan import Plan, plan_from_data, plan_to_data
 from adapt.core.partitioning.problem.constraints import Constraints
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import KeyType, Weight
@@ -49,6 +50,50 @@ def splitter(channels=4, window=ROWS, **given):
 def imbalance(splitter, keys):
     loads = np.bincount(splitter.route(keys), minlength=splitter.plan.channels)
     return loads.max() / loads.mean()
+
+
+def words(form, *numbers):
+    return [struct.pack(form, number) for number in numbers]
+
+
+TYPED = {
+    "int32": ([7, -1], words("<i", 7, -1)),
+    "int64": ([7, -1], words("<q", 7, -1)),
+    "date": (["1970-01-08", "1969-12-31"], words("<i", 7, -1)),
+    "decimal(10,2)": (["0.07", "-12.50"], words("<q", 7, -1250)),
+    "timestamp": (["1970-01-01 00:00:07", "1969-12-31 23:59:59.999999"], words("<q", 7_000_000, -1)),
+    "binary": ([b"\x00\xff\x80\x01", b""], [b"\x00\xff\x80\x01", b""]),
+    "string": (["user", "\u00fc\u00fc"], [b"user", "\u00fc\u00fc".encode()]),
+    "(string,int32)": (['["user",7]', "[null,-1]"], [(b"user", *words("<i", 7)), words("<i", -1)]),
+}
+"""Keys, and what Spark hashes: numbers little-endian, one column after the other."""
+
+
+@pytest.mark.parametrize("key_type", TYPED)
+def test_keys_of_every_type_go_where_spark_has_them(key_type):
+    keys, hashed = TYPED[key_type]
+    plan = Plan(Scheme.HYBRID, 12, KeyType(key_type), base=Engine.SPARK)
+    one = Splitter(12, Recipe(base=Engine.SPARK), key_type=KeyType(key_type), plan=plan)
+    expected = []
+    for each in hashed:
+        seed = 42
+        for column in [each] if isinstance(each, bytes) else each:
+            seed = mmh3.hash(column, seed & 0xFFFFFFFF)
+        expected.append(seed % 12)
+    assert [one.route_key(key) for key in keys] == expected
+    assert one.route(pa.array(keys)).tolist() == expected
+    if plan.key_type.storage in (KeyType.INT64, plan.key_type):
+        assert Splitter.from_text(one.to_text()).route(pa.array(keys)).tolist() == expected
+    else:
+        with pytest.raises(BadInput, match="by their type, which plans as text do not describe"):
+            one.to_text()
+
+
+@pytest.mark.parametrize("key_type", TYPED)
+def test_pins_of_every_type_are_read_from_a_side_table(key_type):
+    plan = Plan(Scheme.HYBRID, 12, KeyType(key_type), base=Engine.SPARK, explicit=dict.fromkeys(TYPED[key_type][0], 3))
+    read = plan_from_data(plan_to_data(plan, with_explicit=False), plan.to_arrow())
+    assert read.content_hash() == plan.content_hash()
 
 
 def test_it_starts_with_hashing_and_a_plan_lowers_the_imbalance():
