@@ -15,7 +15,6 @@ from adapt.core.ordered.replay.replay import OrderedRun
 from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.compare import Comparison, compare_schemes
 from adapt.core.partitioning.measures.resources import Resources
-from adapt.core.partitioning.model_error import ModelError
 from adapt.core.partitioning.plans.difference import Difference, plan_difference
 from adapt.core.partitioning.plans.evaluation import Evaluation
 from adapt.core.partitioning.plans.registry import make_partitioner
@@ -37,7 +36,7 @@ from adapt.traces.store.trace import Trace
 
 RESULTS = [
     *(Advice, Answer, Comparison, Deployment, Difference, ElasticRun, Evaluation, FitRun, FluxRun, Held, HotKeys),
-    *(Ingested, Linted, ComparisonRun, ModelError, OrderedRun, RepartitionRun, StoredComparison, StoredRun, Surveyed),
+    *(Ingested, Linted, ComparisonRun, OrderedRun, RepartitionRun, StoredComparison, StoredRun, Surveyed),
     *(Table, Trace),
 ]
 HOSTILE = "<script>alert(1)</script>"

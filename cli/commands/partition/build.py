@@ -48,7 +48,6 @@ def build(
     Example: adapt partition build web.trace --channels 8 -o web.plan
     """
     from adapt.core.partitioning.build import build_plan, hashers_of
-    from adapt.core.partitioning.model_error import model_error
     from adapt.core.partitioning.plans.plan import plan_to_data
     from adapt.core.partitioning.plans.plan_tables import explicit_keys_table, load_table, plan_first_table, plan_table
     from adapt.core.verdict.answering import answer_on, planned
@@ -84,7 +83,6 @@ def build(
         goal=Goal(placement.loads.max_imbalance),
     )
     found = planned(found, population, engine, recipe, plan, before)
-    wrong = model_error(population, [recipe], channels, current)
     if out is not None:
         inputs = [keys.source]
         if previous is not None:
@@ -94,11 +92,9 @@ def build(
         narrate_written(out)
     long = [for_people(table, output.format) for table in (load_table(plan), explicit_keys_table(plan))]
     if is_for_programs(output.format):
-        tables = [plan_table(plan), *wrong.tables(), *long]
+        tables = [plan_table(plan), *long]
     else:
-        first = [for_people(table, output.format) for table in (*found.channels_tables(), plan_first_table(plan))]
-        tables = [*first, *wrong.tables()]
+        tables = [for_people(table, output.format) for table in (*found.channels_tables(), plan_first_table(plan))]
         tables += [plan_table(plan), *long, *found.more_tables()] if output.all else []
-    document = plan_to_data(plan) | wrong.as_data()
-    show(tables, output.format, document | found.as_data(), lead=[verdict_of(found.lead)])
+    show(tables, output.format, plan_to_data(plan) | found.as_data(), lead=[verdict_of(found.lead)])
     return plan

@@ -20,7 +20,6 @@ from adapt.cli.terminal.stages import stages
 from adapt.core.engines.names import SCHEMES_BY_NAME
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.partitioning.schemes.names import (
-    DEFAULT_CONSTRUCTION,
     DEFAULT_SCHEMES,
     DEFAULT_UTILITY,
     Construction,
@@ -74,10 +73,8 @@ def compare(
     Example: adapt partition compare web.trace --channels 1:10 -o web.plans
     """
 
-    from adapt.core.own.own_code import OwnCode
     from adapt.core.partitioning.compare import compare_schemes, hashers_compared
     from adapt.core.partitioning.do_nothing import with_nothing_done
-    from adapt.core.partitioning.model_error import model_error
     from adapt.core.verdict.answering import answer_on, planned
     from adapt.core.verdict.compared import at_channels, best_plan, best_sentences
     from adapt.core.verdict.recommended import hashers_today, today_of
@@ -125,19 +122,6 @@ def compare(
             max_imbalance=limit,
         )
         comparison = with_nothing_done(comparison, population, recipe, engine, counts)
-        own = {each.name: each for each in named or () if isinstance(each, OwnCode)}
-        recipes = [
-            replace(
-                recipe,
-                scheme=plan.scheme,
-                construction=plan.construction or DEFAULT_CONSTRUCTION,
-                own=None if plan.construction else own.get(plan.built_by or ""),
-                max_parallelism=plan.max_parallelism,
-            )
-            for plan in comparison.plans
-            if not plan.splits
-        ]
-        wrong = model_error(population, recipes, counts[-1])
     table, best = comparison.table(), best_plan(comparison.plans, most, limit)
     found = answer_on(population, engine, most, recipe, panes=panes, trace=keys.fingerprint, goal=goal)
     if found.channels is None and best is not None:
@@ -150,13 +134,13 @@ def compare(
         made = Provenance(command_line(), parameters, [keys.source], runner=keys.runner)
         write_comparison(comparison, keys.frequencies, out, made, answer=found, force=output.force)
         narrate_written(out)
-    document = {**comparison.as_data(), **found.as_data(), **population.as_counted(weighed)} | wrong.as_data()
+    document = {**comparison.as_data(), **found.as_data(), **population.as_counted(weighed)}
     document |= keys.frequencies.memory_as_data()
     if is_for_programs(output.format):
-        tables = [table, *wrong.tables()]
+        tables = [table]
     else:
         first = [for_people(each, output.format) for each in found.channels_tables()]
-        tables = [at_channels(table, most), *first, *wrong.tables()]
+        tables = [at_channels(table, most), *first]
         tables += [table, *found.more_tables()] if output.all else []
     lead = [*found.lead, *best_sentences(table, found.verdict)]
     show(tables, output.format, document, lead=[verdict_of(lead)])

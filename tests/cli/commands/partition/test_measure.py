@@ -58,34 +58,17 @@ def test_a_plan_foretells_what_the_columns_add_up_to(adapt, here, scheme):
 @pytest.mark.parametrize("construction", ["level", "scan", "redist", "readj", "readj-printed", "unlocked"])
 def test_every_construction_sees_what_was_measured(adapt, here, construction):
     build = f"partition build counts.csv --channels {CHANNELS} --construction {construction} --format json".split()
-    by_count = document(adapt.done(*build))
+    adapt.done(*build, "-o", "by-count.plan")
     measured = document(adapt.done(*build, "--measure", "state=state_bytes"))
-    assert "model_error" not in by_count
-    (row,) = measured["model_error"]["plans"]
-    assert (row["resource"], row["measured_by"], row["construction"]) == ("state", "state_bytes", construction)
-    assert row["r_predicted"] == pytest.approx(by_count["metrics"]["r_s"])
     if construction != "readj-printed":  # whose gain is no fall of anything, so that it may end anywhere
-        assert measured["metrics"]["r_s"] < row["r_measured"]
+        on = loads_by_hand(read_plan(here / "by-count.plan"), {f"k{n}": n * n for n in range(1, 200)})
+        assert measured["metrics"]["r_s"] < max(on) / min(on)
     assert "k199" in measured["explicit"]
-    (keys,) = measured["model_error"]["keys"]
-    assert keys["correlation"] < 0
-    assert keys["worst_factor"] >= keys["median_factor"] > 1
-
-
-def test_the_tables_tell_how_wrong_counts_alone_would_be(adapt, here):
-    build = ("partition", "build", "counts.csv", "--channels", 4)
-    assert "Frequency-only model" not in adapt.done(*build).out
-    said = adapt.done(*build, "--measure", "network=cpu", "--measure", "state=state_bytes")
-    assert "Frequency-only model" in said.out
-    assert "state_bytes" in said.out
 
 
 def test_compare_and_diff_measure_too(adapt, here):
     compare = f"partition compare counts.csv --channels 2,{CHANNELS} --measure network=cpu -o plans --format json"
     told = document(adapt.done(*compare.split()))
-    assert {(row["scheme"], row["measured_by"]) for row in told["model_error"]["plans"]} == {
-        (scheme, "cpu") for scheme in ("uniform", "consistent", "hybrid")
-    }
     level = next(row for row in told["rows"] if row["construction"] == "level" and row["channels"] == CHANNELS)
     plan = read_plan(here / "plans" / "hybrid-level.plan")
     on = loads_by_hand(plan, {f"k{n}": n / 8 for n in range(1, 200)})
@@ -154,9 +137,6 @@ def test_a_log_that_is_skewed_in_bytes_is_placed_by_bytes(adapt, here):
     assert placed["explicit"] == again["explicit"]
     on = loads_by_hand(read_plan(here / "web.plan"), by_path)
     assert placed["metrics"]["r_n"] == pytest.approx(max(on) / min(on))
-    wrong = placed["model_error"]["plans"][1]
-    assert wrong["r_predicted"] < 1.01
-    assert wrong["r_measured"] > 1.5
     assert placed["metrics"]["r_n"] < 1.01
     assert max(by_path.values()) / sum(by_path.values()) > 0.47
 
