@@ -107,6 +107,13 @@ def places_keys(path: Path, limits: Sequence[Limit] | None = None) -> bool:
     return kind == "frequencies" or (kind == "trace" and (limits is None or _ask_for_keys(limits)))
 
 
+def has_partitions(path: Path) -> bool:
+    """Whether a trace has the partition of each row."""
+    from adapt.traces.counting.partitions import PARTITION
+
+    return path.is_dir() and PARTITION in read_manifest(path).summary.get("columns", ())
+
+
 def _ask_for_keys(limits: Sequence[Limit]) -> bool:
     return any(limit.metric.name in ASKING_FOR_KEYS for limit in limits)
 

@@ -14,7 +14,7 @@ from adapt.cli.options.channels import check_channels
 from adapt.cli.options.groups import setting, short_help
 from adapt.cli.options.result import ForceOption
 from adapt.cli.options.spark import RunnerOptions
-from adapt.cli.terminal.narration import narrate_keys
+from adapt.cli.terminal.narration import narrate_assumption, narrate_keys
 from adapt.cli.terminal.output import Format, narrate_written, show, written_out
 from adapt.cli.terminal.stages import stages
 from adapt.core.errors import UsageError
@@ -103,7 +103,7 @@ class PlacingOptions:
         self, paths: "Sequence[Path]", limits: "Sequence[Limit]", *, verify: bool, spark: RunnerOptions
     ) -> "list[Facts]":
         """Metrics of each artefact."""
-        from adapt.traces.checking import DEFAULT_ENGINE, Placing, facts_of, placed_by, places_keys
+        from adapt.traces.checking import DEFAULT_ENGINE, Placing, facts_of, has_partitions, placed_by, places_keys
 
         if self.channels is not None:
             check_channels(self.channels)
@@ -117,6 +117,10 @@ class PlacingOptions:
             if places_keys(path, limits):
                 scheme, plan = placed_by(placing)
                 narrate_keys(path, plan.hashing if plan else scheme)
+                if has_partitions(path):
+                    narrate_assumption(
+                        f"{path}: judged is the placement of {placing.engine}, not the topic's partitions"
+                    )
         started = spark.options() if placed and any(path.is_dir() for path in paths) else None
         with stages() as progress:
             return [

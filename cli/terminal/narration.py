@@ -106,16 +106,21 @@ def narrate(message: str, level: Verbosity = Verbosity.NORMAL) -> None:
 
 
 def narrate_keys(source: "Path", scheme: "AnyScheme") -> None:
-    """Say the type by which an engine places keys, if unsure.
-
-    The command's JSON document has it too.
-    """
+    """Say the type by which an engine places keys, if unsure."""
     from adapt.traces.store.trace import note_on_keys
 
     note = note_on_keys(source, scheme)
     if note:
-        _assumptions[note] = None
-        narrate(note)
+        narrate_assumption(note)
+
+
+def narrate_assumption(note: str) -> None:
+    """Say what an answer rests on.
+
+    The command's JSON document has it too.
+    """
+    _assumptions[note] = None
+    narrate(note)
 
 
 def narrate_written(path: "Path") -> None:

@@ -5,12 +5,16 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import pyarrow as pa
 import pytest
 
 from adapt.cli.main import run
+from adapt.traces.store.manifest import write_manifest
+from tests.traces.small_traces import write_trace
 
 
 @pytest.fixture(scope="module")
@@ -159,6 +163,17 @@ def test_counted_keys_are_judged_under_an_engine_or_a_plan(adapt, made):
     assert [each["where"]["channels"] for each in json.loads(said.out)["limits"]] == ["4"] * 3
     assert "omit --channels" in adapt.refused(2, *under, "-l", "imbalance<=2", "--channels", 5)
     assert "did you mean 'flink'" in adapt.refused(2, "check", "counts.csv", "--engine", "flinc", "-l", "imbalance<=2")
+
+
+def test_a_topic_is_said_to_be_judged_by_another_placement(adapt, made, tmp_path):
+    columns = {"ts": list(range(9)), "key": list("abcabcabc"), "partition": pa.array([0, 1, 2] * 3, pa.int32())}
+    trace = write_trace(tmp_path / "t.trace", columns)
+    profile = {**trace.profile, "facts": {"null_keys": 0, "empty_keys": 0}}
+    write_manifest(trace.path, replace(trace.manifest, summary={**trace.manifest.summary, "profile": profile}))
+    note = f"{trace.path}: judged is the placement of spark, not the topic's partitions"
+    for limit, said in (("imbalance<=9", {"assumptions": [note]}), ("rows>=9", {})):
+        document = json.loads(adapt.done("check", trace.path, "--limit", limit, "--format", "json").out)
+        assert {name: document[name] for name in document if name == "assumptions"} == said
 
 
 def test_an_evaluation_that_was_printed_is_checked(adapt, made):
