@@ -14,6 +14,9 @@ POOL_OFFERED = 0.2
 PERIODS = 100
 """Default number of control periods in a replay."""
 
+LEAST_PERIOD_S = 1e-5
+"""Least usual control period: a replay of a few rows may last nanoseconds, and a move milliseconds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Speed:
@@ -95,8 +98,8 @@ def only(speeds: tuple[Speed, ...], command: str) -> Speed:
 
 
 def period_of(lasts_s: float) -> float:
-    """The usual control period: a hundredth of a replay, in three digits."""
-    return float(f"{lasts_s / PERIODS:.3g}")
+    """The usual control period: a hundredth of a replay, in three digits; not so short that moves take millions."""
+    return max(LEAST_PERIOD_S, float(f"{lasts_s / PERIODS:.3g}"))
 
 
 def _several(option: str, text: str, example: str) -> list[float]:

@@ -55,3 +55,9 @@ def test_times_of_controllers_follow_a_replay_only_at_an_offered_load():
     assert (given.or_periods(30.0, 10), offered.or_periods(30.0, 10)) == (30.0, pytest.approx(1.23))
     assert (given.at_most_a_period(0.15), offered.at_most_a_period(0.15)) == (0.15, pytest.approx(0.123))
     assert offered.at_most_a_period(0.1) == 0.1
+
+
+def test_control_periods_of_a_replay_of_nanoseconds_are_no_shorter_than_moves_bear():
+    """Three rows without cost last 0.34 us at an offered load; a move of state lasts milliseconds."""
+    assert Tempo(1.0, 3.4e-7).or_periods(1.0, 1) == Tempo(1.0, 3.4e-7).at_most_a_period(1.0) == 1e-5
+    assert Tempo(1.0, 50.0).or_periods(1.0, 1) == 0.5
