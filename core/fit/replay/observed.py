@@ -80,7 +80,7 @@ class Judged:
     """Plans judged by the true values."""
 
     optimum: Floats  # the best score of each tick, shape (ticks,)
-    full: Mask  # whether more arrives than fits, shape (ticks,)
+    offered_use: Floats  # utilization by everything offered, shape (ticks, resources)
     # of each planner, the utilization of each node and link by the tuples kept; shape (ticks, resources)
     uses: tuple[Floats, ...]
 
@@ -92,16 +92,16 @@ class Judged:
             rates: Shape (ticks, inputs).
             keeps: Of each planner, shape (ticks, arcs).
         """
-        optimum, full = np.zeros(len(rates)), np.zeros(len(rates), np.bool_)
-        uses = tuple(np.zeros((len(rates), len(true.wiring(0).limits))) for _ in keeps)
+        optimum = np.zeros(len(rates))
+        offered_use, *uses = (np.zeros((len(rates), len(true.wiring(0).limits))) for _ in (None, *keeps))
         for ticks, wiring in true.constant():
             offered = wiring.unshed(rates[ticks])
-            optimum[ticks], full[ticks] = wiring.scores(offered), overloaded(wiring.uses(offered))
-            if full[ticks].any():
+            optimum[ticks], offered_use[ticks] = wiring.scores(offered), wiring.uses(offered)
+            if overloaded(offered_use[ticks]).any():
                 optimum[ticks] = Exact(Program.from_network(wiring.network)).plan(rates[ticks]).scores
             for use, kept in zip(uses, keeps, strict=True):
                 use[ticks] = wiring.uses(wiring.flows(rates[ticks], kept[ticks]))
-        return cls(optimum, full, uses)
+        return cls(optimum, offered_use, tuple(uses))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,10 +173,10 @@ def observed_sentence(best: str, statistics: Table) -> str:
 
 def _statistics(outcome: FitOutcome, errors: Errors, optimum: Floats, tick_s: float) -> list[Cell]:
     followed, replans = outcome.followed, int(errors.changes.any(axis=(1, 2)).sum())
-    best, sent = float(optimum.sum()), followed.bytes - followed.first_bytes if followed else 0
+    reached, sent = outcome.reached(optimum), followed.bytes - followed.first_bytes if followed else 0
     return [
         outcome.planner,
-        1 - float(np.minimum(outcome.scores, optimum).sum()) / best if best else None,
+        None if reached is None else 1 - reached,
         float(outcome.overloaded.sum() * tick_s),
         _longest(outcome.overloaded) * tick_s,
         *(_mean(errors.used[:, kind]) for kind in range(len(KINDS))),

@@ -50,10 +50,33 @@ class FitOutcome:
         """Weighted tuples/s of each tick, shape (ticks,)."""
         return np.array([tick.score for tick in self.ticks])
 
+    def reached(self, optimum: Floats, ticks: NDArray[np.bool_] | None = None) -> float | None:
+        """The score as a share of the best; None without one.
+
+        Args:
+            ticks: The ticks to count, shape (ticks,); None: all.
+        """
+        chosen = slice(None) if ticks is None else ticks
+        best = float(optimum[chosen].sum())
+        return min(float(self.scores[chosen].sum()) / best, 1.0) if best else None
+
     @property
     def overloaded(self) -> NDArray[np.bool_]:
         """Whether plans keep more than a resource can do; shape (ticks,)."""
         return overloaded(self.kept_use)
+
+    def grows(self, offered_use: Floats) -> bool:
+        """Whether a resource is kept more than it can do, over the ticks in which more is offered than it can do.
+
+        A plan made from rates of earlier ticks may overload a resource once, and let its queue drain then.
+
+        Args:
+            offered_use: Utilization by everything offered, shape (ticks, resources).
+
+        Source: FIT, Eq. 1, over time.
+        """
+        excess = np.where(offered_use > FULL, self.kept_use - 1, 0.0).sum(axis=0)
+        return bool((excess > (FULL - 1) * len(offered_use)).any())
 
     @property
     def planned_s(self) -> float:

@@ -125,18 +125,23 @@ class FitRun(Displayed):
     parameters: Mapping[str, Any]  # everything that determines the result, except the stream; JSON data
     # the true values, where they differ from those of the network or are observed; else None
     true: TrueValues | None = None
-    # whether a tick is overloaded by the true values, where they change; shape (ticks,)
-    true_full: NDArray[np.bool_] | None = None
+    # utilization by everything offered, by the true values, where they change; shape (ticks, resources)
+    true_use: Floats | None = None
     _made: list[Rules] = field(default_factory=list)
     """The rules, once they are asked for."""
 
     @property
+    def offered_use(self) -> Floats:
+        """Utilization of nodes and links by everything offered; shape (ticks, resources)."""
+        if self.true_use is not None:
+            return self.true_use
+        wiring = Wiring.from_network(self.network)
+        return kept_use(wiring, wiring.unshed(self.rates), self.options.cost_scale)
+
+    @property
     def full(self) -> NDArray[np.bool_]:
         """Whether a tick is overloaded: more arrives than fits; shape (ticks,)."""
-        if self.true_full is not None:
-            return self.true_full
-        wiring = Wiring.from_network(self.network)
-        return overloaded(kept_use(wiring, wiring.unshed(self.rates), self.options.cost_scale))
+        return overloaded(self.offered_use)
 
     @property
     def rules(self) -> Rules:
@@ -148,7 +153,7 @@ class FitRun(Displayed):
 
     def summary(self) -> Table:
         """The run in one row, with its verdict."""
-        table = summary_table(self.outcomes, self.counts, self.optimum, self.full, self.options.settings)
+        table = summary_table(self.outcomes, self.counts, self.optimum, self.offered_use, self.options.settings)
         verdict, best, *rest = table.rows[0]
         observed = observed_sentence(str(best), self._observed()["statistics"]) if self.true is not None else ""
         said = (str(verdict), observed, self._known(), *sentences(self.rules))
@@ -304,8 +309,8 @@ def replay_fit(
         measured = (runs.latencies(), *prepared, uses[number], control.traffic(), followed)
         outcomes.append(FitOutcome(name.value, ticks, decisions, *measured))
     decisive = {**parameters_of(binding, options), **(parameters or {})}
-    true_full = None if changing is None else judged.full
-    return FitRun(tuple(outcomes), network, options, counts, covered, rates, optimum, decisive, true, true_full)
+    true_use = None if changing is None else judged.offered_use
+    return FitRun(tuple(outcomes), network, options, counts, covered, rates, optimum, decisive, true, true_use)
 
 
 def optimum_of(network: Network, rates: Floats, cost_scale: float = 1.0) -> Floats:

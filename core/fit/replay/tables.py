@@ -1,6 +1,6 @@
 """Tables of a replay with load shedding."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import astuple, replace
 from typing import TypeAlias
 
@@ -14,7 +14,7 @@ from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.registry import COORDINATED
 from adapt.core.fit.replay.bound_rows import Counts
-from adapt.core.fit.replay.outcome import FitOutcome
+from adapt.core.fit.replay.outcome import FitOutcome, overloaded
 from adapt.core.fit.running.window_drop import windows_behind
 from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.values import duration
@@ -25,7 +25,7 @@ PLANNER = Column("planner")
 
 PLANNER_COLUMNS = (
     PLANNER,
-    Column("optimum_share", Kind.SHARE, about="of the best possible in each tick; late results do not count"),
+    Column("optimum_share", Kind.SHARE, about="of the best possible; results more than a tick late do not count"),
     Column("optimum_share_full", Kind.SHARE, about="the same, over overloaded ticks: more arrived than fits"),
     Column("score", Kind.NUMBER, "tuples/s", "mean weighted output rate"),
     Column("error_p50", Kind.SHARE, about="lost of the best score, over ticks"),
@@ -81,7 +81,7 @@ _SHOWN_IF_ANY = {
 
 SUMMARY_COLUMNS = (
     Column("verdict"),
-    Column("best", about="planner closest to the best score"),
+    Column("best", about="planner closest to the best score, of those whose queues do not grow"),
     Column("rows", Kind.COUNT, about="of the trace"),
     Column("unbound", Kind.COUNT, "rows", "that no input reads"),
     Column("ticks", Kind.COUNT),
@@ -180,8 +180,8 @@ def _planner(outcome: FitOutcome, wiring: Wiring, optimum: Floats, full: Mask) -
     errors = outcome.errors(optimum)
     return [
         outcome.planner,
-        of_optimum(outcome, optimum),
-        of_optimum(outcome, optimum, full),
+        outcome.reached(optimum),
+        outcome.reached(optimum, full),
         float(outcome.scores.mean()),
         *(float(np.quantile(errors, share)) if len(errors) else None for share in (0.5, 0.95, 0.99)),
         float(outcome.overloaded.mean()),
@@ -217,35 +217,30 @@ def planners_shown(planners: Table) -> Table:
     )
 
 
-def of_optimum(outcome: FitOutcome, optimum: Floats, ticks: Mask | None = None) -> float | None:
-    """A planner's score as a share of the best; None without one.
-
-    The score of a tick counts up to its best score. A tick that works off queues of earlier ones scores more than its
-    own rates allow; without the limit, never dropping would look best wherever there is time to catch up.
-
-    Args:
-        ticks: The ticks to count, shape (ticks,); None: all.
-    """
-    chosen = slice(None) if ticks is None else ticks
-    best = float(optimum[chosen].sum())
-    return float(np.minimum(outcome.scores, optimum)[chosen].sum()) / best if best else None
-
-
 def _longest_wait_s(outcome: FitOutcome) -> float:
     return max(float(tick.wait_s.max(initial=0.0)) for tick in outcome.ticks)
 
 
 def summary_table(
-    outcomes: Sequence[FitOutcome], counts: Counts, optimum: Floats, full: Mask, settings: SheddingSettings
+    outcomes: Sequence[FitOutcome], counts: Counts, optimum: Floats, offered_use: Floats, settings: SheddingSettings
 ) -> Table:
     """All planners in one row, with the verdict.
 
-    Planners are compared in the overloaded ticks, if there are any.
+    Planners whose queues do not grow come first, then those that score more in the overloaded ticks, if there are any.
     """
+    full = overloaded(offered_use)
     ticks = full if optimum[full].any() else np.ones_like(full)
-    best = max(outcomes, key=lambda each: (round(of_optimum(each, optimum, ticks) or 0.0, 3), -_longest_wait_s(each)))
+    growing = {each.planner for each in outcomes if each.grows(offered_use)}
+    best = max(
+        outcomes,
+        key=lambda each: (
+            each.planner not in growing,
+            round(each.reached(optimum, ticks) or 0.0, 3),
+            -_longest_wait_s(each),
+        ),
+    )
     row = (
-        " ".join((_verdict(outcomes, best, optimum, full), *_proofs(outcomes, settings.epsilon))),
+        " ".join((*_verdict(outcomes, best, growing, optimum, full, settings), *_proofs(outcomes, settings.epsilon))),
         best.planner,
         counts.rows,
         counts.unbound,
@@ -277,33 +272,53 @@ def _proofs(outcomes: Sequence[FitOutcome], asked: float) -> Iterator[str]:
             yield f"{name} may lose {proof.epsilon:.1%} of the best score, not {asked:.1%}; raise --tables max-plans."
 
 
-def _verdict(outcomes: Sequence[FitOutcome], best: FitOutcome, optimum: Floats, full: Mask) -> str:
-    in_full = {each.planner: of_optimum(each, optimum, full) for each in outcomes}
-    reached = {each.planner: of_optimum(each, optimum) for each in outcomes}
-    if reached[best.planner] is None:
-        return "Nothing to do: no arriving tuple has a value at an output."
-    action = "Drop nothing" if best.planner == DropPlanner.NONE else f"Shed load with {best.planner}"
+def _verdict(
+    outcomes: Sequence[FitOutcome],
+    best: FitOutcome,
+    growing: Container[str],
+    optimum: Floats,
+    full: Mask,
+    settings: SheddingSettings,
+) -> Iterator[str]:
+    """What to do, with what each planner reached and what its queues did.
+
+    Args:
+        growing: The planners whose queues grow.
+    """
+    all_ticks = {each.planner: each.reached(optimum) for each in outcomes}
+    if all_ticks[best.planner] is None:
+        yield "Nothing to do: no arriving tuple has a value at an output."
+        return
+    action = f"Shed load with {best.planner}"
     if not full.any():
         action = f"Nothing to do: no tick is overloaded. Planner {best.planner}"
-    sentences = [f"{action}: {reached[best.planner]:.1%} of the best possible score."]
-    if full.any() and not full.all() and in_full[best.planner] is not None:
-        ticks = f"the {full.sum():,} overloaded ticks (of {len(full):,})"
-        sentences[0] = f"{sentences[0][:-1]}, and {in_full[best.planner]:.1%} in {ticks}."
-        reached = in_full
-    waits = {each.planner: duration(_longest_wait_s(each)) for each in outcomes}
+    elif best.planner in growing:
+        known = any(each.planner == DropPlanner.EXACT for each in outcomes)
+        how = "shorten --network tick or raise --network headroom" if known else "add --planner exact"
+        action = f"With each planner, queues grow in the overloaded ticks; {how}. Closest is {best.planner}"
+    in_full = {each.planner: each.reached(optimum, full) for each in outcomes}
+    reached = all_ticks if full.all() or in_full[best.planner] is None else in_full
+    said = f"{action}: {all_ticks[best.planner]:.1%} of the best possible score"
+    some = f"the {full.sum():,} overloaded ticks (of {len(full):,})"
+    yield f"{said}, and {in_full[best.planner]:.1%} in {some}." if reached is in_full else f"{said}."
+    waits = {
+        each.planner: f"queues {'grow' if each.planner in growing else 'up'} to {duration(_longest_wait_s(each))}"
+        for each in outcomes
+    }
     others = [
-        f"{name} {share:.1%} (queues up to {waits[name]})"
+        f"{name} {share:.1%} ({waits[name]})"
         for name, share in reached.items()
         if name != best.planner and share is not None
     ]
     if others:
-        sentences.append(f"Others: {', '.join(others)}.")
+        yield f"Others: {', '.join(others)}."
     if best.overloaded.any():
-        sentences.append(
-            f"The plans of {best.planner} overload a node or link in {best.overloaded.mean():.1%} of the ticks; queues"
-            f" reach {waits[best.planner]} of work."
+        yield (
+            f"The plans of {best.planner} overload a node or link in {best.overloaded.mean():.1%} of the ticks;"
+            f" {waits[best.planner]} of work."
         )
-    return " ".join(sentences)
+    if full.any() and settings.headroom and any(each.planner != DropPlanner.NONE for each in outcomes):
+        yield f"Plans leave {settings.headroom:.1%} of every node and link free, so that queues drain."
 
 
 def ticks_table(outcomes: Sequence[FitOutcome], wiring: Wiring, rates: Floats, optimum: Floats, tick_us: int) -> Table:

@@ -73,6 +73,7 @@ ARC = np.dtype(
         ("dropped", np.int64),
         ("queue_drops", np.int64),
         ("served", np.int64),
+        ("late", np.int64),  # read at an output later than counts; see `READ`
         ("queued", np.int64),
         ("withdrawn", np.float64),  # results of its target, of windows that lost a tuple to a full queue
         ("work", np.float64),  # CPU seconds at its node, in the tick
@@ -82,6 +83,7 @@ ARC = np.dtype(
 
 READ = np.dtype(
     [
+        ("late", np.float64),  # latency of a result above which it does not count
         ("latency", np.float64),
         ("longest", np.float64),
         ("count", np.int64),

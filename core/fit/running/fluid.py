@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
-from adapt.core.compiled import compiled
+from adapt.core.compiled import compiled, inlined
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.running.tick import Offered, Tick
 
@@ -13,7 +13,8 @@ class Fluid:
     """Serves what fits in every tick; the rest waits.
 
     Operators are served in the order of the network, sources first. Joins have full windows. A plan that fits is served
-    within its tick, and its score is that of the program.
+    within its tick, and its score is that of the program. Queues are served in order of arrival; what waits more
+    than a tick does not count in the score.
     """
 
     def __init__(self, wiring: Wiring, cost_scale: float = 1.0) -> None:
@@ -24,7 +25,7 @@ class Fluid:
         """
         self._cost_scale = cost_scale
         self.follow(wiring)
-        self._queued = np.zeros(len(wiring.arcs))
+        self._queued, self._came = np.zeros(len(wiring.arcs)), np.zeros(len(wiring.arcs))
 
     def follow(self, wiring: Wiring) -> None:
         """Change costs and selectivities, from the next tick on."""
@@ -35,9 +36,11 @@ class Fluid:
         wiring, arcs = self._wiring, len(self._wiring.arcs)
         amounts = np.bincount(offered.inputs, minlength=wiring.inputs) * scales(wiring)
         given = np.concatenate((amounts, np.zeros(len(wiring.network.operators))))
+        late, read_late = np.zeros(len(given)), np.zeros(arcs)
         network = (wiring.source, wiring.target, wiring.gain, self._use, wiring.limits * offered.tick_s)
         came, dropped, served = np.zeros(arcs), np.zeros(arcs), np.zeros(arcs)
-        _flow(given, np.ascontiguousarray(keeps, np.float64), *network, self._queued, came, dropped, served)
+        each = np.ascontiguousarray(keeps, np.float64)
+        _flow(given, late, each, *network, self._queued, self._came, came, dropped, served, read_late)
         return Tick(
             offered=came,
             dropped=dropped,
@@ -47,7 +50,7 @@ class Fluid:
             queued=self._queued.copy(),
             busy_s=self._use @ served / wiring.limits,
             work_s=(self._use * served / wiring.limits[:, None])[: len(wiring.network.nodes)].sum(axis=0),
-            score=float(served @ wiring.worth / offered.tick_s),
+            score=float((served - read_late) @ wiring.worth / offered.tick_s),
             latency_s=None,
             latency_max_s=None,
             wait_s=self._use @ self._queued / wiring.limits,
@@ -69,9 +72,28 @@ def scales(wiring: Wiring) -> Floats:
     return np.array([entering.scale for entering in wiring.network.inputs])
 
 
+@inlined
+def _late_share(waited: float, came: float, done: float) -> float:
+    """Part of the tuples served in a tick that came more than a tick before.
+
+    Tuples come and are served evenly within ticks.
+
+    Args:
+        waited: In the queue when the tick began.
+        came: In the tick before.
+        done: Served in the tick.
+    """
+    older, faster = waited - came, done - came
+    if faster == 0:
+        return 1.0 if older > 0 else 0.0
+    since = min(max(older / faster, 0.0), 1.0)
+    return since if faster > 0 else 1 - since
+
+
 @compiled
 def _flow(
     given: Floats,
+    late: Floats,
     keeps: Floats,
     source: Indices,
     target: Indices,
@@ -79,11 +101,16 @@ def _flow(
     use: Floats,
     left: Floats,
     queued: Floats,
+    came: Floats,
     offered: Floats,
     dropped: Floats,
     served: Floats,
+    served_late: Floats,
 ) -> None:
-    """One tick; `left` is the capacity that remains, `queued` what waits before and after."""
+    """One tick; `left` is the capacity that remains, `queued` what waits before and after.
+
+    `late` is the part of `given` that waited for more than a tick, and `came` what was kept in the last tick.
+    """
     resources = len(left)
     for arc in range(len(source)):
         offered[arc] = given[source[arc]]
@@ -99,6 +126,11 @@ def _flow(
         for resource in range(resources):
             left[resource] = max(0.0, left[resource] - use[resource, arc] * done)
         served[arc] = done
+        old = done * _late_share(queued[arc], came[arc], done)
+        if kept > 0:
+            old += (done - old) * late[source[arc]] * keeps[arc] / kept
+        served_late[arc], came[arc] = old, kept
         queued[arc] = waiting - done
         if target[arc] >= 0:
             given[target[arc]] += gain[arc] * done
+            late[target[arc]] += gain[arc] * old

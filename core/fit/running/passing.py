@@ -239,6 +239,7 @@ def _give(
                 continue
             if arc.target == NONE:
                 arc.served += 1
+                arc.late += now - born * 1e-6 > books.read[0].late
                 _read(books, now - born * 1e-6)
                 continue
             if arc.link == NONE and overflows(books, arc.node):

@@ -48,7 +48,7 @@ class Tick:
     queued: Floats  # waiting or being processed at a link or node, at the end
     busy_s: Floats  # CPU or transfer time of each node, then link; shape (resources,)
     work_s: Floats  # CPU time at its node for the tuples of each arc
-    score: float  # weighted tuples/s at the outputs
+    score: float  # weighted tuples/s at the outputs, without those that come too late
     latency_s: float | None  # mean time from arrival of a row to its results; None without results, or for a fluid flow
     latency_max_s: float | None  # the longest such time
     wait_s: Floats  # time to drain the queue of each node, then link, at the end; shape (resources,)

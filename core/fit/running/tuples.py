@@ -23,13 +23,18 @@ from adapt.core.random_bits import substream
 from adapt.core.stage.conditions.shed_factor import Overload
 
 
+_FEW = 50
+"""Service times that a result may wait by chance, where a tick is shorter."""
+
+
 class Tuples:
     """Simulates single tuples; operators are deterministic, drops random.
 
     Nodes and links serve in order of arrival, at the speed of their capacity. An operator emits a tuple whenever its
     selectivity, summed over its input, reaches another whole number; aggregates emit evenly in the same way, not at the
     ends of windows. Where windows are dropped, tuples have positions among them; see `LivingWindows`. A join matches a
-    tuple with the latest tuples of its other side, up to the window.
+    tuple with the latest tuples of its other side, up to the window. A result later than a tick after its row does not
+    count in the score.
     """
 
     def __init__(
@@ -87,7 +92,7 @@ class Tuples:
     def run(self, offered: Offered, keeps: Floats) -> Tick:
         """Simulate a tick."""
         arcs, servers, read = self._books.arcs, self._books.servers, self._books.read
-        counted = ("offered", "dropped", "queue_drops", "served", "work", "withdrawn")
+        counted = ("offered", "dropped", "queue_drops", "served", "late", "work", "withdrawn")
         for name in counted:
             arcs[name] = 0
         arcs["keep"] = keeps
@@ -99,6 +104,7 @@ class Tuples:
                 self._withdrawal = self._withdrawal._replace(tally=self.windows.tally)
         servers["busy"] = 0.0
         read[:] = 0
+        read["late"] = max(offered.tick_s, _FEW * _service_s(self._wiring, self._seconds))
         at_us = np.ascontiguousarray(offered.at_us, np.int64)
         inputs = np.ascontiguousarray(offered.inputs, np.int64)
         nodes = len(self._wiring.network.nodes)
@@ -124,7 +130,7 @@ class Tuples:
             name: arcs[name].astype(np.float64)
             for name in ("offered", "dropped", "queue_drops", "withdrawn", "served", "queued")
         }
-        worth = counts["served"] @ self._wiring.worth - counts["withdrawn"] @ self._withdrawn_worth
+        worth = (counts["served"] - arcs["late"]) @ self._wiring.worth - counts["withdrawn"] @ self._withdrawn_worth
         return Tick(
             **counts,
             busy_s=servers["busy"].copy(),
@@ -149,3 +155,12 @@ class Tuples:
         pool["after"][-1] = free[0]
         self._books = self._books._replace(pool=pool)
         free[0], free[1] = old, max(free[1], 0) + more
+
+
+def _service_s(wiring: Wiring, seconds: Floats) -> float:
+    """Time from input to output without queues, on the longest way."""
+    reached = np.zeros(len(wiring.network.sources))
+    for source, target, takes in zip(wiring.source, wiring.target, seconds.sum(axis=0), strict=True):
+        if target >= 0:
+            reached[target] = max(reached[target], reached[source] + takes)
+    return float(reached.max())

@@ -115,7 +115,9 @@ def test_what_comes_in_goes_out_is_dropped_or_waits(seed, shape, cost_scale, ove
             assert full - len(into) < given_so_far[operator] <= full + 1e-6
     for tick in ticks:
         assert (tick.busy_s <= 1 + 1e-9).all()
-        assert tick.score == pytest.approx(wiring.worth @ tick.served)
+        assert -1e-9 <= tick.score <= wiring.worth @ tick.served + 1e-9
+    if max(tick.wait_s.max() for tick in ticks) < 0.1:
+        assert [tick.score for tick in ticks] == pytest.approx([wiring.worth @ tick.served for tick in ticks])
     if not fluid:
         assert running.latencies().sum() == sum(tick.served[wiring.target < 0].sum() for tick in ticks)
 
@@ -273,12 +275,12 @@ def test_feedback_finds_what_nodes_can_really_do(cost_scale: float) -> None:
             tick = running.run(rows_of([700, 700], at), control.decide(np.array([700.0, 700.0])).keeps)
             control.observe(tick, 1.0)
             ticks.append(tick)
-        return ticks[20:]
+        return [wiring.worth @ tick.served for tick in ticks[20:]], [tick.wait_s.max() for tick in ticks[20:]]
 
-    blind, told = last_ticks(False), last_ticks(True)
+    (blind, blind_waits), (told, told_waits) = last_ticks(False), last_ticks(True)
     optimum = planner_of(DropPlanner.LP, scaled(network, 1 / cost_scale)).plan(np.array([[700.0, 700.0]])).scores[0]
-    assert np.mean([tick.score for tick in told]) == pytest.approx(optimum, rel=0.01)
+    assert np.mean(told) == pytest.approx(optimum, rel=0.01)
     if cost_scale > 1:
-        assert blind[-1].wait_s.max() > 2 > told[-1].wait_s.max()
+        assert blind_waits[-1] > 2 > told_waits[-1]
     else:
-        assert np.mean([tick.score for tick in blind]) < 0.9 * optimum
+        assert np.mean(blind) < 0.9 * optimum
