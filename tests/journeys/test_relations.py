@@ -1,0 +1,162 @@
+"""Changes of a source that may change nothing, or in a known way, against counts by hand."""
+
+import csv
+import io
+import json
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.tiers import SOAK
+
+CASES = 60 if SOAK else 3
+CHANNELS = 3
+
+
+class Source:
+    """Random rows of keys and sizes at different seconds, in order of time."""
+
+    def __init__(self, seed: int) -> None:
+        chance = np.random.default_rng(seed)
+        rows = int(chance.integers(20, 300))
+        self.seconds = 1_700_000_000 + np.cumsum(chance.integers(1, 400, rows))
+        names = [f"user {n}" if n % 3 else f"é{n}" for n in range(int(chance.integers(2, 40)))]
+        self.keys = [names[int(n) % len(names)] for n in np.minimum(chance.zipf(1.3, rows), 10**6)]
+        self.sizes = chance.integers(1, 1000, rows)
+
+    def table(self, rows=slice(None), keys=None, shift_s=0) -> pa.Table:
+        """Rows as a table, under other names or at other times."""
+        return pa.table(
+            {
+                "ts": pa.array((self.seconds + shift_s) * 1_000_000, pa.timestamp("us", "UTC")),
+                "key": pa.array([keys[key] for key in self.keys] if keys else self.keys),
+                "size": pa.array(self.sizes),
+            }
+        ).take(pa.array(np.arange(len(self.keys))[rows]))
+
+
+def ingested(adapt, name, table, files=1, form="parquet"):
+    """A trace of the rows, written as files of a format."""
+    for number, part in enumerate(np.array_split(np.arange(table.num_rows), files)):
+        rows = table.take(pa.array(part))
+        if form == "parquet":
+            pq.write_table(rows, f"{name}.{number}.parquet")
+        else:
+            dicts = [{**row, "ts": row["ts"].isoformat()} for row in rows.to_pylist()]
+            with open(f"{name}.{number}.{form}", "w", newline="", encoding="utf-8") as file:
+                if form == "csv":
+                    writer = csv.DictWriter(file, ["ts", "key", "size"])
+                    writer.writeheader()
+                    writer.writerows(dicts)
+                else:
+                    file.writelines(json.dumps(row) + "\n" for row in dicts)
+    sources = [f"{name}.{number}.{form}" for number in range(files)]
+    adapt.done("ingest", *sources, "--key", "key", "--time", "ts", "--bytes", "size", "-o", f"{name}.trace")
+    return f"{name}.trace"
+
+
+def content(path):
+    with open(f"{path}/_manifest.json", encoding="utf-8") as file:
+        return json.load(file)["content_hash"]
+
+
+def rows_of(out, title):
+    """A table of CSV output, by its title."""
+    part = out.split(f"# {title}\n")[1].split("\n# ")[0]
+    return list(csv.DictReader(io.StringIO(part)))
+
+
+def counted(adapt, *traces):
+    """Rows of each key, as `partition count` lists them."""
+    out = adapt.done("partition", "count", *traces, "--method", "exact", "--all", "--format", "csv").out
+    rows = rows_of(out, "Top keys")
+    assert all(row["count_low"] == row["count_high"] for row in rows)
+    return {row["key"]: int(row["count_low"]) for row in rows}
+
+
+def as_json(adapt, *line):
+    return json.loads(adapt.done(*line, "--format", "json").out)
+
+
+def built(adapt, trace, name, *more):
+    return as_json(adapt, "partition", "build", trace, "--channels", CHANNELS, "-o", name, *more)
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_results_follow_their_source(adapt, spark, tmp_path, monkeypatch, seed):
+    monkeypatch.chdir(tmp_path)
+    source = Source(seed)
+    table, true = source.table(), Counter(source.keys)
+    whole = ingested(adapt, "whole", table)
+    assert counted(adapt, whole) == true
+
+    # Files, their format, and the order of their rows do not matter.
+    for name, same in {
+        "csv": ingested(adapt, "csv", table, 3, "csv"),
+        "lines": ingested(adapt, "lines", table, 2, "jsonl"),
+        "mixed": ingested(adapt, "mixed", table.take(np.random.default_rng(seed).permutation(len(table)))),
+    }.items():
+        assert content(same) == content(whole), name
+
+    # Counts of parts add up, as one stream and by hand.
+    cut = len(table) // 3
+    parts = [ingested(adapt, name, source.table(rows)) for name, rows in (("a", slice(cut)), ("b", slice(cut, None)))]
+    assert counted(adapt, *parts) == true
+    assert Counter(counted(adapt, parts[0])) + Counter(counted(adapt, parts[1])) == true
+
+    # Another start, and every row twice, change no share; other names change only where keys go.
+    shifted = ingested(adapt, "shifted", source.table(shift_s=86_400 * 31))
+    twice = ingested(adapt, "twice", pa.concat_tables([table, table]))
+    renamed = ingested(adapt, "renamed", source.table(keys={key: f"n{at}" for at, key in enumerate(true)}))
+    plans = {
+        name: built(adapt, name, f"{name}.plan")
+        for name in ("whole.trace", "shifted.trace", "twice.trace", "renamed.trace")
+    }
+    plan = plans["whole.trace"]
+    assert plans["shifted.trace"]["explicit"] == plan["explicit"]
+    assert plans["shifted.trace"]["metrics"] == plan["metrics"]
+    assert counted(adapt, twice) == {key: 2 * rows for key, rows in true.items()}
+    for name in plans:
+        assert plans[name]["metrics"]["imbalance_floor"] == pytest.approx(plan["metrics"]["imbalance_floor"]), name
+    assert sorted(counted(adapt, renamed).values()) == sorted(true.values())
+    assert content(shifted) != content(whole)
+
+    # Plan, route, a count by hand, and evaluation agree.
+    keys = tmp_path / "keys"
+    keys.write_text("".join(f"{key}\n" for key in true), encoding="utf-8")
+    routed = dict(
+        line.split("\t") for line in adapt.done("partition", "route", "whole.trace.plan", keys).out.splitlines()
+    )
+    loads = [sum(true[key] for key in true if routed[key] == str(channel)) for channel in range(CHANNELS)]
+    imbalance = max(loads) / np.mean(loads)
+    assert plan["metrics"]["imbalance"] == pytest.approx(imbalance)
+    _, after = as_json(adapt, "partition", "evaluate", whole, "whole.trace.plan")["plans"]
+    assert after["loads"]["state"] == loads
+    assert after["measured"]["imbalance"] == pytest.approx(imbalance)
+    compared = as_json(adapt, "partition", "compare", whole, "--channels", CHANNELS)
+    hybrid = next(row for row in compared["rows"] if row["construction"] == "level")
+    assert hybrid["imbalance"] == pytest.approx(imbalance)
+
+    # The same numbers in every format.
+    line = ("partition", "evaluate", whole, "whole.trace.plan")
+    _, of_csv = rows_of(adapt.done(*line, "--format", "csv").out, "Plans measured on every key")
+    assert float(of_csv["imbalance"]) == pytest.approx(imbalance)
+    assert f" {imbalance:.3f} " in adapt.done(*line).out
+    adapt.done("report", whole, "whole.trace.plan", "--html", "page.html")
+    assert f"{imbalance:.3f}" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+    # Moves there and back are the same.
+    built(adapt, parts[0], "a.plan")
+    other = dict(line.split("\t") for line in adapt.done("partition", "route", "a.plan", keys).out.splitlines())
+    moved = {key for key in true if other[key] != routed[key]}
+    pairs = ("whole.trace.plan", "a.plan"), ("a.plan", "whole.trace.plan")
+    there, back = (as_json(adapt, "partition", "diff", whole, *pair) for pair in pairs)
+    assert there["migrated_keys"] == back["migrated_keys"] == len(moved)
+    assert there["migrated_state"] == back["migrated_state"] == sum(true[key] for key in moved)
+    assert there["state_moved"] == np.transpose(back["state_moved"]).tolist()
+    assert {(one["key"], one["from"], one["to"]) for one in there["hot_keys"]} == {
+        (one["key"], one["to"], one["from"]) for one in back["hot_keys"]
+    }
