@@ -141,8 +141,9 @@ p99_ms | seconds lower | repartition=cases.latency_p99 flux,elastic,fit=latency_
     99th percentile of the latency (tail latency)
 end_to_end_p50_ms | seconds lower | ordered=end_to_end_p50 | median latency with the wait in the first queue
 end_to_end_p99_ms | seconds lower | ordered=end_to_end_p99 | its 99th percentile
-lag_s | seconds lower | repartition=cases.lag_max flux,elastic,compare=lag_max fit=wait_max |
-    longest wait of a row before a worker takes it; in a fit run, longest time to drain a queue
+lag | count lower | repartition=cases.lag_max flux,elastic,compare=lag_max |
+    most rows that had arrived and were not processed at a time: consumer lag (Kafka), pending records (Flink)
+wait_s | seconds lower | fit=wait_max | longest time to drain a queue
 operator_p50_ms | seconds lower | flux=operator_p50 | median latency from when a worker takes a row
 operator_p99_ms | seconds lower | flux=operator_p99 | 99th percentile of the latency from when a worker takes a row
 finished_s | seconds lower | flux,compare=finished | time when the last row was processed or the run was cut off

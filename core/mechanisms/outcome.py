@@ -11,7 +11,7 @@ from adapt.core.elastic.replay.tables import elastic_series
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.mechanisms.staged import Staged
 from adapt.core.run import run_as_data
-from adapt.core.stage.engine.series import Interval
+from adapt.core.stage.engine.series import LAG, Interval
 from adapt.core.stage.input.offered_load import Bounds
 from adapt.core.stage.outcome import ORDERED, QUEUEING, outcome_of
 from adapt.core.stage.simulate import Simulated
@@ -66,7 +66,7 @@ OUTCOME_COLUMNS = (
     Column("workers_mean", Kind.NUMBER, "", "average number of workers"),
     Column("workers_max", Kind.COUNT, "", "maximum number of workers"),
     Column("catch_up", Kind.SECONDS, "s", "longest time from a rescale until its backlog is gone"),
-    Column("lag_max", Kind.SECONDS, "s", "longest wait of a row before a worker takes it"),
+    Column("lag_max", Kind.COUNT, "rows", LAG),
     Column("drain", Kind.SECONDS, "s", "drain time: from the last arrival until all rows are processed"),
     Column("finished", Kind.SECONDS, "s", "when the last row was processed, or the run was cut off"),
     Column("processed", Kind.COUNT, "rows"),
@@ -95,7 +95,7 @@ def outcome_row(one: ElasticOutcome, bounds: Bounds, stage: Staged) -> list[str 
     cost = one.worker_s, one.idle_s / one.ended_s, _worst_imbalance(one, stage.demand.last_s)
     moved = outcome.moved_bytes, one.paused_s, one.downtime_s, one.restarts + rounds
     workers = one.imbalance, one.mean_workers, one.most_workers, one.catch_up_s
-    rows = outcome.lag_s, outcome.late_s, outcome.finished_s, processed, outcome.left
+    rows = outcome.lag, outcome.late_s, outcome.finished_s, processed, outcome.left
     spilled = max(each.spilled for each in outcome.simulated.intervals)
     counts = len(outcome.simulated.moves), spilled, merges, stage.sent.messages, stage.sent.size
     quality = one.case, throughput, *latencies, outcome.queueing if stage.sharing is None else ORDERED, shed

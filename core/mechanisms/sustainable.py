@@ -52,7 +52,7 @@ def is_sustained(intervals: Sequence[Interval], last_s: float) -> bool:
 
 def _longest_wait_s(one: Interval) -> float:
     """The longest latency of a row, or wait before a worker took it, if longer."""
-    return max(one.total.max_s, one.lag_s)
+    return max(one.total.max_s, one.waited_s)
 
 
 def largest_sustained(sustains: Callable[[float], bool], start: float) -> Sustained:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from adapt.core.phrases import counted
 from adapt.core.repartition.names import IN_SAMPLE, STATIC
 from adapt.core.repartition.outcome import LiveOutcome
+from adapt.core.stage.engine.series import LAG
 from adapt.core.stage.input.offered_load import Bounds
 from adapt.core.stage.outcome import QUEUEING
 from adapt.core.table import Cell, Column, Kind, Table
@@ -26,7 +27,7 @@ CASE_COLUMNS = (
     Column("latency_p50", Kind.SECONDS, "s", "from the arrival of a row until it is processed"),
     Column("latency_p99", Kind.SECONDS, "s", "from the arrival of a row until it is processed"),
     QUEUEING,
-    Column("lag_max", Kind.SECONDS, "s", "longest wait of a row at the source"),
+    Column("lag_max", Kind.COUNT, "rows", LAG),
     Column("drain", Kind.SECONDS, "s", "drain time: from the last arrival until all rows were processed"),
     Column("processed", Kind.COUNT, "rows"),
     Column("unprocessed", Kind.COUNT, "rows", "arrived and not processed at the end"),
@@ -59,7 +60,7 @@ def _case(one: LiveOutcome) -> list[Cell]:
     outcome = one.outcome
     latencies = (outcome.total.share_below_s(share) for share in (0.5, 0.99))
     moved = one.migrations, len(outcome.simulated.moves), outcome.moved_bytes
-    waited = outcome.lag_s, outcome.late_s, outcome.processed, outcome.left
+    waited = outcome.lag, outcome.late_s, outcome.processed, outcome.left
     return [one.case, one.busiest_s, one.imbalance, one.worst, *moved, *latencies, outcome.queueing, *waited]
 
 

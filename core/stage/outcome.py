@@ -33,7 +33,7 @@ class Outcome:
     of_capacity: float  # throughput over the capacity of the workers
     operator: Latencies  # latency from when a consumer takes a row until it is processed
     total: Latencies  # latency from the arrival of a row until it is processed
-    lag_s: float | None  # longest wait of a row for its producer; None without arrival times
+    lag: int | None  # most rows that had arrived and were not processed at a time; None without arrival times
     # drain time: from the last arrival until all rows are processed; None likewise, and if rows are left
     late_s: float | None
     behind_s: float  # time spent behind
@@ -90,7 +90,7 @@ def outcome_of(case: str, simulated: Simulated, bounds: Bounds) -> Outcome:
         ),
         operator=together([one.operator for one in intervals]),
         total=together([one.total for one in intervals]),
-        lag_s=max(one.lag_s for one in intervals) if timed else None,
+        lag=max(one.lag or 0 for one in intervals) if timed else None,
         late_s=max(0.0, finished_s - bounds.last_s) if timed and drained else None,
         behind_s=sum(one.end_s - one.start_s for one in behind),
         recovered_s=None if still else recovered_s,

@@ -115,9 +115,9 @@ RUNS = {
 def test_the_metrics_of_a_run_are_those_of_its_tables(kind, tmp_path):
     write_run(RUNS[kind], tmp_path / "x.run", Provenance("made by hand"))
     limits = {
-        Of.FLUX: ["p99_ms<=2s", "shed==2", "lag_s<=2", "throughput>=2", "moves<=2", "workers==2", "moved_bytes<=2B"],
+        Of.FLUX: ["p99_ms<=2s", "shed==2", "lag<=2", "throughput>=2", "moves<=2", "workers==2", "moved_bytes<=2B"],
         Of.ELASTIC: ["p95_ms<=2s", "recall>=100%", "restarts==2", "idle_seconds<=2", "shed_falsely==2", "answers==2"],
-        Of.FIT: ["p99_ms<=2000", "lag_s<=2", "score>=2 tuples/s", "ticks==2", "queue_drops<=2"],
+        Of.FIT: ["p99_ms<=2000", "wait_s<=2", "score>=2 tuples/s", "ticks==2", "queue_drops<=2"],
         Of.REPARTITION: [
             "imbalance[period=2]<=2",
             "worst_imbalance<=2",

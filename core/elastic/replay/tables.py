@@ -7,6 +7,7 @@ from adapt.core.elastic.replay.outcome import ElasticOutcome
 from adapt.core.phrases import counted, listed
 from adapt.core.stage.charts import series_tables
 from adapt.core.stage.control.elasticity import Step
+from adapt.core.stage.engine.series import LAG
 from adapt.core.stage.input.offered_load import OWN_COLUMNS, Bounds, own_cells, stressed
 from adapt.core.stage.movement.controller import STEPS
 from adapt.core.stage.outcome import QUEUEING
@@ -44,7 +45,7 @@ CASE_COLUMNS = (
     Column("imbalance", Kind.RATIO, "", "rows of the busiest worker over the mean, averaged over intervals"),
     Column("imbalance_max", Kind.RATIO, "", "imbalance of the worst interval"),
     Column("throughput", Kind.NUMBER, "rows/s", "until the last row was processed, or the run was cut off"),
-    Column("lag_max", Kind.SECONDS, "s", "longest wait of a row before a worker takes it"),
+    Column("lag_max", Kind.COUNT, "rows", LAG),
     Column("drain", Kind.SECONDS, "s", "drain time: from the last arrival until all rows are processed"),
     Column("processed", Kind.COUNT, "rows"),
     Column("unprocessed", Kind.COUNT, "rows", "arrived and not processed at the end"),
@@ -94,7 +95,7 @@ def _case(one: ElasticOutcome) -> list[str | int | float | None]:
     latencies = (outcome.total.share_below_s(share) for share in (0.5, 0.95, 0.99))
     times = one.worker_s, one.idle_s, one.paused_s, one.pauses_s, one.downtime_s, one.stopped_worker_s, one.catch_up_s
     moved = len(outcome.simulated.moves), outcome.moved_bytes, one.imbalance, one.worst_imbalance
-    rows = outcome.throughput, outcome.lag_s, outcome.late_s, outcome.processed, outcome.left
+    rows = outcome.throughput, outcome.lag, outcome.late_s, outcome.processed, outcome.left
     return [*workers, outcome.shed, *wasted, *latencies, outcome.queueing, *times, *moved, *rows]
 
 

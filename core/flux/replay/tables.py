@@ -7,6 +7,7 @@ from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.phrases import counted
 from adapt.core.stage.charts import CASE
 from adapt.core.stage.conditions.settings import StageSettings
+from adapt.core.stage.engine.series import LAG
 from adapt.core.stage.input.offered_load import OWN_COLUMNS, Bounds, own_cells, stressed
 from adapt.core.stage.outcome import QUEUEING, Outcome
 from adapt.core.stage.simulate import CRASH_COLUMNS
@@ -156,7 +157,7 @@ CASE_COLUMNS = (
     Column("moved", Kind.BYTES, "bytes", "state migrated"),
     Column("degraded", Kind.SECONDS, "s", "time below 85 % of capacity while input waited"),
     Column("recovery", Kind.SECONDS, "s", "from falling behind until caught up; missing if it never caught up"),
-    Column("lag_max", Kind.SECONDS, "s", "longest wait of a row at the source"),
+    Column("lag_max", Kind.COUNT, "rows", LAG),
     Column("drain", Kind.SECONDS, "s", "drain time: from the last arrival until all rows were processed"),
     Column("processed", Kind.COUNT, "rows"),
     Column("unprocessed", Kind.COUNT, "rows", "arrived and not processed at the end"),
@@ -229,7 +230,7 @@ def _case(one: Outcome) -> list[str | int | float | None]:
     )
     latencies = *total, one.queueing, *operator
     moved = len(one.simulated.moves), one.moved_bytes
-    waited = one.behind_s, one.recovered_s, one.lag_s, one.late_s
+    waited = one.behind_s, one.recovered_s, one.lag, one.late_s
     on_disk = (
         max(part.on_disk for part in one.simulated.intervals),
         max(part.spilled for part in one.simulated.intervals),

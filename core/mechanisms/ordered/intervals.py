@@ -19,10 +19,12 @@ def intervals_of(marks: Marks, workers: int, ends_s: NDArray[np.float64]) -> lis
     taken = np.sort(marks.entered)  # busy partitions delay rows, so workers do not take them quite in order
     waits = marks.entered - marks.fed
     arrived, entered, left = (np.searchsorted(times, edges_ns, "right") for times in (marks.fed, taken, marks.left))
-    lags = np.zeros(len(ends_s))
+    waited_s, lags = np.zeros(len(ends_s)), arrived[:-1] - left[:-1]
     at = np.searchsorted(edges_ns[1:], marks.entered, "left")
     within = at < len(ends_s)
-    np.maximum.at(lags, at[within], waits[within] / 1e9)
+    np.maximum.at(waited_s, at[within], waits[within] / 1e9)
+    due = np.minimum(np.searchsorted(edges_ns[1:], marks.fed, "left"), len(ends_s) - 1)
+    np.maximum.at(lags, due, np.arange(1, len(marks.fed) + 1) - np.searchsorted(marks.left, marks.fed, "left"))
     busy_ns = [_covered(edges_ns, *_work_of(marks, worker)) for worker in range(workers)]
     idle = 1 - np.diff(busy_ns, axis=1).T / lasted_ns[:, None]
     reached = np.maximum.accumulate(marks.entered)
@@ -50,7 +52,8 @@ def intervals_of(marks: Marks, workers: int, ends_s: NDArray[np.float64]) -> lis
             shed=0,
             living=workers,
             source_queue=int(arrived[number + 1] - entered[number + 1]),
-            lag_s=float(lags[number]),
+            waited_s=float(waited_s[number]),
+            lag=int(lags[number]),
             behind=float(behind[number]),
             state_in_memory=nothing,
             state_on_disk=nothing,

@@ -139,6 +139,7 @@ def _join(
         for row in range(producer.row, producer.rows_end):
             joined[place] = rows[row]
             place += 1
+        producer.seen += start - producer.row
         producer.row = start
         producer.rows_end = place + more[number]
         more[number] = place
@@ -232,7 +233,7 @@ class Feed:
     def end(self, producers: Records) -> None:
         """End the stream with the rows that producers have taken."""
         self._read -= int((producers["rows_end"] - producers["row"]).sum())
-        producers["rows_end"] = producers["row"]
+        producers["rows_end"] = producers["seen"] = producers["row"]
         self.ended = True
 
     def arrived(self, now: float, rows: Records, producers: Records) -> int:

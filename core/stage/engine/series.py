@@ -74,7 +74,8 @@ class Interval:
     shed: int  # tuples dropped by load shedding
     living: int  # live workers at the end
     source_queue: int | None  # rows that arrived and wait for their producer at the end; None without arrival times
-    lag_s: float  # longest wait of a row for its producer
+    waited_s: float  # longest wait of a row for its producer
+    lag: int | None  # most rows that had arrived and were not processed at a time; None without arrival times
     behind: float  # share of time, over producers, in which a row waited for its producer; counted when it is taken
     # state of the partitions of each worker in its memory at the end, in bytes, shape (workers,)
     state_in_memory: NDArray[np.int64]
@@ -85,6 +86,9 @@ class Interval:
     def throughput(self) -> float:
         """Processed tuples per second."""
         return self.processed / (self.end_s - self.start_s)
+
+
+LAG = "most rows that had arrived and were not processed at a time"
 
 
 class Series:
@@ -114,6 +118,8 @@ class Series:
         generated, processed = int(producers["generated"].sum()), int(arrays.world["processed"])
         idle_s, behind_s = stage.idle_s(), float(producers["behind"].sum())
         timed = stage.feed is not None and stage.feed.timed
+        arrived = stage.arrived() if timed else 0
+        world, done = arrays.world, processed + stage.lost + stage.shed
         sizes, owners = stage.state_bytes(), arrays["partition"]["owner"]
         on_disk = arrays["partition"]["on_disk"] != 0
         taken = Interval(
@@ -133,14 +139,16 @@ class Series:
             lost=stage.lost - self._lost,
             shed=stage.shed - self._shed,
             living=n - len(stage.dead),
-            source_queue=stage.arrived() - generated if timed else None,
-            lag_s=float(producers["lag"].max()),
+            source_queue=arrived - generated if timed else None,
+            waited_s=float(producers["waited"].max()),
+            lag=max(int(world["lag_max"]), arrived - done) if timed else None,
             behind=(behind_s - self._behind_s) / lasted / n,
             state_in_memory=np.bincount(owners, np.where(on_disk, 0, sizes), n).astype(np.int64),
             state_on_disk=np.bincount(owners, np.where(on_disk, sizes, 0), n).astype(np.int64),
             answers=(stage.answers or 0) - self._answers,
         )
-        producers["lag"] = 0
+        producers["waited"] = 0
+        world["lag"] = world["lag_max"] = generated + int((producers["seen"] - producers["row"]).sum()) - done
         self._lost, self._shed, self._answers = stage.lost, stage.shed, stage.answers or 0
         self._start_s, self._generated, self._processed = now, generated, processed
         self._by_worker, self._idle_s, self._behind_s = workers["processed"].copy(), idle_s, behind_s
@@ -188,7 +196,7 @@ def interval_table(intervals: list[Interval]) -> Table:
         Column("shed", Kind.COUNT, "tuples", "dropped by load shedding"),
         Column("living", Kind.COUNT, "workers", "at the end of the interval"),
         Column("source_queue", Kind.COUNT, "rows", "waiting at the source at the end of the interval"),
-        Column("lag_max", Kind.SECONDS, "s", "longest wait of a row at the source"),
+        Column("lag_max", Kind.COUNT, "rows", LAG),
         Column("behind", Kind.SHARE, "", "share of time in which a row waited at the source"),
     ]
     rows: list[list[int | float | None]] = []
@@ -199,7 +207,7 @@ def interval_table(intervals: list[Interval]) -> Table:
         longest_s = one.total.max_s if one.processed else None
         utilization = float(1 - one.idle.min()), float(1 - one.idle.max())
         waiting = int(one.pools.sum()), int(one.connections.sum()), one.on_disk, one.spilled
-        source = one.lost, one.shed, one.living, one.source_queue, one.lag_s, one.behind
+        source = one.lost, one.shed, one.living, one.source_queue, one.lag, one.behind
         rows.append([*rate, *operator, *total, longest_s, *utilization, *waiting, *source])
     return Table.from_rows("Intervals", columns, rows)
 

@@ -79,7 +79,8 @@ PRODUCER = np.dtype(
         ("host", np.int32),  # the worker that reads its input; none while halted
         ("behind", np.float64),  # seconds with a row waiting at the source
         ("behind_until", np.float64),
-        ("lag", np.float64),  # longest wait of a row at the source, since last read
+        ("waited", np.float64),  # longest wait of a row at the source, since last read
+        ("seen", np.int64),  # the first row that is not known to have arrived
         ("capped", np.int32),  # its channels with as many tuples in its buffer as they may have
         ("admits", np.int64),  # rows that it may still give to the micro-batch
     ],

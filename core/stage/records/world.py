@@ -72,6 +72,8 @@ _SIZES = (
     "pauses",  # drawn pauses of a worker, used in a ring
     "entries",  # places in the journal
     "processed",
+    "lag",  # rows that have arrived, as producers know, and are not processed
+    "lag_max",  # its maximum since last read
     "hungry",  # producers that are, and finished micro-batches and checkpoints
     "spill_free",  # the first free place of the spill
     "on_disk",  # partitions

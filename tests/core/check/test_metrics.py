@@ -51,7 +51,7 @@ def test_a_length_of_time_names_the_unit_of_a_bare_number():
 def test_what_is_better_lower_is_not_what_is_better_higher():
     higher = {metric.name for metric in METRICS.values() if metric.better is Better.HIGHER}
     assert {"useful_workers", "throughput", "capacity_share", "optimum_share", "score", "processed"} <= higher
-    assert not higher & {"imbalance", "gap", "top_share", "m", "p99_ms", "shed", "lag_s", "moves", "dropped"}
+    assert not higher & {"imbalance", "gap", "top_share", "m", "p99_ms", "shed", "lag", "moves", "dropped"}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import numpy as np
 from adapt.core.compiled import compiled, inlined
 from adapt.core.histogram import BINS, bin_of
 from adapt.core.random_bits import GOLDEN, mixed
-from adapt.core.stage.engine.kernel.routing import fill_pool
+from adapt.core.stage.engine.kernel.routing import count_arrived, fill_pool
 from adapt.core.stage.records.arrays import Records
 from adapt.core.stage.records.codes import NONE
 from adapt.core.stage.records.finding import (
@@ -35,6 +35,9 @@ def commit(world: World, held: Any, worker_number: int, answer: int, now: float)
     """Commit a processed tuple, and acknowledge it."""
     worker_at(world, worker_number).processed += 1
     world.processed += 1
+    if world.drawn == 0:
+        count_arrived(world, producer_at(world, held.producer), now)
+        world.lag -= 1
     world.last = now
     _record(world, 0, now - held.taken)
     if world.batched != 0:

@@ -138,6 +138,8 @@ def fill_pool(world: World, producer_number: int, now: float) -> None:
     """Pull tuples while the buffer has room."""
     producer = producer_at(world, producer_number)
     slot = world.workers + producer_number
+    if world.drawn == 0:
+        count_arrived(world, producer, now)
     while producer.held < world.pool and producer.free != NONE and producer.capped == 0:
         if world.drawn:
             group = _draw(world, producer_number)
@@ -166,7 +168,7 @@ def fill_pool(world: World, producer_number: int, now: float) -> None:
             if stamp == -np.inf:
                 stamp = now
             if now > stamp:
-                producer.lag = max(producer.lag, now - stamp)
+                producer.waited = max(producer.waited, now - stamp)
                 producer.behind += now - max(stamp, producer.behind_until)
                 producer.behind_until = now
         producer.generated += 1
@@ -179,6 +181,16 @@ def fill_pool(world: World, producer_number: int, now: float) -> None:
             world.hungry += 1
     elif world.pool > 1:
         _expect_draw(world, producer_number)
+
+
+@inlined
+def count_arrived(world: World, producer: Any, now: float) -> None:
+    """Count the rows of a producer that have arrived."""
+    first = producer.seen
+    while producer.seen < producer.rows_end and row_at(world, producer.seen).due <= now:
+        producer.seen += 1
+    world.lag += producer.seen - first
+    world.lag_max = max(world.lag_max, world.lag)
 
 
 @inlined

@@ -134,6 +134,7 @@ def count_shed(world: World, worker: Any, now: float) -> None:
     """Count a shed tuple, by worker and by time slot."""
     worker.refused = 0
     worker.shed += 1
+    world.lag -= 1
     if world.batched != 0:
         leave_batch(world)
     if world.refusals > 0:

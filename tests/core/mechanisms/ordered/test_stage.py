@@ -62,7 +62,10 @@ def test_intervals_count_every_row_once_and_all_work():
     busy_s = sum((1 - one.idle).sum() * lasted for one, lasted in zip(found.intervals, lasts_s, strict=True))
     assert busy_s == pytest.approx((marks.served - marks.entered).sum() / 1e9)
     assert max(one.total.max_s for one in found.intervals) == pytest.approx((marks.left - marks.fed).max() / 1e9)
-    assert max(one.lag_s for one in found.intervals) == pytest.approx((marks.entered - marks.fed).max() / 1e9)
+    assert max(one.waited_s for one in found.intervals) == pytest.approx((marks.entered - marks.fed).max() / 1e9)
+    assert max(one.lag for one in found.intervals) == max(
+        ((marks.fed <= at) & (marks.left >= at)).sum() for at in marks.fed
+    )
     waiting = [((arrivals <= one.end_s * 1e9) & (marks.entered > one.end_s * 1e9)).sum() for one in found.intervals]
     assert [one.source_queue for one in found.intervals] == waiting
     assert found.finished_s == sum(lasts_s) == pytest.approx(marks.left[-1] / 1e9)

@@ -93,7 +93,7 @@ def counted(growth, stream, alive):
 def test_at_1000_times_state_is_that_of_an_independent_count(growth):
     """While partitions move, and some are on disk."""
     stream = Stream.of()
-    memory = Memory(250_000 if growth.sized else 20_000, disk_bytes_per_s=1e8, seek_s=1e-4, quantum_s=0.01)
+    memory = Memory(250_000 if growth.sized else 20_000, disk_bytes_per_s=1e8, seek_s=1e-4, seek_sd_s=4e-6, quantum_s=0.01)
     one = assemble(replace(PLAIN, state=growth), stream.rows(), Actors(SomeMoves(1), memory), journal=ROWS)
     shown = []
     for now_s in np.linspace(0.004, 4.0, 1000):
@@ -111,7 +111,7 @@ def test_at_1000_times_state_is_that_of_an_independent_count(growth):
 
 def test_what_is_in_memory_stays_within_the_limit_but_for_what_is_being_written():
     growth = Growth(row_bytes=80)
-    memory = Memory(60_000, disk_bytes_per_s=1e8, seek_s=1e-4, quantum_s=0.01)
+    memory = Memory(60_000, disk_bytes_per_s=1e8, seek_s=1e-4, seek_sd_s=4e-6, quantum_s=0.01)
     run = simulate(replace(PLAIN, state=growth), Stream.of().rows(), None, Actors(memory=memory), interval_s=0.02)
     assert run.census.processed == ROWS
     largest = max((one.state_in_memory + one.state_on_disk).max() for one in run.intervals)
@@ -139,7 +139,7 @@ def test_a_join_keeps_its_answers_with_memory_limits_and_with_standby():
     stream, join = Stream.of(), Join(int(WINDOW_S * 1e6), 1e-6)
     settings = replace(PLAIN, join=join)
     plain = simulate(settings, stream.rows())
-    memory = Memory(25_000, disk_bytes_per_s=1e8, seek_s=1e-4, quantum_s=0.01)
+    memory = Memory(25_000, disk_bytes_per_s=1e8, seek_s=1e-4, seek_sd_s=4e-6, quantum_s=0.01)
     short = simulate(settings, stream.rows(), None, Actors(SomeMoves(2), memory))
     assert max(one.on_disk for one in short.intervals) > 0
     faults = FaultSchedule((Crash(1, 0.3),), 0.02)
