@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from footprint import SPARK, Footprint, apart, footprint, told
 
 from adapt.core.counting.zipf import zipf_shares
-from adapt.traces.generators.generate import generate
-from adapt.traces.generators.zipf import zipf_stream
+from adapt.traces.generators.keyed import zipf_stream
+from adapt.traces.generators.write import generate
 from adapt.traces.store.trace import BLOCK_ROWS
 
 ROWS = int(os.environ.get("ADAPT_BENCH_ROWS", 100_000_000))

@@ -24,8 +24,8 @@ from rich.table import Table
 from adapt.core.counting.exact import count_keys
 from adapt.core.stream import KeyType
 from adapt.traces.counting.lossy import count_lossy
-from adapt.traces.generators.generate import generate
-from adapt.traces.generators.zipf import zipf_stream
+from adapt.traces.generators.keyed import zipf_stream
+from adapt.traces.generators.write import generate
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.session import SparkOptions, spark_session
 from adapt.traces.store.trace import Trace, open_trace

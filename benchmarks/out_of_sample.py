@@ -17,13 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from references import from_tests
 
-from adapt.core.out_of_sample.counted_panes import CountedPane
-from adapt.core.out_of_sample.windows import Windows
+from adapt.core.out_of_sample.windows import CountedPane, Windows
 from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.synthetic.popularity import Drift, KeyLife
 from adapt.core.synthetic.rates import Bursts, Diurnal, Lags
 from adapt.core.synthetic.variation import Variation
-from adapt.traces.generators.zipf import zipf_stream
+from adapt.traces.generators.keyed import zipf_stream
 from adapt.traces.store.trace import BLOCK_ROWS
 
 DATA = Path(os.environ.get("ADAPT_DATA", "../shared/data"))

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from adapt.traces.generators.generate import generate
-from adapt.traces.generators.zipf import zipf_stream
+from adapt.traces.generators.keyed import zipf_stream
+from adapt.traces.generators.write import generate
 from adapt.traces.ingest.ingest import ingest
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.spark.session import SparkOptions, spark_session

@@ -18,9 +18,8 @@ from ratio import cpu_measured, holds
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from adapt.traces.sources.live.address import TopicAddress
+from adapt.traces.sources.live.address import TopicAddress, TopicOptions
 from adapt.traces.sources.live.topic import read_topic
-from adapt.traces.sources.live.topic_options import TopicOptions
 from tests.kafka_broker import create_topic, running, send
 
 RECORDS = int(os.environ.get("ADAPT_BENCH_ROWS", 1_000_000))

@@ -20,8 +20,8 @@ from adapt.traces.block_cache import CACHE
 from adapt.traces.counting.count import Counting
 from adapt.traces.counting.count_cache import counted, panes_of
 from adapt.traces.counting.population import population_of
-from adapt.traces.generators.generate import generate
-from adapt.traces.generators.zipf import zipf_stream
+from adapt.traces.generators.keyed import zipf_stream
+from adapt.traces.generators.write import generate
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.session import SparkOptions
 

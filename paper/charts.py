@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from adapt.core.charts.axes import DASHED, colours, column_of, powers, shapes, ticks
+from adapt.core.charts.axes import DASHED, Real, colours, column_of, is_real, powers, shapes, ticks
 from adapt.core.charts.chart import Chart, Records, chart
-from adapt.core.charts.points import Real, is_real
 from adapt.core.table import Table
 from adapt.core.values import human
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
+from adapt.traces.spark.runner import in_tasks
 from adapt.traces.spark.session import spark_failures
-from adapt.traces.spark.spark_tasks import in_tasks
 from paper.experiments import Data, Experiment, Kept
 
 if TYPE_CHECKING:

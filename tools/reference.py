@@ -27,7 +27,7 @@ from adapt.core.ordered.chain import chain
 from adapt.core.ordered.chain.chain import Chain, Punctuations
 from adapt.core.ordered.chain.chain import Operator as ChainOperator
 from adapt.core.ordered.chain.names import FunctionName
-from adapt.core.own.options import OPTIONS
+from adapt.core.own.own_code import OPTIONS
 from adapt.core.stage.conditions import faults
 from adapt.core.stage.conditions.faults import DETECTION_S
 from adapt.core.units.durations import duration_text

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adapt.core.check.facts import Fact, Facts, Interval, fact_of, facts_of_table, of_top_share, with_derived
-from adapt.core.check.limit import Limit
-from adapt.core.check.limits_file import LimitsFile, read_limits
+from adapt.core.check.limit import Limit, LimitsFile, read_limits
 from adapt.core.check.metrics import ASKING_FOR_KEYS, ROWS, SUMMARY, Of
 from adapt.core.engines.names import SCHEMES_BY_NAME, AnyScheme, Engine
 from adapt.core.errors import BadInput, UsageError, did_you_mean
@@ -250,8 +249,8 @@ def _of_counts(path: Path, placing: Placing) -> Facts:
 
 def _placed(path: Path, placing: Placing, spark_options: Spark, progress: Progress) -> Fact:
     """Metrics of the keys of a trace, or of counted keys, under a scheme or a plan."""
+    from adapt.core.counting.frequencies import top_share
     from adapt.core.counting.names import CountMethod
-    from adapt.core.counting.top_share import top_share
     from adapt.core.partitioning.build import Recipe, hashers_of
     from adapt.core.partitioning.measures.cells import base_of
     from adapt.core.partitioning.measures.resources import Resources

@@ -7,12 +7,12 @@ from typing import Any
 
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.keys.columns import ARROW_TYPES
-from adapt.core.lint.clocks import ClockGrid
 from adapt.core.lint.evidence import LINT
 from adapt.core.lint.finding import SCHEMA, Finding, findings_columns, findings_table
 from adapt.core.lint.findings import RULES, judged
 from adapt.core.lint.merging import EvidenceMerger
 from adapt.core.lint.observing import BlockObserver
+from adapt.core.lint.time_rules import ClockGrid
 from adapt.core.phrases import counted
 from adapt.core.table import Displayed, Table
 from adapt.traces.spark.progress import Progress, silent

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapt.traces.spark.lazy import DataFrame
+from adapt.traces.spark.runner import attempt_id
 from adapt.traces.spark.session import Batches, carrying, spark_failures
-from adapt.traces.spark.spark_tasks import attempt_id
 from adapt.traces.store import disk
 from adapt.traces.store.trace import ROW_GROUP_ROWS
 

@@ -14,8 +14,8 @@ from adapt.traces.locations.location import is_stored
 from adapt.traces.spark.executors import parallelism
 from adapt.traces.spark.lazy import SparkSession
 from adapt.traces.spark.python_facts import facts
+from adapt.traces.spark.runner import in_tasks
 from adapt.traces.spark.session import spark_failures
-from adapt.traces.spark.spark_tasks import in_tasks
 
 YES = "yes"
 

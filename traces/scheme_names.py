@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 
-from adapt.core.engines.kinesis.shards import shards_from_text
+from adapt.core.engines.kinesis.scheme import shards_from_text
 from adapt.core.engines.names import AnyScheme, Engine
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.schemes.names import Scheme

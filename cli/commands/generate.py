@@ -34,7 +34,7 @@ def generate(
 
     Example: adapt generate zipf --rows 1000000 --exponent 1.2 -o zipf.trace
     """
-    from adapt.traces.generators.generate import generate as generate_trace
+    from adapt.traces.generators.write import generate as generate_trace
 
     options, stream = spark.options(), generator.stream(name)
     with stages() as progress:

@@ -14,7 +14,7 @@ from adapt.traces.spark.progress import Progress
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapt.core.out_of_sample.counted_panes import CountedPanes
+    from adapt.core.out_of_sample.windows import CountedPanes
     from adapt.core.partitioning.measures.cells import Hashers
     from adapt.core.partitioning.measures.population import Population
     from adapt.core.partitioning.measures.resources import Resources

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from adapt.core.synthetic.popularity import Drift
     from adapt.core.synthetic.rates import Bursts, Diurnal, Lags
     from adapt.core.synthetic.variation import Variation
-    from adapt.traces.generators.generate import NamedStream
+    from adapt.traces.generators.write import NamedStream
 
 _PARAMETER = {"keys": "domain", "hot_share": "hot", "rate": "rate_per_s"}
 """How a generator calls an option's parameter, where the names differ."""

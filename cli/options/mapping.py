@@ -15,7 +15,7 @@ from adapt.core.units.durations import duration_us
 if TYPE_CHECKING:
     from adapt.traces.ingest.ingest import IngestOptions
     from adapt.traces.ingest.mapping import Mapping as ColumnMapping
-    from adapt.traces.ingest.mapping_file import StreamFields
+    from adapt.traces.ingest.mapping import StreamFields
     from adapt.traces.ingest.streams import Stream
     from adapt.traces.sources.sniff import ReadOptions
 
@@ -32,7 +32,7 @@ class GivenOptions:
     @classmethod
     def over_file(cls, given: Mapping[str, Any], typed: Iterable[str], file: Path | None) -> "GivenOptions":
         """Command-line options over those of a file."""
-        from adapt.traces.ingest.mapping_file import MappingFile, read_mapping_file
+        from adapt.traces.ingest.mapping import MappingFile, read_mapping_file
 
         read = read_mapping_file(file) if file is not None else MappingFile({}, ())
         chosen = frozenset(typed)

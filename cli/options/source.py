@@ -12,7 +12,7 @@ from adapt.traces.sources.names import FormatName, KeyFormat
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapt.traces.sources.live.topic_options import TopicOptions as Topic
+    from adapt.traces.sources.live.address import TopicOptions as Topic
 
 CLEANING_PANEL = "Cleaning"
 SHARING_PANEL = "Sharing a trace"
@@ -148,7 +148,7 @@ class TopicOptions:
     def values(self) -> "Topic":
         """The options for the library."""
         from adapt.traces.ingest.cleaning import parse_sample
-        from adapt.traces.sources.live.topic_options import TopicOptions as Topic
+        from adapt.traces.sources.live.address import TopicOptions as Topic
 
         share = parse_sample("--sample", self.sample)
         return Topic(self.begin, self.end, share, self.max_records, self.client_config, self.key_format)

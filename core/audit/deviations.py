@@ -9,10 +9,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.engines.hash_functions.crc32 import crc32
-from adapt.core.engines.hash_functions.fnv1a import fnv1a
 from adapt.core.engines.hash_functions.java import array_codes, string_codes
 from adapt.core.engines.hash_functions.md5 import md5
-from adapt.core.engines.hash_functions.murmur3_32 import murmur3_32
+from adapt.core.engines.hash_functions.murmur3_32 import fnv1a, murmur3_32
 from adapt.core.engines.kafka.hash import murmur2_of_bytes
 from adapt.core.engines.placement import Hashes
 from adapt.core.keys.columns import KeyBytes, key_bytes, key_type_of

@@ -14,10 +14,10 @@ from adapt.core.audit.deviations import deviations
 from adapt.core.audit.mixture import Kind, mixture_of
 from adapt.core.audit.observed import KeyPartitions
 from adapt.core.engines.names import Engine
+from adapt.core.engines.placement import WIDTHS
 from adapt.core.engines.registry import definition_of
-from adapt.core.engines.serialized import WIDTHS
 from adapt.core.errors import UsageError
-from adapt.core.keys.at_random import AtRandom, random_keys
+from adapt.core.keys.partitioner import AtRandom, random_keys
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.problem.at_random import Elsewhere
 from adapt.core.partitioning.schemes.explicit import ExplicitMap

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from adapt.core.engines.names import Engine
 from adapt.core.engines.registry import placement_of
-from adapt.core.keys.at_random import AtRandom, random_keys
+from adapt.core.keys.partitioner import AtRandom, random_keys
 from adapt.core.stream import KeyType
 
 

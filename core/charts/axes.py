@@ -1,12 +1,131 @@
-"""Axes of columns: scale, title with unit, ticks formatted like cells."""
+"""Axes and colors of charts, and downsampling of their points."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import ceil, floor, log10
-from typing import Any
+from math import ceil, floor, isfinite, log10
+from typing import Any, TypeAlias, TypeGuard
 
-from adapt.core.charts.points import MAGNITUDES, Real, is_real
-from adapt.core.charts.theme import INK, PALETTE, SHAPES
-from adapt.core.table import Column, Kind, Table
+from adapt.core.table import Cell, Column, Kind, Table
+
+INK = "#010203"
+"""A placeholder for the page's text color; drawing replaces it with `currentColor`."""
+
+FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
+"""Fonts of equal widths, so that labels fit as measured."""
+
+PALETTE = ("#3b7dd8", "#d5602a", "#1a9a70", "#a566c7", "#a87f00", "#d0568f", "#2397ad", "#7f8791")
+"""Colors with a contrast of at least 3 to white and to the dark page."""
+
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
+
+_AXIS: dict[str, Any] = {
+    "labelColor": INK,
+    "labelFontSize": 11.5,
+    "labelOpacity": 0.8,
+    "labelPadding": 5,
+    "titleColor": INK,
+    "titleFontSize": 12,
+    "titleFontWeight": "normal",
+    "titleOpacity": 0.8,
+    "titlePadding": 9,
+    "domainColor": INK,
+    "domainOpacity": 0.35,
+    "tickColor": INK,
+    "tickOpacity": 0.35,
+    "tickSize": 4,
+    "gridColor": INK,
+    "gridOpacity": 0.12,
+}
+
+
+def config(width: int) -> dict[str, Any]:
+    """The Vega-Lite configuration of a chart that is `width` pixels wide."""
+    return {
+        "font": FONT,
+        "background": None,
+        "padding": {"left": 2, "right": 10, "top": 6, "bottom": 2},
+        "view": {"stroke": None},
+        "axis": _AXIS,
+        "axisX": {"grid": False, "tickCount": max(3, width // 90), "labelFlush": False},
+        "axisY": {"domain": False, "ticks": False, "tickCount": 5, "labelLimit": round(width * 0.36)},
+        "legend": {
+            "orient": "top",
+            "direction": "horizontal",
+            "columns": max(1, width // 150),
+            "title": None,
+            "labelColor": INK,
+            "labelFontSize": 12,
+            "labelOpacity": 0.9,
+            "labelLimit": 130 if width > 300 else 110,
+            "symbolSize": 70,
+            "rowPadding": 3,
+            "columnPadding": 14,
+            "offset": 10,
+        },
+        "line": {"strokeWidth": 1.8, "strokeJoin": "round"},
+        "area": {"line": True},
+        "bar": {"color": PALETTE[0]},
+        "rule": {"color": INK},
+        "text": {"color": INK, "fontSize": 11.5},
+    }
+
+
+Real: TypeAlias = int | float
+
+MAGNITUDES = 1.3
+"""Decades from which a linear scale hides most points."""
+
+_LINE = 0.055
+"""The share of a chart's height that a line of text takes."""
+
+
+def is_real(cell: Cell) -> TypeGuard[Real]:
+    """Whether the cell is a finite number."""
+    return isinstance(cell, (int, float)) and not isinstance(cell, bool) and isfinite(cell)
+
+
+def highest_of_neighbours(cells: Sequence[Cell], size: int) -> list[Real | None]:
+    """The maximum of every `size` neighbors; null without finite numbers."""
+    bins = (cells[start : start + size] for start in range(0, len(cells), size))
+    return [max(filter(is_real, held), default=None) for held in bins]
+
+
+def bin_size(count: int, most: int) -> int:
+    """The neighbors per point that leave at most `most` points."""
+    return max(1, -(-count // most))
+
+
+def log_spaced(xs: Iterable[Real], most: int) -> list[int]:
+    """Positions of about `most` ascending numbers, evenly spaced in logarithm."""
+    kept: list[int] = []
+    numbers = list(xs)
+    if not numbers:
+        return kept
+    span = max(log10(numbers[-1] / numbers[0]), 1e-9)
+    last_cell = -1
+    for at, x in enumerate(numbers):
+        cell = int(log10(x / numbers[0]) / span * (most - 1))
+        if cell > last_cell:
+            kept.append(at)
+            last_cell = cell
+    return kept
+
+
+def set_apart(points: list[dict[str, Any]]) -> None:
+    """Give each label `t` a height `at` where it overlaps no other."""
+    heights = [point["y"] for point in points]
+    is_log = bool(heights) and min(heights) > 0 and log10(max(heights) / min(heights)) > MAGNITUDES
+    low, high = (
+        (log10(min(heights)), log10(max(heights))) if is_log else (min(heights, default=0), max(heights, default=1))
+    )
+    taken: list[float] = []
+    for point in sorted(points, key=lambda point: -float(point["y"])):
+        at = ((log10(point["y"]) if is_log else point["y"]) - low) / ((high - low) or 1)
+        if point["t"]:
+            at = min([at, *(other - _LINE for other in taken[-1:])])
+            taken.append(at)
+        there = low + at * (high - low)
+        point["at"] = 10**there if is_log else there
+
 
 DASHED: Mapping[str, Any] = {
     "type": "line",

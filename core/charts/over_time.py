@@ -4,10 +4,20 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from adapt.core.charts.axes import DASHED, across, colours, column_of, has, named, up
+from adapt.core.charts.axes import (
+    DASHED,
+    PALETTE,
+    across,
+    bin_size,
+    colours,
+    column_of,
+    has,
+    highest_of_neighbours,
+    is_real,
+    named,
+    up,
+)
 from adapt.core.charts.chart import Chart, Records, chart
-from adapt.core.charts.points import bin_size, highest_of_neighbours, is_real
-from adapt.core.charts.theme import PALETTE
 from adapt.core.labels import count
 from adapt.core.table import Kind, Table
 from adapt.core.values import human, number

@@ -1,13 +1,59 @@
-"""Parse limits: `imbalance<=1.2`, `p99_ms[case=load]<500`, `imbalance worse-by 5%`."""
+"""Limits: expressions such as `imbalance<=1.2`, amounts with units, and files."""
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
 
-from adapt.core.check.amount import amount_for, percent_of
 from adapt.core.check.metrics import Better, Metric, metric_named
-from adapt.core.errors import UsageError, did_you_mean
+from adapt.core.errors import BadInput, UsageError, did_you_mean
+from adapt.core.table import Kind
+from adapt.core.units.amounts import bytes_of, seconds_of
+
+_NUMBER = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*(.*)", re.ASCII | re.DOTALL)
+
+
+def amount_for(metric: Metric, text: str) -> float:
+    """Amount of a limit, in seconds, bytes or shares of 1."""
+    number, unit = _parts(text)
+    match metric.kind:
+        case Kind.SECONDS:
+            return seconds_of(text if unit else f"{text}{metric.unit}")
+        case Kind.BYTES:
+            return bytes_of(text if unit else f"{text}B")
+        case Kind.SHARE:
+            return _share(metric, text, number, unit)
+    if unit and unit != metric.unit:
+        takes = f"a bare number or {metric.unit}" if metric.unit else "a bare number"
+        raise UsageError(f"{metric.name} takes {takes} (got the unit {unit!r})")
+    return float(number)
+
+
+def percent_of(text: str) -> float:
+    """A percentage as a share: 5% is 0.05."""
+    number, unit = _parts(text)
+    if unit != "%":
+        raise UsageError(f"must be a percentage such as 5% (got {text!r})")
+    return float(number / 100)
+
+
+def _parts(text: str) -> tuple[Fraction, str]:
+    found = _NUMBER.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"the amount must be a number of at least 0, such as 1.2 (got {text.strip()!r})")
+    return Fraction(found[1]), found[2]
+
+
+def _share(metric: Metric, text: str, number: Fraction, unit: str) -> float:
+    if unit not in ("", "%"):
+        raise UsageError(f"{metric.name} is a share, such as 20% or 0.2 (got the unit {unit!r})")
+    share = number / 100 if unit else number
+    if share > 1:
+        hint = "" if unit else f"; did you mean {text.strip()}%?"
+        raise UsageError(f"{metric.name} is a share from 0 to 1, or 0% to 100% (got {text.strip()}{hint})")
+    return float(share)
 
 
 class Comparison(StrEnum):
@@ -141,3 +187,42 @@ _SELECTOR = re.compile(
     r'\s*(?P<label>[A-Za-z_][A-Za-z0-9_]*)\s*(?P<sign>!?=)\s*(?:"(?P<quoted>(?:[^"]|"")*)"\s*|(?P<plain>[^,\]"=!]*[^,\]"=!\s]\s*))(?P<end>[,\]])',
     re.ASCII,
 )
+
+
+_KNOWN = ("limits", "worse_by")
+
+
+@dataclass(frozen=True, slots=True)
+class LimitsFile:
+    """Content of a limits file; `worse_by` is a share or None."""
+
+    limits: tuple[Limit, ...]
+    worse_by: float | None
+
+
+def read_limits(text: str) -> LimitsFile:
+    """Parse the text of a limits file."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"invalid TOML: {error}") from None
+    for name in document:
+        if name not in _KNOWN:
+            raise BadInput(f"field {name!r} does not exist{did_you_mean(name, _KNOWN)}")
+    texts = document.get("limits")
+    if not isinstance(texts, list) or not texts or not all(isinstance(each, str) for each in texts):
+        raise BadInput('limits must be a list of strings, such as ["imbalance <= 1.2", "p99_ms < 500"]')
+    worse_by = document.get("worse_by")
+    if worse_by is not None and not isinstance(worse_by, str):
+        raise BadInput(f'worse_by must be a percentage in quotes, such as "5%" (got {worse_by!r})')
+    return LimitsFile(
+        tuple(parse_limit(each) for each in texts),
+        None if worse_by is None else _worse_by(worse_by),
+    )
+
+
+def _worse_by(text: str) -> float:
+    try:
+        return percent_of(text)
+    except UsageError as error:
+        raise UsageError(f"worse_by: {error}") from None

@@ -9,8 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled
-from adapt.core.counting.frequencies import Counts, Frequencies
-from adapt.core.counting.key_order import key_order
+from adapt.core.counting.frequencies import Counts, Frequencies, key_order
 from adapt.core.counting.sketches import hashed_keys
 from adapt.core.errors import BadInput
 from adapt.core.keys.columns import one_array

@@ -1,10 +1,12 @@
 """Counted keys, exact or lossy."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.counting.names import CountMethod
@@ -13,6 +15,7 @@ from adapt.core.keys.columns import key_type_of
 from adapt.core.keys.hashes import HashedKeys
 from adapt.core.keys.key_index import KeyIndex
 from adapt.core.keys.names import HashName
+from adapt.core.statistics.beta import beta_part
 from adapt.core.stream import KeyType, Weight
 from adapt.core.table import Tabular
 
@@ -221,3 +224,104 @@ def check_support(support: float, epsilon: float) -> None:
             f"support must be above epsilon ({epsilon:g}) and at most 1 (got {support:g})"
             + (f"; give at least {2 * epsilon:.2g}, or a smaller epsilon" if epsilon else "")
         )
+
+
+def key_order(keys: pa.Array, counts: Counts) -> NDArray[np.int64]:
+    """Positions by descending count, then key bytes, null first; shape (keys,).
+
+    Key bytes are the hashed bytes: UTF-8 for strings, 8 little-endian bytes for integers (so 256 comes before 1).
+    """
+    columns = {"count": np.ascontiguousarray(counts), "present": keys.is_valid(), "key": in_byte_order(keys)}
+    order = pc.sort_indices(
+        pa.table(columns), sort_keys=[("count", "descending"), ("present", "ascending"), ("key", "ascending")]
+    )
+    return np.asarray(order.to_numpy(), dtype=np.int64)
+
+
+def heaviest(keys: pa.Array, counts: Counts, most: int) -> NDArray[np.int64]:
+    """The first `most` positions of `key_order`, without sorting the others."""
+    if len(counts) <= most:
+        return key_order(keys, counts)
+    least = np.partition(counts, -most)[-most]
+    chosen = np.flatnonzero(counts >= least)
+    return chosen[key_order(keys.take(pa.array(chosen)), counts[chosen])[:most]]
+
+
+def in_byte_order(keys: pa.Array) -> pa.Array:
+    """A column that sorts as key bytes; integers are byte-swapped."""
+    if key_type_of(keys.type) is not KeyType.INT64:
+        return keys
+    missing = keys.is_null().to_numpy(zero_copy_only=False)
+    values: NDArray[np.int64] = keys.fill_null(0).to_numpy(zero_copy_only=False)
+    return pa.array(values.view(np.uint64).byteswap(), mask=missing)
+
+
+def top_share(frequencies: Frequencies) -> tuple[float, float] | None:
+    """Bounds on the share of the hottest key, which may be unlisted.
+
+    None if the total weight is 0.
+    """
+    if not frequencies.total > 0:
+        return None
+    low = float(frequencies.count_low.max(initial=0))
+    high = max(float(frequencies.count_high.max(initial=0)), frequencies.complete_above, low)
+    # without listed keys, the only bound is the whole stream
+    return low / frequencies.total, min(high / frequencies.total, 1.0) or 1.0
+
+
+LEVEL = 0.95
+"""The confidence level."""
+
+METHOD = (
+    "Clopper and Pearson (1934), the lower end with a Bonferroni correction for selecting the hottest key;"
+    " assumes independent messages"
+)
+
+_HALVINGS = 60
+
+
+def top_share_interval(low: int, high: int, messages: int) -> tuple[float, float]:
+    """A confidence interval of the top-key share, from a sample.
+
+    The truly hottest key occurs at most as often as the hottest key of the sample, so the upper end is that of Clopper
+    and Pearson for the largest count. The lower end accounts for selecting the largest of several counts: at most 1/f
+    keys have a share of f, and the probability that any key occurs so often, if none has more than f, is at most 1/f
+    times that of one with f (a binomial tail over f rises with f up to the count).
+
+    Args:
+        low, high: Bounds on the largest count; equal if it was counted exactly.
+        messages: n, from 1.
+
+    Source: Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial",
+    Biometrika 26, 1934; the lower end by the union bound, ours.
+    """
+    side = (1 - LEVEL) / 2
+    return _least(low, messages, side), _most(high, messages, side)
+
+
+def _most(count: int, messages: int, side: float) -> float:
+    """The share at which a count this small has probability `side`."""
+    if count >= messages:
+        return 1.0
+    return _crossing(lambda share: 1 - beta_part(count + 1, messages - count, share), side, 0.0, 1.0, rising=False)
+
+
+def _least(count: int, messages: int, side: float) -> float:
+    """The share at which any of 1/share keys has a count this large with probability `side`."""
+    if count < 2:
+        return 0.0
+    highest = (count - 1) / max(messages - 1, 1)
+    return _crossing(
+        lambda share: beta_part(count, messages - count + 1, share) / share, side, 0.0, highest, rising=True
+    )
+
+
+def _crossing(chance: Callable[[float], float], side: float, low: float, high: float, *, rising: bool) -> float:
+    """The share at which a monotonic probability is `side`, by bisection."""
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if (chance(middle) < side) == rising:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2

@@ -24,8 +24,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.counting.exact import KeyCounts, check_counts, count_keys, merge
-from adapt.core.counting.frequencies import CounterMemory, Counts, Frequencies
-from adapt.core.counting.key_order import key_order
+from adapt.core.counting.frequencies import CounterMemory, Counts, Frequencies, key_order
 from adapt.core.counting.sketches import DistinctSketch, hashed_keys
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.columns import one_array

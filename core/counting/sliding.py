@@ -24,7 +24,7 @@ from adapt.core.counting.lossy import (
     counted_rows,
     window_of,
 )
-from adapt.core.counting.panes import MOST_PER_LENGTH, Panes
+from adapt.core.counting.timeline import MOST_PER_LENGTH, Panes
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from adapt.core.engines.exporter import Exporter
 from adapt.core.engines.placement import EnginePartitioner
 from adapt.core.engines.unit_owners import in_ranges
-from adapt.core.keys.at_random import AtRandom
-from adapt.core.keys.partitioner import Channels
+from adapt.core.keys.partitioner import AtRandom, Channels
 from adapt.core.stream import KeyType
 
 

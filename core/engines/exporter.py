@@ -1,15 +1,45 @@
-"""Interfaces of exports: the plan they read, and the export function."""
+"""Interfaces of exports: the plan they read, the files they make."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from adapt.core.engines.bundle import Bundle
+import pyarrow as pa
+
 from adapt.core.engines.names import AnyScheme
 from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.split_map import SplitMap
 from adapt.core.stream import KeyType
+
+Content: TypeAlias = bytes | pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of an export."""
+
+    content: Content  # bytes, or a table that becomes Parquet
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program included in an export."""
+
+    about: str
+    package: str
+    file: str  # its file name
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """The files of an export, with instructions."""
+
+    files: Mapping[str, File]
+    use: str  # instructions in Markdown, with an example; `{folder}` is replaced by the folder's name
+    programs: Mapping[str, Program] = field(default_factory=dict)  # included programs by exported name
 
 
 class ExportablePlan(Protocol):

@@ -1,6 +1,7 @@
 """Placement of keys by an engine's own hash."""
 
 from abc import abstractmethod
+from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from adapt.core.keys.at_random import AtRandom
 from adapt.core.keys.channel_count import check_channels
 from adapt.core.keys.columns import KeyBytes, key_bytes, key_type_of, one_array
-from adapt.core.keys.partitioner import ByColumn, Channels
+from adapt.core.keys.partitioner import AtRandom, ByColumn, Channels
+from adapt.core.keys.typed_keys import narrowed
 from adapt.core.stream import KeyType
 
 Hashes: TypeAlias = NDArray[np.int32] | NDArray[np.uint32]
@@ -92,3 +93,35 @@ def hash_of_column(function: BytesHash, keys: pa.Array | pa.ChunkedArray) -> Has
     """The hash of each key; null is the empty key."""
     column = one_array(keys)
     return function(key_bytes(column), key_type_of(column.type))
+
+
+WIDTHS = {KeyType.INT64: 8, KeyType.INT32: 4, KeyType.INT16: 2}
+"""Bytes of integers with a serializer."""
+
+
+def serialized(keys: KeyBytes, key_type: KeyType) -> KeyBytes:
+    """Keys as Kafka producers serialize them.
+
+    Integers become 8, 4 or 2 bytes big-endian, as by `LongSerializer`, `IntegerSerializer` or `ShortSerializer`; int8,
+    which has no serializer, decimal text; other keys are unchanged.
+    """
+    if key_type in WIDTHS:
+        return narrowed(keys, f">i{WIDTHS[key_type]}")
+    return as_text(keys, key_type)
+
+
+def as_text(keys: KeyBytes, key_type: KeyType) -> KeyBytes:
+    """Keys as text: integers in decimal, other keys unchanged."""
+    if key_type.storage is not KeyType.INT64 or len(keys.data) == 0:
+        return keys
+    texts = key_bytes(pa.array(keys.data.view("<i8")).cast(pa.large_string()))
+    return KeyBytes(texts.data, texts.offsets[keys.offsets // 8])
+
+
+def as_base64(keys: KeyBytes, key_type: KeyType) -> KeyBytes:
+    """Keys as text, binary ones in Base64."""
+    if key_type is not KeyType.BINARY:
+        return as_text(keys, key_type)
+    data, ends = keys.data.tobytes(), keys.offsets.tolist()
+    texts = [b64encode(data[ends[row] : ends[row + 1]]) for row in range(len(keys))]
+    return key_bytes(pa.array(texts, pa.large_binary()))

@@ -1,6 +1,8 @@
-"""Keys as text: strings unchanged, integers in decimal, bytes in hex."""
+"""Keys as text and as JSON values, exact for every type."""
 
-from collections.abc import Iterable
+import base64
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -63,3 +65,18 @@ def _is_int64(text: str) -> bool:
 
 def _is_hex(text: str) -> bool:
     return len(text) % 2 == 0 and all(digit in "0123456789abcdefABCDEF" for digit in text)
+
+
+def packed_keys(keys: pa.Array) -> list[Any]:
+    """Keys as JSON: integers as numbers, text and binary in base 64."""
+    if pa.types.is_integer(keys.type):
+        return list(keys.to_pylist())
+    raw = keys.cast(pa.large_binary()).to_pylist()
+    return [None if key is None else base64.b64encode(key).decode() for key in raw]
+
+
+def unpacked_keys(keys: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """The column from `packed_keys`; `kind` is its type."""
+    if pa.types.is_integer(kind):
+        return pa.array(keys, kind)
+    return pa.array([None if key is None else base64.b64decode(key) for key in keys], pa.binary()).cast(kind)

@@ -8,17 +8,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from adapt.core.counting.heavy_sums import HeavySums
-from adapt.core.counting.key_order import key_order
-from adapt.core.counting.key_sample import KeySample
-from adapt.core.counting.sketches import HeavyKeys
+from adapt.core.counting.frequencies import key_order
+from adapt.core.counting.sketches import HeavyKeys, HeavySums, KeySample
 from adapt.core.keys.columns import key_type_of
-from adapt.core.keys.key_json import packed_keys, unpacked_keys
-from adapt.core.keys.key_text import key_to_text
+from adapt.core.keys.key_text import key_to_text, packed_keys, unpacked_keys
 from adapt.core.labels import label
-from adapt.core.lint.clocks import ClockGrid, agreed
 from adapt.core.lint.observing import HEAVY_A_BLOCK, packed_sample, unpacked_sample
 from adapt.core.lint.thresholds import CLOCKS, OUTLIERS
+from adapt.core.lint.time_rules import ClockGrid, agreed
 
 TOP = 10
 """Number of top keys compared between both halves."""

@@ -10,12 +10,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled
-from adapt.core.counting.key_order import heaviest, key_order
-from adapt.core.counting.key_sample import KeySample
+from adapt.core.counting.frequencies import heaviest, key_order
+from adapt.core.counting.sketches import KeySample
 from adapt.core.keys.key_coder import Coded, Coder
-from adapt.core.keys.key_json import packed_keys
-from adapt.core.lint.clocks import ClockGrid
+from adapt.core.keys.key_text import packed_keys
 from adapt.core.lint.thresholds import CLOCKS, OUTLIERS
+from adapt.core.lint.time_rules import ClockGrid
 
 SECOND_US = 1_000_000
 HOUR_US = 3_600_000_000

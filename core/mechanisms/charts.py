@@ -3,11 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
-from adapt.core.charts.axes import colours, column_of, powers, shapes, spans_magnitudes, ticks
-from adapt.core.charts.bars import written_bars
-from adapt.core.charts.chart import Chart, Records, chart
-from adapt.core.charts.points import is_real, set_apart
-from adapt.core.charts.theme import INK, PALETTE
+from adapt.core.charts.axes import (
+    INK,
+    PALETTE,
+    colours,
+    column_of,
+    is_real,
+    powers,
+    set_apart,
+    shapes,
+    spans_magnitudes,
+    ticks,
+)
+from adapt.core.charts.chart import Chart, Records, chart, written_bars
 from adapt.core.labels import label
 from adapt.core.mechanisms.recommendation import real
 from adapt.core.stage.outcome import queues_in

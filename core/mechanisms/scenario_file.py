@@ -12,8 +12,7 @@ from adapt.core.fit.network.names import DropPlanner
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.mechanisms.scenarios import Scenario, Static
 from adapt.core.ordered.chain.names import OrderedWorkQueue
-from adapt.core.own.options import OPTIONS
-from adapt.core.own.own_code import OwnCode
+from adapt.core.own.own_code import OPTIONS, OwnCode
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.stage.conditions.names import Migrating, RestartName
 from adapt.core.stage.conditions.shed_factor import Thresholds

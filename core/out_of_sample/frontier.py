@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.out_of_sample.outcome import OutOfSample
 from adapt.core.out_of_sample.walk_forward import MOST_HOT, PINS, Pins, Walk
-from adapt.core.out_of_sample.whole import Whole
-from adapt.core.out_of_sample.windows import Windows
+from adapt.core.out_of_sample.windows import Whole, Windows
 from adapt.core.partitioning.frontier.bound import bound_of_today
 from adapt.core.partitioning.frontier.frontier import Frontier, Point, points_of
 from adapt.core.partitioning.frontier.search import rebalance

@@ -1,15 +1,54 @@
-"""Loads of keys and channels in consecutive windows."""
+"""Loads and counted keys in consecutive windows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
+from adapt.core.counting.frequencies import Frequencies
 from adapt.core.keys.partitioner import Channels, Partitioner
-from adapt.core.out_of_sample.counted_panes import CountedPane
+from adapt.core.partitioning.frontier.today import Today
 from adapt.core.partitioning.measures.floors import imbalance_floor
+from adapt.core.partitioning.measures.imbalance import max_over_mean
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.schemes.explicit import ExplicitMap
+
+MOST_PANES = 12
+"""Most windows of a stream."""
+
+ROWS_A_PANE = 500
+"""Fewest rows of a window, so that noise does not look like change."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedPane:
+    """A window and its counted keys."""
+
+    start_us: int  # time of its first row, in microseconds since 1970
+    frequencies: Frequencies
+
+
+RoutedLoads: TypeAlias = Callable[[Plan], Floats | None]
+"""Load of each channel in each window of a stream, for a placement; shape (channels, windows)."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedPanes:
+    """The windows of a stream."""
+
+    panes: tuple[CountedPane, ...] = ()  # in order; empty for counts without times
+    # routes every row of the windows, as needed where they do not list every key; None if rows are gone
+    routed: RoutedLoads | None = None
+
+
+def rows_a_pane(rows: int) -> int | None:
+    """Rows of each window; None if the stream is too short."""
+    panes = min(MOST_PANES, rows // ROWS_A_PANE)
+    return -(-rows // panes) if panes > 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +128,47 @@ def _shares(panes: Sequence[CountedPane]) -> tuple[pa.Array, Floats]:
         shares[codes[first:end], at] = pane.frequencies.count_low[: end - first] / pane.frequencies.total
         first = end
     return keys, shares
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """All keys of a stream as placed today."""
+
+    keys: pa.Array  # the first keys, those that may be pinned; shape (listed,)
+    loads: Floats  # of each key; shape (keys,)
+    state: Floats  # of each key; shape (keys,)
+    home: Channels  # channel of each key today; shape (keys,)
+    capacities: Floats  # of each channel; shape (channels,)
+
+    def hottest(self, most: int) -> NDArray[np.int64]:
+        """Rows of the hottest keys with load, by row."""
+        loads = self.loads[: len(self.keys)]
+        order = np.argsort(-loads, kind="stable")[:most]
+        return np.sort(order[loads[order] > 0])
+
+    def today(self, rows: NDArray[np.int64]) -> Today:
+        """What is known of some keys; all others stay where they are."""
+        stays = np.ones(len(self.loads), np.bool_)
+        stays[rows] = False
+        residual = np.bincount(self.home[stays], self.loads[stays], len(self.capacities)).astype(np.float64)
+        own = self.loads[rows], self.state[rows], self.home[rows]
+        return Today(*own, residual, self.capacities, float(self.state[stays].sum()))
+
+    def pins(self, rows: NDArray[np.int64], placed: Channels) -> ExplicitMap:
+        """The keys of some rows that are away from home."""
+        is_moved = placed != self.home[rows]
+        return ExplicitMap(self.keys.take(pa.array(rows[is_moved])), placed[is_moved])
+
+    def placed(self, pins: ExplicitMap) -> Channels:
+        """The channel of every key with these pins; shape (keys,)."""
+        rows = pins.rows_of(self.keys)
+        placed = self.home.copy()
+        placed[: len(rows)] = np.where(rows >= 0, pins.channels[rows] if len(pins) else 0, placed[: len(rows)])
+        return placed
+
+    def effect(self, pins: ExplicitMap) -> tuple[float, float]:
+        """Share of state that pins move, and the imbalance with them."""
+        placed, total = self.placed(pins), float(self.state.sum())
+        share = float(self.state[placed != self.home].sum()) / total if total else 0.0
+        loads = np.bincount(placed, self.loads, len(self.capacities)).astype(np.float64)
+        return share, max_over_mean(loads, self.capacities) or 1.0

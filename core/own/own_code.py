@@ -1,11 +1,15 @@
 """A class or function that a user wrote, with its options."""
 
+import inspect
 import traceback
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from enum import StrEnum
+from types import NoneType
+from typing import Any, Generic, TypeAlias, TypeVar, get_args, get_type_hints
 
-from adapt.core.errors import BadInput, UsageError
+from adapt.core.errors import BadInput, UsageError, did_you_mean
 
 OptionValue: TypeAlias = bool | int | float | str | None
 """The value of an option of a user's class."""
@@ -67,3 +71,90 @@ def own_parameters(members: Iterable[object]) -> dict[str, Any]:
     """Users' own policies of a run, as parameters; empty without any."""
     own = [each.as_data() for each in members if isinstance(each, OwnCode)]
     return {"own_policies": own} if own else {}
+
+
+_EXPECTED = {int: "a whole number", float: "a number", bool: "true or false"}
+_FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+OPTIONS = "policy_options"
+"""The field of a scenario with the parameters of a user's own policy."""
+
+
+def typed_options(
+    name: str, call: Callable[..., Any], given: Mapping[str, str], before: str
+) -> tuple[tuple[str, OptionValue], ...]:
+    """Values of a class's parameters in their order; a function has none.
+
+    Args:
+        before: What is typed before a parameter, for messages.
+    """
+    parameters = parameters_of(call) if inspect.isclass(call) else {}
+    unknown = next((each for each in given if each not in parameters), None)
+    if unknown is not None:
+        raise UsageError(f"{before}{unknown}: {name} has no such parameter{did_you_mean(unknown, parameters)}")
+    missing = [each.name for each in parameters.values() if each.default is each.empty and each.name not in given]
+    if missing:
+        raise UsageError(f"{name} needs {' and '.join(missing)}; give {before}{missing[0]}=VALUE")
+    kinds = _kinds_of(call, parameters)
+    return tuple((each, _value(f"{before}{each}", given[each], kinds[each])) for each in parameters if each in given)
+
+
+def parameters_of(call: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """The named parameters of a class."""
+    try:
+        found = inspect.signature(call).parameters.values()
+    except (TypeError, ValueError):  # without a signature, as some compiled classes
+        return {}
+    return {
+        each.name: each
+        for each in found
+        if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD, each.POSITIONAL_ONLY)
+    }
+
+
+def _kinds_of(call: Callable[..., Any], parameters: Mapping[str, inspect.Parameter]) -> dict[str, type]:
+    """The type of each parameter: annotated, else of its default, else text."""
+    try:
+        hints = get_type_hints(call.__init__)
+    except Exception:  # an annotation that names what is not imported says nothing
+        hints = {}
+    kinds: dict[str, type] = {}
+    for name, parameter in parameters.items():
+        hint = hints.get(name, type(parameter.default) if parameter.default not in (parameter.empty, None) else str)
+        kinds[name] = next((each for each in get_args(hint) if each is not NoneType), hint)
+    return kinds
+
+
+def _value(name: str, text: str, kind: type) -> OptionValue:
+    try:
+        if kind is bool:
+            return _FLAGS[text.lower()]
+        return kind(text) if kind in (int, float) else text
+    except (ValueError, KeyError):
+        raise UsageError(f"{name} must be {_EXPECTED[kind]} (got {text!r})") from None
+
+
+Policy = TypeVar("Policy", bound=StrEnum)
+Parameters = TypeVar("Parameters")
+
+
+@dataclass(frozen=True)  # a generic class with slots cannot be frozen in Python 3.11
+class ChosenPolicy(Generic[Policy, Parameters]):
+    """A policy, built in or a user's own, with its parameters."""
+
+    policy: Policy | OwnCode
+    parameters: Parameters  # of a built-in policy
+    given: str = ""  # parameters as typed, which tell it from others of the same name
+
+    def __str__(self) -> str:
+        return f"{self.policy.value}:{self.given}" if self.given else self.policy.value
+
+
+Chosen = TypeVar("Chosen", bound=ChosenPolicy[Any, Any])
+
+
+def by_case(policies: Iterable[Chosen]) -> dict[str, Chosen]:
+    """Policies by case: with parameters where several have the same name."""
+    distinct = list(dict.fromkeys(policies))
+    names = Counter(each.policy.value for each in distinct)
+    return {each.policy.value if names[each.policy.value] == 1 else str(each): each for each in distinct}

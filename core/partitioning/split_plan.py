@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 from adapt.core.arrays import Floats
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.partitioning.build import Recipe, build_partitioner, problem_of
-from adapt.core.partitioning.measures.channel_loads import channel_loads
-from adapt.core.partitioning.measures.key_loads import listed_loads
-from adapt.core.partitioning.measures.metrics import Metrics, metrics_of
-from adapt.core.partitioning.measures.migration import Migration, migration
+from adapt.core.partitioning.measures.imbalance import channel_loads
+from adapt.core.partitioning.measures.metrics import Metrics, Migration, metrics_of, migration
 from adapt.core.partitioning.measures.population import Counted, Population
-from adapt.core.partitioning.measures.resources import load_of
+from adapt.core.partitioning.measures.resources import listed_loads, load_of
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.plans.registry import max_parallelism_of
 from adapt.core.partitioning.schemes.explicit import ExplicitMap

@@ -14,12 +14,10 @@ from adapt.core.engines.names import AnyScheme
 from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.build import Recipe, build_partitioner
-from adapt.core.partitioning.measures.channel_loads import channel_loads
-from adapt.core.partitioning.measures.imbalance import max_over_mean
-from adapt.core.partitioning.measures.key_loads import listed_loads
-from adapt.core.partitioning.measures.metrics import Metrics, measure
-from adapt.core.partitioning.measures.migration import Migration, migration
+from adapt.core.partitioning.measures.imbalance import channel_loads, max_over_mean
+from adapt.core.partitioning.measures.metrics import Metrics, Migration, measure, migration
 from adapt.core.partitioning.measures.population import Population
+from adapt.core.partitioning.measures.resources import listed_loads
 from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.problem.at_random import settled, spread_at_random
 from adapt.core.partitioning.problem.constraints import refuse_unhonoured

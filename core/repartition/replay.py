@@ -17,7 +17,7 @@ from adapt.core.flux.policies.registry import controller_of
 from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.build import build_partitioner
-from adapt.core.partitioning.measures.key_loads import listed_loads
+from adapt.core.partitioning.measures.resources import listed_loads
 from adapt.core.repartition.decisions import Batches, Replan, Step, decided
 from adapt.core.repartition.live_tables import cases_table, live_summary
 from adapt.core.repartition.names import FLUX, IN_SAMPLE, STATIC

@@ -9,7 +9,7 @@ import numpy as np
 from adapt.core.arrays import Floats
 from adapt.core.counting.exact import KeyCounts
 from adapt.core.keys.partitioner import Partitioner
-from adapt.core.partitioning.measures.migration import Migration
+from adapt.core.partitioning.measures.metrics import Migration
 
 OLDEST = 16
 """Steps for which a proposal that was not adopted is measured, at most."""

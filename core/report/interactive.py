@@ -10,8 +10,8 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
+from adapt.core.charts.axes import INK, config
 from adapt.core.charts.chart import Chart
-from adapt.core.charts.theme import INK, config
 from adapt.core.report.svg import NARROW, WIDE, chart_renderer, safe
 
 BUNDLED = "window.vegaEmbed = vegaEmbed;"

@@ -4,11 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from adapt.core.charts.axes import DASHED, column_of, named, powers, ticks, up
-from adapt.core.charts.bars import written_bars
-from adapt.core.charts.chart import Chart, Records, chart
-from adapt.core.charts.points import Real, is_real, log_spaced
-from adapt.core.charts.theme import INK, PALETTE
+from adapt.core.charts.axes import DASHED, INK, PALETTE, Real, column_of, is_real, log_spaced, named, powers, ticks, up
+from adapt.core.charts.chart import Chart, Records, chart, written_bars
 from adapt.core.labels import count, distinct, label
 from adapt.core.table import Cell, Column, Table
 from adapt.core.values import human

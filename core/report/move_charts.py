@@ -1,9 +1,7 @@
 """Chart of state moved between channels."""
 
-from adapt.core.charts.axes import column_of
+from adapt.core.charts.axes import PALETTE, column_of, is_real
 from adapt.core.charts.chart import Chart, Records, chart
-from adapt.core.charts.points import is_real
-from adapt.core.charts.theme import PALETTE
 from adapt.core.labels import count
 from adapt.core.table import Table
 from adapt.core.values import human

@@ -3,10 +3,22 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adapt.core.charts.axes import DASHED, colours, column_of, has, shapes, spans_magnitudes, ticks, up
+from adapt.core.charts.axes import (
+    DASHED,
+    INK,
+    PALETTE,
+    Real,
+    colours,
+    column_of,
+    has,
+    is_real,
+    set_apart,
+    shapes,
+    spans_magnitudes,
+    ticks,
+    up,
+)
 from adapt.core.charts.chart import Chart, Records, chart
-from adapt.core.charts.points import Real, is_real, set_apart
-from adapt.core.charts.theme import INK, PALETTE
 from adapt.core.labels import count, do_nothing, label, today_in
 from adapt.core.table import Cell, Table
 from adapt.core.values import human

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 from xml.etree import ElementTree
 
-from adapt.core.charts.theme import FONT, INK, config
+from adapt.core.charts.axes import FONT, INK, config
 from adapt.core.units.process_limits import require_limits
 from adapt.core.values import plain, visible
 

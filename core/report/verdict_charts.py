@@ -3,10 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-from adapt.core.charts.axes import DASHED, across, colours, column_of, up
+from adapt.core.charts.axes import DASHED, INK, PALETTE, across, colours, column_of, up
 from adapt.core.charts.chart import Chart, Records, chart
 from adapt.core.charts.over_time import imbalance_of_placements, imbalance_per_period
-from adapt.core.charts.theme import INK, PALETTE
 from adapt.core.labels import count, distinct, label
 from adapt.core.out_of_sample.outcome import BEST, KEPT, REBUILT, TODAY, OutOfSample
 from adapt.core.partitioning.frontier.frontier import Frontier

@@ -8,10 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.charts.axes import DASHED, across, column_of, named, powers, spans_magnitudes, ticks, up
+from adapt.core.charts.axes import (
+    DASHED,
+    PALETTE,
+    across,
+    bin_size,
+    column_of,
+    highest_of_neighbours,
+    is_real,
+    named,
+    powers,
+    spans_magnitudes,
+    ticks,
+    up,
+)
 from adapt.core.charts.chart import Chart, Records, chart
-from adapt.core.charts.points import bin_size, highest_of_neighbours, is_real
-from adapt.core.charts.theme import PALETTE
 from adapt.core.labels import count
 from adapt.core.stage.input.offered_load import Bounds
 from adapt.core.stage.outcome import Outcome

@@ -11,9 +11,9 @@ from adapt.core.audit.audit import Audit
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import AnyScheme, Engine, Target
 from adapt.core.keys.partitioner import Partitioner
-from adapt.core.out_of_sample.counted_panes import CountedPane, CountedPanes
+from adapt.core.out_of_sample.windows import CountedPane, CountedPanes
 from adapt.core.partitioning.build import Recipe, check_key_types
-from adapt.core.partitioning.measures.channel_loads import over_average, relative
+from adapt.core.partitioning.measures.imbalance import over_average, relative
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
 from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
 from adapt.core.partitioning.plans.plan import Plan

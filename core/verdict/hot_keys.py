@@ -9,7 +9,7 @@ import numpy as np
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.tables import key_shown, kind_of
 from adapt.core.counting.timeline import bars
-from adapt.core.out_of_sample.counted_panes import CountedPane
+from adapt.core.out_of_sample.windows import CountedPane
 from adapt.core.phrases import counted
 from adapt.core.stream import Weight
 from adapt.core.table import Column, Displayed, Kind, Table

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.measures.whole_keys import pigeonhole_peak, search_placements
+from adapt.core.partitioning.measures.floors import pigeonhole_peak, search_placements
 
 MOST_STEPS = 500_000
 """Steps of the exact search: a few hundredths of a second."""

@@ -7,20 +7,16 @@ import numpy as np
 import pyarrow as pa
 
 from adapt.core.arrays import Floats
-from adapt.core.counting.frequencies import Frequencies
-from adapt.core.counting.share_interval import LEVEL, METHOD, top_share_interval
+from adapt.core.counting.frequencies import LEVEL, METHOD, Frequencies, top_share, top_share_interval
 from adapt.core.counting.tables import key_shown
-from adapt.core.counting.top_share import top_share
 from adapt.core.keys.columns import key_type_of
 from adapt.core.keys.partitioner import Channels, Partitioner
-from adapt.core.out_of_sample.counted_panes import CountedPane
 from adapt.core.out_of_sample.frontier import Choices
 from adapt.core.out_of_sample.outcome import LEVEL as LEVEL_OF_ROWS
 from adapt.core.out_of_sample.outcome import OutOfSample
 from adapt.core.out_of_sample.sampling import Sampled, by_sampling
 from adapt.core.out_of_sample.walk_forward import FEWEST_PAST, Walk
-from adapt.core.out_of_sample.whole import Whole
-from adapt.core.out_of_sample.windows import Windows
+from adapt.core.out_of_sample.windows import CountedPane, Whole, Windows
 from adapt.core.partitioning.frontier.frontier import Frontier
 from adapt.core.partitioning.frontier.today import Budget
 from adapt.core.partitioning.measures.floors import imbalance_floor

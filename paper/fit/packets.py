@@ -9,7 +9,7 @@ from adapt.core.arrays import Floats
 from adapt.core.synthetic.cascade import Cascade
 from adapt.core.synthetic.rates import Lags
 from adapt.core.synthetic.variation import Variation
-from adapt.traces.generators.packets import packet_stream
+from adapt.traces.generators.keyed import packet_stream
 
 LINKS = ("s1", "s2")
 """The inputs: two links, each with its own bursts."""

@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from adapt.core.arrays import Floats
-from adapt.core.counting.frequencies import Frequencies
-from adapt.core.counting.key_order import key_order
+from adapt.core.counting.frequencies import Frequencies, key_order
 
 TUPLES_A_KEY = 10
 """Tuples per key of a stream. Integer counts make every sum exact in any order, and ties between keys as common as in a

@@ -13,8 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from adapt.core.costs.profile import CostSource
-from adapt.core.engines.rekey.dialects import SPARK
-from adapt.core.engines.rekey.sql import original, rekeyed
+from adapt.core.engines.rekey.sql import SPARK, original, rekeyed
 from adapt.traces.spark.session import SparkOptions, spark_session
 from reality import service
 from reality.engines.spark import SETTINGS, importable, slowest_s, worked

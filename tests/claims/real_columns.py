@@ -14,10 +14,9 @@ import pyarrow.json
 
 from adapt.core.counting.exact import count_keys, frequencies_of
 from adapt.core.engines.names import Engine
-from adapt.core.out_of_sample.counted_panes import CountedPane
 from adapt.core.out_of_sample.outcome import OutOfSample
 from adapt.core.out_of_sample.walk_forward import walk_forward
-from adapt.core.out_of_sample.windows import Windows
+from adapt.core.out_of_sample.windows import CountedPane, Windows
 from adapt.core.partitioning.plans.registry import make_partitioner
 
 WINDOWS = 12

@@ -13,7 +13,7 @@ import pytest
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.partitioning.build import Recipe, build_partitioner
-from adapt.core.partitioning.measures.channel_loads import channel_loads
+from adapt.core.partitioning.measures.imbalance import channel_loads
 from adapt.core.partitioning.measures.metrics import measure
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.schemes.consistent import ConsistentHash

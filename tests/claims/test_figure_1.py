@@ -9,9 +9,8 @@ import pyarrow as pa
 import pytest
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
-from adapt.core.partitioning.measures.channel_loads import channel_loads
-from adapt.core.partitioning.measures.imbalance import max_over_min
-from adapt.core.partitioning.measures.migration import migration
+from adapt.core.partitioning.measures.imbalance import channel_loads, max_over_min
+from adapt.core.partitioning.measures.metrics import migration
 from adapt.core.partitioning.measures.resources import Resources
 
 SHARES = {"X": 5, "Z": 3, "V": 2, "R": 1, "U": 4, "Y": 3, "W": 3, "L": 1}

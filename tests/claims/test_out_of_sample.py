@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from adapt.core.out_of_sample.counted_panes import CountedPane
 from adapt.core.out_of_sample.outcome import OutOfSample
+from adapt.core.out_of_sample.windows import CountedPane
 from tests.claims.real_columns import CASES, DECIDING, columns_of, held, over_today, walked
 
 

@@ -12,7 +12,7 @@ import pytest
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.partitioning.compare import compare_schemes
 from adapt.core.partitioning.measures.floors import r_floor, r_floor_pair
-from adapt.core.partitioning.measures.migration import migration
+from adapt.core.partitioning.measures.metrics import migration
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.problem.tracking import theta, threshold, tracked_keys
 from adapt.core.partitioning.schemes.names import Construction, Scheme

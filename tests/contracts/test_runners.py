@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from adapt.core.counting.panes import Panes
 from adapt.core.counting.sliding import SlidingWindow
+from adapt.core.counting.timeline import Panes
 from adapt.core.engines.names import Engine
 from adapt.core.errors import BadInput
 from adapt.core.partitioning.build import Recipe, build_plan

@@ -53,7 +53,7 @@ from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.evaluating import evaluate_plans
 from adapt.traces.ingest import ingest as module
 from adapt.traces.ingest.mapping import Mapping
-from adapt.traces.spark import spark_tasks
+from adapt.traces.spark import runner as spark_runner
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.session import SparkOptions
 from adapt.core.units.seals import hash_of
@@ -63,7 +63,7 @@ source, rows, parts, *settings = sys.argv[1:]
 conf = dict(each.split("=", 1) for each in settings)
 master = conf.pop("master")
 spark = SparkOptions(master, conf, runner=RunnerName.SPARK)
-spark_tasks.TASK_FILES = 1  # a task a file
+spark_runner.TASK_FILES = 1  # a task a file
 small, mapping = module.SMALL_BYTES, Mapping("key", "ts", bytes="bytes")
 plans = []
 
@@ -106,8 +106,8 @@ for line in sys.stdin:
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
     """CSV files for an ingest, and a trace of two blocks for the rest."""
-    from adapt.traces.generators.generate import generate
-    from adapt.traces.generators.zipf import zipf_stream
+    from adapt.traces.generators.keyed import zipf_stream
+    from adapt.traces.generators.write import generate
 
     folder = tmp_path_factory.mktemp("inputs")
     source = folder / "in"

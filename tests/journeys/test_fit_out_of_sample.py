@@ -19,7 +19,7 @@ from adapt.core.fit.replay.replay import FitOptions, replay_fit
 from adapt.core.synthetic.cascade import Cascade
 from adapt.core.synthetic.rates import Lags
 from adapt.core.synthetic.variation import Variation
-from adapt.traces.generators.packets import packet_stream
+from adapt.traces.generators.keyed import packet_stream
 from adapt.traces.replay.fit import open_network
 from adapt.traces.store.trace import open_trace
 from tests.journeys.test_fit_real import ingested

@@ -16,9 +16,10 @@ import pytest
 
 from adapt.core.engines.names import Engine
 from adapt.core.engines.rekey.build import rekey_table
-from adapt.core.engines.rekey.dialects import FLINK, SPARK
 from adapt.core.engines.rekey.export import rekey_bundle
 from adapt.core.engines.rekey.sql import (
+    FLINK,
+    SPARK,
     joined,
     merging_query,
     merging_top,

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from adapt.core.counting.exact import KeyCounts, check_counts, frequencies_of, refuse_overflow
-from adapt.core.counting.key_order import in_byte_order, key_order
+from adapt.core.counting.frequencies import in_byte_order, key_order
 from adapt.core.counting.names import CountMethod
 from adapt.core.errors import BadInput
 from adapt.core.keys.columns import ARROW_TYPES, key_type_of, one_array

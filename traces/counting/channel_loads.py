@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from adapt.core.arrays import Floats
-from adapt.core.counting.panes import Panes
-from adapt.core.out_of_sample.counted_panes import rows_a_pane
+from adapt.core.counting.timeline import Panes
+from adapt.core.out_of_sample.windows import rows_a_pane
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length

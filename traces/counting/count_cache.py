@@ -10,7 +10,7 @@ from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.names import CountMethod
 from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
-from adapt.core.out_of_sample.counted_panes import CountedPanes
+from adapt.core.out_of_sample.windows import CountedPanes
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import KeyType, Weight
 from adapt.core.units.seals import hash_of

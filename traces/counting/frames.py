@@ -1,6 +1,6 @@
 """Key and amount columns of any Spark DataFrame."""
 
-from adapt.core.engines.spark.stored_keys import spark_key_type, stored_key_sql
+from adapt.core.engines.spark.export import spark_key_type, stored_key_sql
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.stream import KeyType
 from adapt.traces.sources.reading.table_files import quoted

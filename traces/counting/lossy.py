@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 
 from adapt.core.counting.frequencies import CounterMemory, Frequencies
 from adapt.core.counting.lossy import DISTINCT_LIMIT, FLUSH_ROWS, LossyCounter, LossySummary, check_epsilon, summary_of
-from adapt.core.counting.panes import Panes
 from adapt.core.counting.sketches import DistinctSketch
 from adapt.core.counting.sliding import SlidingWindow
-from adapt.core.counting.timeline import Pane, Timeline
+from adapt.core.counting.timeline import Pane, Panes, Timeline
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.stream import KeyType, Weight

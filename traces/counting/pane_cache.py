@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapt.core.counting.frequencies import Frequencies
-from adapt.core.counting.panes import Panes
-from adapt.core.out_of_sample.counted_panes import MOST_PANES, CountedPane, rows_a_pane
+from adapt.core.counting.timeline import Panes
+from adapt.core.out_of_sample.windows import MOST_PANES, CountedPane, rows_a_pane
 from adapt.core.stream import KeyType, Weight
 from adapt.core.units.row_or_time_span import Length
 from adapt.core.units.seals import hash_of

@@ -11,9 +11,9 @@ from adapt.core.audit.audit import Audit
 from adapt.core.audit.explaining import audit_of
 from adapt.core.audit.observed import KeyPartitions
 from adapt.core.counting.frequencies import Frequencies
-from adapt.core.counting.panes import Panes
+from adapt.core.counting.timeline import Panes
 from adapt.core.errors import BadInput
-from adapt.core.out_of_sample.counted_panes import rows_a_pane
+from adapt.core.out_of_sample.windows import rows_a_pane
 from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import Weight

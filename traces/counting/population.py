@@ -9,13 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapt.core.arrays import Floats
-from adapt.core.counting.frequencies import Counts, Frequencies, MeasuredColumn
-from adapt.core.counting.key_order import key_order
-from adapt.core.counting.panes import Panes
-from adapt.core.out_of_sample.counted_panes import rows_a_pane
+from adapt.core.counting.frequencies import Counts, Frequencies, MeasuredColumn, key_order
+from adapt.core.counting.timeline import Panes
+from adapt.core.out_of_sample.windows import rows_a_pane
 from adapt.core.partitioning.measures.cells import WEIGHT, Cells, Hasher, Hashers, RestSums, base_of, finest
-from adapt.core.partitioning.measures.population import Population
-from adapt.core.partitioning.measures.stand_ins import stand_in_keys
+from adapt.core.partitioning.measures.population import Population, stand_in_keys
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.counting.frequencies import Counts
-from adapt.core.counting.panes import Panes
+from adapt.core.counting.timeline import Panes
 from adapt.core.keys.hashes import HashedKeys
 from adapt.core.keys.key_index import KeyIndex
 from adapt.core.keys.names import HashName

@@ -6,14 +6,13 @@ from typing import Any
 
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.names import CountMethod
-from adapt.core.counting.panes import Panes
 from adapt.core.counting.tables import asked_keys_table, counts_table, heaviest_table, streams_counted_table
-from adapt.core.counting.timeline import Timeline, life_lines_table
+from adapt.core.counting.timeline import Panes, Timeline, life_lines_table
 from adapt.core.counting.zipf_fit import zipf_table
 from adapt.core.engines.names import AnyScheme, Engine
 from adapt.core.errors import UsageError
 from adapt.core.keys.key_text import keys_from_texts
-from adapt.core.out_of_sample.counted_panes import CountedPanes
+from adapt.core.out_of_sample.windows import CountedPanes
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE, check_max_imbalance
 from adapt.core.table import Displayed, Table

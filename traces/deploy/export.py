@@ -5,7 +5,7 @@ from importlib import resources
 from pathlib import Path
 
 from adapt.core.engines.any_language.plan_text import has_text, plan_text
-from adapt.core.engines.bundle import Bundle, Program
+from adapt.core.engines.exporter import Bundle, Program
 from adapt.core.engines.names import Engine, Target
 from adapt.core.engines.registry import definition_of, exporter_of
 from adapt.core.errors import BadInput

@@ -12,9 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from adapt.core.engines.names import Engine
-from adapt.core.engines.placement import HashModulo, one_key
+from adapt.core.engines.placement import WIDTHS, HashModulo, one_key
 from adapt.core.engines.registry import placement_of
-from adapt.core.engines.serialized import WIDTHS
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.keys import xxhash64
 from adapt.core.keys.columns import key_bytes, key_type_of
@@ -22,10 +21,8 @@ from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
-from adapt.core.partitioning.schemes.jump import JumpHash
-from adapt.core.partitioning.schemes.maglev import TABLE, Maglev
+from adapt.core.partitioning.schemes.jump import TABLE, JumpHash, Maglev, Rendezvous
 from adapt.core.partitioning.schemes.names import Scheme
-from adapt.core.partitioning.schemes.rendezvous import Rendezvous
 from adapt.core.stream import Key, KeyType
 from adapt.traces.locations.location import location
 from adapt.traces.store.plans import read_plan

@@ -1,7 +1,7 @@
 """Synthetic streams of independent keys."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar, Protocol
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
 from adapt.core.stream import KeyType
-from adapt.core.synthetic.cascade import CascadePath
+from adapt.core.synthetic.cascade import Cascade, CascadePath
 from adapt.core.synthetic.popularity import check_drifts, drifted, lived
 from adapt.core.synthetic.rates import RatePath, rate_path
 from adapt.core.synthetic.self_similar_keys import SelfSimilarKeys
@@ -182,3 +182,56 @@ def _sorted_uniforms(random: np.random.Generator, count: int, span_us: int) -> N
     times: NDArray[np.int64] = (sums[:-1] / sums[-1] * span_us).astype(np.int64)
     times[times >= span_us] = max(span_us - 1, 0)  # the last gap or the span is 0
     return times
+
+
+def zipf_stream(
+    rows: int,
+    domain: int = 1_000_000,
+    exponent: float = 1.0,
+    seed: int = 0,
+    rate_per_s: float = 1000.0,
+    start: str = "2026-01-01T00:00:00Z",
+    key_type: KeyType = KeyType.STRING,
+    variation: Variation | None = None,
+) -> KeyedStream:
+    """A stream of Zipf keys; see `ZipfKeys` and `KeyedStream` for the parameters.
+
+    Each Spark worker holds 8 bytes per key of the domain.
+    """
+    return KeyedStream(rows, ZipfKeys(domain, exponent), seed, rate_per_s, start, key_type, variation or Variation())
+
+
+def self_similar_stream(
+    rows: int,
+    domain: int = 1_000_000,
+    hot: float = 0.2,
+    seed: int = 0,
+    rate_per_s: float = 1000.0,
+    start: str = "2026-01-01T00:00:00Z",
+    key_type: KeyType = KeyType.STRING,
+    variation: Variation | None = None,
+) -> KeyedStream:
+    """A stream of self-similar keys; see `SelfSimilarKeys` and `KeyedStream` for the parameters."""
+    return KeyedStream(rows, SelfSimilarKeys(domain, hot), seed, rate_per_s, start, key_type, variation or Variation())
+
+
+ADDRESSES = 10_000
+
+
+def packet_stream(
+    rows: int,
+    domain: int = ADDRESSES,
+    exponent: float = 1.0,
+    seed: int = 0,
+    rate_per_s: float = 1000.0,
+    start: str = "2026-01-01T00:00:00Z",
+    key_type: KeyType = KeyType.STRING,
+    variation: Variation | None = None,
+) -> KeyedStream:
+    """A stream of Zipf keys, the addresses, with self-similar bursts.
+
+    See `Cascade`.
+    """
+    varying = variation or Variation()
+    bursting = replace(varying, cascade=varying.cascade or Cascade())
+    return zipf_stream(rows, domain, exponent, seed, rate_per_s, start, key_type, bursting)

@@ -4,12 +4,10 @@ from collections.abc import Callable, Mapping
 
 from adapt.traces.generators.calls import CallStream
 from adapt.traces.generators.clicks import ClickStream
-from adapt.traces.generators.generate import NamedStream
+from adapt.traces.generators.keyed import packet_stream, self_similar_stream, zipf_stream
 from adapt.traces.generators.names import GeneratorName
-from adapt.traces.generators.packets import packet_stream
 from adapt.traces.generators.sales import SaleStream
-from adapt.traces.generators.self_similar import self_similar_stream
-from adapt.traces.generators.zipf import zipf_stream
+from adapt.traces.generators.write import NamedStream
 
 GENERATORS: Mapping[GeneratorName, Callable[..., NamedStream]] = {
     GeneratorName.CALLS: CallStream,

@@ -1,9 +1,9 @@
 """Write a synthetic stream as a trace."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +13,12 @@ from adapt.core.keys.key_coder import coded_numbers
 from adapt.core.reading import Rejects
 from adapt.traces.counting.count_cache import count_ahead
 from adapt.traces.ingest.finalize import settle
+from adapt.traces.ingest.ingest import Ingested
 from adapt.traces.ingest.profile import TOLD, Profiler
 from adapt.traces.parts import part_name, part_writer, remove_unfinished
-from adapt.traces.spark.progress import Progress
-from adapt.traces.spark.runner import BlockRows, SparkRunner, runner_for
+from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.spark.runner import BlockRows, SparkRunner, attempt_id, runner_for
 from adapt.traces.spark.session import Spark
-from adapt.traces.spark.spark_tasks import attempt_id
 from adapt.traces.store import disk
 from adapt.traces.store.atomic import check_folder_free, whole_folder
 from adapt.traces.store.manifest import Provenance
@@ -118,3 +118,33 @@ def check_rows(rows: int) -> None:
     """Check the number of rows."""
     if not 1 <= rows <= MOST_ROWS:
         raise UsageError(f"--rows must be from 1 to {MOST_ROWS:,} (got {rows})")
+
+
+class NamedStream(GeneratedStream, Protocol):
+    """A synthetic stream with its seed and parameters."""
+
+    @property
+    def seed(self) -> int:
+        """Random seed."""
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Name of the generator, and all parameters that determine the rows."""
+
+
+def generate(
+    stream: NamedStream,
+    out: Path,
+    *,
+    force: bool = False,
+    spark_options: Spark = None,
+    command: str = "adapt.traces.generators.write.generate",
+    progress: Progress = silent,
+) -> Ingested:
+    """Write a synthetic stream, such as `zipf_stream(rows=1000)`, as a trace.
+
+    The rows depend only on the stream, not on the number of tasks or machines.
+    """
+    made = Provenance(command, stream.parameters, seed=stream.seed)
+    trace = write_generated(stream, out, made, force=force, spark_options=spark_options, progress=progress)
+    return Ingested(trace, Rejects(), ())

@@ -16,8 +16,8 @@ from adapt.traces.sources.frames import (
     keep_frame,
 )
 from adapt.traces.sources.reading.blocks import PATH
-from adapt.traces.sources.reading.field_paths import field_paths
 from adapt.traces.sources.reading.files import SourceFile
+from adapt.traces.sources.reading.records import field_paths
 from adapt.traces.sources.reading.table_files import as_spark_schema
 from adapt.traces.sources.tables import Query
 from adapt.traces.spark.lazy import F, SparkSession

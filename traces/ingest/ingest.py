@@ -35,7 +35,7 @@ from adapt.traces.ingest.mapping import Mapping, key_parts
 from adapt.traces.ingest.profile import Profile
 from adapt.traces.ingest.rejects import MaxRejects, set_aside
 from adapt.traces.ingest.runs.merging import merge_runs
-from adapt.traces.ingest.runs.run_order import order_of_runs
+from adapt.traces.ingest.runs.run_files import order_of_runs
 from adapt.traces.ingest.runs.sifting import schema_of, sifted
 from adapt.traces.ingest.source_order import order_of_source
 from adapt.traces.ingest.streams import Settled, Several, Stream, grouped, only_stream
@@ -43,9 +43,8 @@ from adapt.traces.ingest.time_sort import take_stock, write_in_order
 from adapt.traces.locations.location import is_stored
 from adapt.traces.sources.formats.parquet import ParquetFiles
 from adapt.traces.sources.frames import frame_name, is_spark_frame
-from adapt.traces.sources.live.address import topic_of
+from adapt.traces.sources.live.address import TopicOptions, topic_of
 from adapt.traces.sources.live.topic import KeptTopic, read_topic
-from adapt.traces.sources.live.topic_options import TopicOptions
 from adapt.traces.sources.live.topic_records import TopicRecords
 from adapt.traces.sources.reading.files import SourceFile, source_files, unchanged
 from adapt.traces.sources.sniff import ReadOptions, Recognized

@@ -13,21 +13,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from adapt.core.counting.heavy_sums import HeavySums
-from adapt.core.counting.sketches import HeavyKeys, merge_heavy
+from adapt.core.counting.sketches import HeavyKeys, HeavySums, merge_heavy
 from adapt.core.errors import BadInput
-from adapt.core.keys.key_json import packed_keys, unpacked_keys
-from adapt.core.lint.clocks import ClockGrid
+from adapt.core.keys.key_text import packed_keys, unpacked_keys
 from adapt.core.lint.evidence import LINT
 from adapt.core.lint.merging import EvidenceMerger, shown_key
 from adapt.core.lint.observing import BlockObserver
+from adapt.core.lint.time_rules import ClockGrid
 from adapt.core.units.durations import round_us
 from adapt.traces.block_cache import Decisive, Work
 from adapt.traces.spark.lazy import DataFrame, F, SparkSession
 from adapt.traces.spark.progress import Progress, watched
-from adapt.traces.spark.runner import BlockRows, InProcessRunner
+from adapt.traces.spark.runner import BlockRows, InProcessRunner, in_tasks
 from adapt.traces.spark.session import spark_failures
-from adapt.traces.spark.spark_tasks import in_tasks
 from adapt.traces.store.column_hash import ColumnHasher
 from adapt.traces.store.trace import TraceBlock, read_pieces
 

@@ -12,7 +12,6 @@ from typing import Any
 from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
 from adapt.core.stream import KeyType
 from adapt.traces.ingest.cleaning import UNIQUE
-from adapt.traces.ingest.local_times import local_times
 from adapt.traces.ingest.mapping import (
     ALL_COLUMNS,
     RESERVED,
@@ -27,7 +26,7 @@ from adapt.traces.ingest.mapping import (
 )
 from adapt.traces.ingest.runs.sieve import sieve_of
 from adapt.traces.ingest.runs.sifting import sifting
-from adapt.traces.ingest.times import MOST_LOOKED_AT, TimeFormat
+from adapt.traces.ingest.times import MOST_LOOKED_AT, TimeFormat, local_times
 from adapt.traces.sources.reading.blocks import PATH, PLACE
 from adapt.traces.sources.reading.files import SourceFile
 from adapt.traces.sources.reading.table_files import quoted

@@ -14,8 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from adapt.core.errors import UsageError, did_you_mean
-from adapt.core.own.options import OPTIONS, typed_options
-from adapt.core.own.own_code import OwnCode
+from adapt.core.own.own_code import OPTIONS, OwnCode, typed_options
 
 GROUPS = {"policy": "adapt.policies", "scheme": "adapt.schemes"}
 """The groups of entry points in which installed packages offer their own."""

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import adapt.core
-from adapt.core.counting.top_share import top_share
+from adapt.core.counting.frequencies import top_share
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.mechanisms.comparison import SUSTAINED_COLUMNS, ComparisonRun, outcome_table
 from adapt.core.mechanisms.cost_model import Terms, Wanted

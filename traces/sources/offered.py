@@ -11,9 +11,9 @@ from adapt.traces.sources.formats.json_lines import JsonLines
 from adapt.traces.sources.frames import frame_schema, is_frame
 from adapt.traces.sources.reading.blocks import BlockFormat
 from adapt.traces.sources.reading.containers import head_of
-from adapt.traces.sources.reading.field_paths import field_paths, quoted_name
 from adapt.traces.sources.reading.files import source_files
 from adapt.traces.sources.reading.format import RecordFormat
+from adapt.traces.sources.reading.records import field_paths, quoted_name
 from adapt.traces.sources.sniff import HEAD_BYTES, ReadOptions, recognize
 
 

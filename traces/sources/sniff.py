@@ -15,10 +15,9 @@ import pyarrow.compute as pc
 from adapt.core.errors import BadInput, UsageError
 from adapt.traces.locations.location import is_stored
 from adapt.traces.sources.formats.avro import avro_files
-from adapt.traces.sources.formats.console import console_format, is_dump
+from adapt.traces.sources.formats.console import ENVELOPE, console_format, envelopes, is_dump
 from adapt.traces.sources.formats.delimited import Delimited
 from adapt.traces.sources.formats.json_lines import JsonLines
-from adapt.traces.sources.formats.kcat import ENVELOPE, envelopes
 from adapt.traces.sources.formats.orc import OrcFiles
 from adapt.traces.sources.formats.parquet import ParquetFiles
 from adapt.traces.sources.formats.text import log_format, pattern_format

@@ -22,9 +22,9 @@ from adapt.traces.sources.formats.json_lines import JsonLines, json_schema, with
 from adapt.traces.sources.formats.text import Pattern
 from adapt.traces.sources.reading.blocks import PATH, PLACE, Block, BlockFormat, read_block, reader_schema
 from adapt.traces.sources.reading.cutting import Task, Walk, again, blocks_of_walks, cut, ranges, walk, warn_of_packed
-from adapt.traces.sources.reading.field_paths import field_paths
 from adapt.traces.sources.reading.files import SourceFile
 from adapt.traces.sources.reading.format import WHOLE_LINE, RecordFormat
+from adapt.traces.sources.reading.records import field_paths
 from adapt.traces.sources.reading.stored_tables import StoredTables
 from adapt.traces.sources.reading.table_files import (
     TableFormat,
@@ -36,8 +36,8 @@ from adapt.traces.sources.reading.table_files import (
 )
 from adapt.traces.spark.lazy import DataFrame, SparkSession, T
 from adapt.traces.spark.progress import Progress, watched
+from adapt.traces.spark.runner import attempt_id, grouped, in_process, in_tasks
 from adapt.traces.spark.session import literal_path, spark_failures
-from adapt.traces.spark.spark_tasks import attempt_id, grouped, in_process, in_tasks
 from adapt.traces.store import disk
 from adapt.traces.store.manifest import file_sha256, sha256_of
 

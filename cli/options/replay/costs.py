@@ -172,7 +172,7 @@ class CostOptions:
 
     def profile(self) -> "Profile | None":
         """The cost profile, if given."""
-        from adapt.traces.replay.files.cost_profiles import read_cost_profile
+        from adapt.traces.replay.files.service_times import read_cost_profile
 
         return None if self.costs_file is None else read_cost_profile(self.costs_file)
 
@@ -185,8 +185,7 @@ class CostOptions:
         from adapt.core.stage.input.keyed_rows import COST
         from adapt.core.stage.input.profiled import transport_of
         from adapt.core.stage.input.row_costs import RowCosts
-        from adapt.traces.replay.files.cost_profiles import profiled_row_costs
-        from adapt.traces.replay.files.service_times import row_costs
+        from adapt.traces.replay.files.service_times import profiled_row_costs, row_costs
 
         profile, tuple_bytes = self.profile(), self.network.tuple_bytes
         if self.service_time is not None:

@@ -199,7 +199,7 @@ class ObservingOptions:
 
     def observing(self) -> "Observing | None":
         """How nodes observe; None if they do not."""
-        from adapt.core.check.amount import percent_of
+        from adapt.core.check.limit import percent_of
         from adapt.core.fit.observing import Observing
 
         important = amount_of("--observe important-change", self.important_change, percent_of)

@@ -27,9 +27,8 @@ from adapt.core.elastic.policies.thresholds import (
     TrueRates,
 )
 from adapt.core.errors import UsageError
-from adapt.core.own.chosen_policy import ChosenPolicy
-from adapt.core.own.own_code import OwnCode
-from adapt.core.own_policies.adapters import OwnScaling
+from adapt.core.own.own_code import ChosenPolicy, OwnCode
+from adapt.core.own_policies.view import OwnScaling
 from adapt.core.stage.conditions.names import Migrating, RestartName
 from adapt.core.stage.conditions.restart import RESTARTS
 from adapt.core.stage.conditions.shed_factor import Thresholds

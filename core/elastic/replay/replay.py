@@ -21,8 +21,7 @@ from adapt.core.elastic.replay.outcome import ElasticOutcome, Start, elastic_out
 from adapt.core.elastic.replay.tables import elastic_cases, elastic_series, elastic_summary
 from adapt.core.engines.units import EngineUnits
 from adapt.core.errors import UsageError
-from adapt.core.own.chosen_policy import by_case
-from adapt.core.own.own_code import own_parameters
+from adapt.core.own.own_code import by_case, own_parameters
 from adapt.core.partitioning.build import Recipe
 from adapt.core.run import run_as_data, verdict_under
 from adapt.core.stage.conditions.arrivals import Rows

@@ -1,7 +1,6 @@
 """Export of plans as text, with a reader in Java."""
 
-from adapt.core.engines.bundle import Bundle, Program
-from adapt.core.engines.exporter import ExportablePlan
+from adapt.core.engines.exporter import Bundle, ExportablePlan, Program
 
 _USE = """\
 `plan.txt` has all that a reader needs. docs/plan-format.md describes its format, with test vectors for readers.

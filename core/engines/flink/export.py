@@ -6,8 +6,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 
 from adapt.core.engines.any_language.export import READER
-from adapt.core.engines.bundle import Bundle, File, Program
-from adapt.core.engines.exporter import ExportablePlan
+from adapt.core.engines.exporter import Bundle, ExportablePlan, File, Program
 from adapt.core.engines.flink.planned_groups import GroupPlan, group_plan
 from adapt.core.engines.flink.routes import flink_routes
 from adapt.core.engines.hexadecimal import hex_of

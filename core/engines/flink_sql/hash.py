@@ -5,8 +5,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled
-from adapt.core.engines.hash_functions.murmur3_32 import finished, mixed
-from adapt.core.engines.hash_functions.words import part_at
+from adapt.core.engines.hash_functions.murmur3_32 import finished, mixed, part_at
 from adapt.core.keys.columns import KeyBytes, key_bytes, key_type_of, one_array
 from adapt.core.stream import KeyType
 

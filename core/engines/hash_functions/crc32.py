@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled, inlined
-from adapt.core.engines.hash_functions.words import word_at
+from adapt.core.engines.hash_functions.murmur3_32 import word_at
 from adapt.core.keys.columns import KeyBytes
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled, inlined
-from adapt.core.engines.hash_functions.words import rotated
+from adapt.core.engines.hash_functions.murmur3_32 import rotated
 from adapt.core.keys.columns import KeyBytes, Words
 
 _SINES = np.array([floor(abs(sin(step + 1)) * 2**32) for step in range(64)], np.uint32)

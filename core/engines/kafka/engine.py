@@ -4,7 +4,7 @@ from adapt.core.engines.engine import EngineDefinition, OtherKeys, WorkUnits
 from adapt.core.engines.kafka.export import kafka_bundle
 from adapt.core.engines.kafka.hash import kafka_hash
 from adapt.core.engines.kafka.scheme import KafkaPartitioner
-from adapt.core.keys.at_random import AtRandom
+from adapt.core.keys.partitioner import AtRandom
 from adapt.core.stream import KeyType
 
 ENGINE = EngineDefinition(

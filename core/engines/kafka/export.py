@@ -1,7 +1,6 @@
 """Export of plans to Kafka producers: the channel is the partition."""
 
-from adapt.core.engines.bundle import Bundle
-from adapt.core.engines.exporter import ExportablePlan
+from adapt.core.engines.exporter import Bundle, ExportablePlan
 
 _USE = """\
 Channel c of the plan is partition c of a topic with {channels} partitions. In Python, with adapt installed (without

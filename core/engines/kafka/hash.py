@@ -5,9 +5,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled
-from adapt.core.engines.hash_functions.words import part_at, word_at
-from adapt.core.engines.placement import Hashes, hash_of_column
-from adapt.core.engines.serialized import serialized
+from adapt.core.engines.hash_functions.murmur3_32 import part_at, word_at
+from adapt.core.engines.placement import Hashes, hash_of_column, serialized
 from adapt.core.keys.columns import KeyBytes
 from adapt.core.stream import KeyType
 

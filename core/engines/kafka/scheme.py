@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from adapt.core.engines.kafka.hash import murmur2
 from adapt.core.engines.placement import BytesHash, HashModulo
-from adapt.core.keys.at_random import AtRandom
+from adapt.core.keys.partitioner import AtRandom
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from adapt.core.engines.engine import EngineDefinition, OtherKeys, WorkUnits
 from adapt.core.engines.hash_functions.md5 import md5
 from adapt.core.engines.kinesis.scheme import MOST_SHARDS, KinesisPartitioner
 from adapt.core.engines.names import Engine
-from adapt.core.engines.serialized import as_text
+from adapt.core.engines.placement import as_text
 from adapt.core.keys.columns import key_bytes, key_type_of, one_array
 
 

@@ -8,14 +8,13 @@ from numpy.typing import NDArray
 
 from adapt.core.engines.engine import EngineDefinition
 from adapt.core.engines.hash_functions.crc32 import crc32
-from adapt.core.engines.hash_functions.fnv1a import fnv1a
+from adapt.core.engines.hash_functions.murmur3_32 import fnv1a
 from adapt.core.engines.kafka.engine import ENGINE as KAFKA
 from adapt.core.engines.kafka.hash import murmur2
 from adapt.core.engines.names import Engine
-from adapt.core.engines.placement import BytesHash, HashModulo, hash_of_column
-from adapt.core.engines.serialized import serialized
-from adapt.core.keys.at_random import AtRandom
+from adapt.core.engines.placement import BytesHash, HashModulo, hash_of_column, serialized
 from adapt.core.keys.columns import KeyBytes
+from adapt.core.keys.partitioner import AtRandom
 from adapt.core.stream import KeyType
 
 _SPREAD = "A random partition, sticky for `sticky.partitioning.linger.ms`."

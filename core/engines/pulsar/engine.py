@@ -5,11 +5,10 @@ from functools import partial
 from adapt.core.engines.engine import EngineDefinition, OtherKeys, WorkUnits
 from adapt.core.engines.hash_functions.java import string_codes
 from adapt.core.engines.names import Engine
-from adapt.core.engines.placement import BytesHash, Hashes, HashModulo, hash_of_column
+from adapt.core.engines.placement import BytesHash, Hashes, HashModulo, as_base64, hash_of_column
 from adapt.core.engines.pulsar.scheme import MOST_CONSUMERS, PulsarPartitioner, murmur3_31
-from adapt.core.engines.serialized import as_base64
-from adapt.core.keys.at_random import AtRandom
 from adapt.core.keys.columns import KeyBytes
+from adapt.core.keys.partitioner import AtRandom
 from adapt.core.stream import KeyType
 
 _MURMUR3 = "MurmurHash3 of 32 bits, without its sign bit"

@@ -1,14 +1,12 @@
 """Export of rekey tables: JSON, CSV, SQL, Python and Java."""
 
-from adapt.core.engines.bundle import Bundle, File
-from adapt.core.engines.exporter import ExportablePlan
+from adapt.core.engines.exporter import Bundle, ExportablePlan, File
 from adapt.core.engines.names import Engine
 from adapt.core.engines.registry import definition_of
 from adapt.core.engines.rekey.build import rekey_table
-from adapt.core.engines.rekey.dialects import dialects_of
 from adapt.core.engines.rekey.marks import HighBits
 from adapt.core.engines.rekey.programs import java_file, python_file
-from adapt.core.engines.rekey.sql import sql_file
+from adapt.core.engines.rekey.sql import dialects_of, sql_file
 from adapt.core.engines.rekey.table import RekeyTable
 from adapt.core.phrases import counted
 

@@ -6,7 +6,7 @@ from functools import partial
 from adapt.core.engines.kafka.engine import ENGINE as KAFKA
 from adapt.core.engines.librdkafka.engine import fnv1a_of_sent
 from adapt.core.engines.placement import HashModulo, hash_of_column
-from adapt.core.keys.at_random import AtRandom
+from adapt.core.keys.partitioner import AtRandom
 
 ENGINE = replace(
     KAFKA,

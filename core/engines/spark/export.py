@@ -5,20 +5,112 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from adapt.core.engines.bundle import Bundle, File, Program
-from adapt.core.engines.exporter import ExportablePlan
+from adapt.core.engines.exporter import Bundle, ExportablePlan, File, Program
 from adapt.core.engines.names import Engine
 from adapt.core.engines.registry import definition_of
-from adapt.core.engines.spark.ring_table import ring_table
 from adapt.core.engines.spark.routes import spark_routes
-from adapt.core.engines.spark.stored_keys import stored_key_sql
 from adapt.core.errors import BadInput
 from adapt.core.keys.names import HashName
+from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
-from adapt.core.partitioning.schemes.maglev import TABLE, Maglev
+from adapt.core.partitioning.schemes.jump import TABLE, Maglev
 from adapt.core.partitioning.schemes.names import Scheme
+from adapt.core.stream import KeyType
 from adapt.core.units.seals import as_json, sealed
+
+
+@dataclass(frozen=True, slots=True)
+class RingTable:
+    """Channels by bucket of 64-bit hashes with equal leading bits.
+
+    A hash h of the bucket belongs to channel_0 if h <= bound_0, else to channel_1 if h <= bound_1, and so on, else to
+    the last channel. Hashes and bounds compare as signed numbers, since a bucket has one sign.
+    """
+
+    shift: int  # a hash's bucket is the hash, unsigned, shifted right by this
+    bounds: NDArray[np.int64]  # shape (buckets, steps), ascending; 2^63 - 1 without a further bound
+    channels: NDArray[np.int32]  # shape (buckets, steps + 1)
+
+    def table(self) -> pa.Table:
+        """The same as columns: `bucket`, then `channel_0`, `bound_0`, `channel_1`, `bound_1`, ... `channel_<steps>`."""
+        columns: dict[str, pa.Array] = {"bucket": pa.array(np.arange(len(self.channels), dtype=np.int64))}
+        for step in range(self.bounds.shape[1]):
+            columns[f"channel_{step}"] = pa.array(np.ascontiguousarray(self.channels[:, step]))
+            columns[f"bound_{step}"] = pa.array(np.ascontiguousarray(self.bounds[:, step]))
+        last = self.bounds.shape[1]
+        columns[f"channel_{last}"] = pa.array(np.ascontiguousarray(self.channels[:, last]))
+        return pa.table(columns)
+
+
+def ring_table(ring: ConsistentHash) -> RingTable:
+    """The table of an xxhash64 ring, with about one bucket per arc."""
+    bounds, owners = _arcs(ring.positions.high, ring.owners)
+    bits = max(1, len(bounds).bit_length())
+    shift = 64 - bits
+    firsts = np.searchsorted(bounds, np.arange(2**bits, dtype=np.uint64) << np.uint64(shift), side="left")
+    counts = np.diff(np.append(firsts, len(bounds)))
+    steps = int(counts.max())
+    rows = firsts[:, None] + np.arange(steps + 1)
+    # Beyond its last bound, a row repeats its last channel.
+    channels = owners[np.minimum(rows, (firsts + counts)[:, None])].astype(np.int32)
+    absent = np.arange(steps) >= counts[:, None]
+    padded = np.append(bounds, np.uint64(0))[np.minimum(rows[:, :steps], len(bounds))].view(np.int64)
+    return RingTable(shift, np.where(absent, np.int64(2**63 - 1), padded), channels)
+
+
+def _arcs(high: NDArray[np.uint64], owners: Channels) -> tuple[NDArray[np.uint64], Channels]:
+    """The last position of each arc but the last, and the channel of each arc; neighbors of one channel are joined."""
+    around = np.append(owners, owners[0])  # the ring wraps around
+    ends = around[1:] != around[:-1]
+    return high[ends], np.append(around[:-1][ends], around[-1])
+
+
+_TYPES = {
+    "tinyint": KeyType.INT8,
+    "smallint": KeyType.INT16,
+    "int": KeyType.INT32,
+    "bigint": KeyType.INT64,
+    **{each.value: each for each in (KeyType.BOOLEAN, KeyType.DATE, KeyType.TIMESTAMP, KeyType.TIMESTAMP_NTZ)},
+    **{each.value: each for each in (KeyType.STRING, KeyType.BINARY)},
+}
+
+_UTC = "timestampadd(MICROSECOND, unix_micros({}), TIMESTAMP_NTZ'1970-01-01 00:00:00')"
+"""A time in UTC, whatever the zone of the session."""
+
+
+def spark_key_type(kind: str) -> KeyType | None:
+    """Key type by the name of a Spark type, if any."""
+    if kind.startswith(("varchar(", "char(", "string collate")):
+        return KeyType.STRING
+    return KeyType(kind) if kind.startswith("decimal(") else _TYPES.get(kind)
+
+
+def stored_key_sql(key_type: KeyType) -> str:
+    """Expression of the stored key, with columns as `{0}`, `{1}`."""
+    if key_type.columns:
+        parts = [_json(kind, f"{{{at}}}") for at, kind in enumerate(key_type.columns)]
+        return f"concat('[', concat_ws(',', {', '.join(parts)}), ']')"
+    return _stored(key_type, "{0}")
+
+
+def _stored(key_type: KeyType, column: str) -> str:
+    if key_type in (KeyType.STRING, KeyType.BINARY):
+        return column
+    if key_type.storage is KeyType.INT64:
+        return f"cast({column} as bigint)"
+    return f"cast({_UTC.format(column) if key_type is KeyType.TIMESTAMP else column} as string)"
+
+
+def _json(key_type: KeyType, column: str) -> str:
+    """A column as a JSON value: numbers of whole types, else text."""
+    if key_type.storage is KeyType.INT64:
+        return f"coalesce(cast({column} as string), 'null')"
+    text = f"hex({column})" if key_type is KeyType.BINARY else _stored(key_type, column)
+    array = f"to_json(array({text}))"
+    return f"substring({array}, 2, length({array}) - 2)"
+
 
 SCHEMA = "adapt.spark/1"
 ROUTING, EXPLICIT, BUCKETS = "routing.json", "explicit.parquet", "buckets.parquet"

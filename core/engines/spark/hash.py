@@ -7,8 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled
-from adapt.core.engines.hash_functions.murmur3_32 import finished, mixed
-from adapt.core.engines.hash_functions.words import word_at
+from adapt.core.engines.hash_functions.murmur3_32 import finished, mixed, word_at
 from adapt.core.keys.columns import KeyBytes, key_bytes, one_array
 from adapt.core.keys.typed_keys import narrowed, rows_of, words_of
 from adapt.core.stream import KeyType

@@ -3,11 +3,8 @@
 from dataclasses import replace
 from math import ceil, floor, log10
 
-from adapt.core.charts.axes import colours, column_of, has, shapes, ticks
-from adapt.core.charts.bars import written_bars
-from adapt.core.charts.chart import Chart, Records, chart
-from adapt.core.charts.points import is_real, set_apart
-from adapt.core.charts.theme import INK
+from adapt.core.charts.axes import INK, colours, column_of, has, is_real, set_apart, shapes, ticks
+from adapt.core.charts.chart import Chart, Records, chart, written_bars
 from adapt.core.labels import label
 from adapt.core.stage.charts import lines_of_cases
 from adapt.core.table import Column, Table

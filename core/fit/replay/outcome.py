@@ -66,7 +66,9 @@ class FitOutcome:
         return overloaded(self.kept_use)
 
     def grows(self, offered_use: Floats) -> bool:
-        """Whether a resource is kept more than it can do, over the ticks in which more is offered than it can do.
+        """Whether the queue of an overloaded resource grows.
+
+        More is kept than it can do, over the ticks in which more is offered than it can do.
 
         A plan made from rates of earlier ticks may overload a resource once, and let its queue drain then.
 

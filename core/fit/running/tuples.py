@@ -22,9 +22,8 @@ from adapt.core.histogram import BINS
 from adapt.core.random_bits import substream
 from adapt.core.stage.conditions.shed_factor import Overload
 
-
 _FEW = 50
-"""Service times that a result may wait by chance, where a tick is shorter."""
+"""Service times that a result may wait for others that arrive at once, where a tick is shorter."""
 
 
 class Tuples:

@@ -20,9 +20,8 @@ from adapt.core.flux.policies.load_policy import (
 from adapt.core.flux.policies.multi_move_memory import SeveralMemoryController, SeveralMemoryMoves
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.settling import SettlingController
-from adapt.core.own.chosen_policy import ChosenPolicy
-from adapt.core.own.own_code import OwnCode
-from adapt.core.own_policies.adapters import OwnMoves
+from adapt.core.own.own_code import ChosenPolicy, OwnCode
+from adapt.core.own_policies.view import OwnMoves
 from adapt.core.stage.movement.controller import Controller
 
 AnyFluxPolicy: TypeAlias = FluxPolicy | OwnCode

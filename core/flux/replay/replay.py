@@ -10,8 +10,7 @@ from adapt.core.flux.policies.load_policy import MIN_COLLECTION_S, LoadBalancing
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import ChosenFluxPolicy, controller_of
 from adapt.core.flux.replay.tables import cases_table, rounds_table, summary_table
-from adapt.core.own.chosen_policy import by_case
-from adapt.core.own.own_code import own_parameters
+from adapt.core.own.own_code import by_case, own_parameters
 from adapt.core.run import run_as_data, verdict_under
 from adapt.core.stage.charts import series_tables
 from adapt.core.stage.conditions.arrivals import Rows

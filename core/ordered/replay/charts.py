@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from adapt.core.charts.axes import DASHED, colours, column_of, named, powers, spans_magnitudes, ticks, up
+from adapt.core.charts.axes import DASHED, colours, column_of, is_real, named, powers, spans_magnitudes, ticks, up
 from adapt.core.charts.chart import Chart, Records, chart
-from adapt.core.charts.points import is_real
 from adapt.core.labels import label
 from adapt.core.table import Table
 from adapt.core.values import human

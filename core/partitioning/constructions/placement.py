@@ -8,9 +8,7 @@ from numpy.typing import NDArray
 from adapt.core.arrays import Floats
 from adapt.core.compiled import inlined
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.problem.balance_penalty import Balance
-from adapt.core.partitioning.problem.problem import Problem
-from adapt.core.partitioning.problem.utility import UTILITIES, weighed
+from adapt.core.partitioning.problem.problem import UTILITIES, Balance, Problem, weighed
 
 _TIE = 1e-12
 """Relative tolerance of ties; far above rounding."""
@@ -173,3 +171,34 @@ def first_lowest(scores: Floats, least: float) -> int:
     while scores[at] > least + _TIE * least:
         at += 1
     return at
+
+
+@inlined
+def unbeaten(step: Any, channels: Records) -> NDArray[np.int64]:
+    """Channels that no other undercuts in every resource.
+
+    One channel with fewer than two resources.
+
+    The rho of a key on a channel (Eqs. 19, 20) never falls as the loads of the channel rise, so a key has its least
+    utility on its current channel or on one of these.
+    """
+    first = np.empty(len(channels))
+    for channel in range(len(channels)):
+        first[channel] = channels[channel].loads[0]
+    if step.resources < 2:
+        return np.full(1, np.argmin(first), np.int64)
+    found, kept = 0, np.empty(len(channels), np.int64)
+    for channel in np.argsort(first, kind="mergesort"):
+        if not _undercut(channels, channel, kept[:found]):
+            kept[found] = channel
+            found += 1
+    return kept[:found]
+
+
+@inlined
+def _undercut(channels: Records, channel: int, emptier: NDArray[np.int64]) -> bool:
+    """Whether a channel that is emptier in the first resource is no fuller in the others."""
+    loads, at = channels[channel].loads, len(emptier) - 1
+    while at >= 0 and (channels[emptier[at]].loads[1] > loads[1] or channels[emptier[at]].loads[2] > loads[2]):
+        at -= 1
+    return at >= 0

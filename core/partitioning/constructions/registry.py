@@ -6,11 +6,8 @@ from typing import TypeAlias
 
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.constructions.level import budgeted_step, level
-from adapt.core.partitioning.constructions.readj import readj
-from adapt.core.partitioning.constructions.readj_printed import readj_printed
-from adapt.core.partitioning.constructions.redist import redist
-from adapt.core.partitioning.constructions.scan import scan
-from adapt.core.partitioning.constructions.unlocked import unlocked
+from adapt.core.partitioning.constructions.readj import readj, readj_printed, unlocked
+from adapt.core.partitioning.constructions.redist import redist, scan
 from adapt.core.partitioning.problem.problem import Problem
 from adapt.core.partitioning.problem.tracking import SERVED
 from adapt.core.partitioning.schemes.names import Construction

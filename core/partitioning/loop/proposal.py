@@ -10,8 +10,7 @@ from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.tables import key_shown
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.measures.key_loads import loads_at
-from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.measures.resources import Resources, loads_at
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.table import Column, Kind, Table
 

@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from adapt.core.counting.exact import KeyCounts
-from adapt.core.counting.frequencies import Counts
-from adapt.core.counting.key_order import key_order
+from adapt.core.counting.frequencies import Counts, key_order
 from adapt.core.counting.lossy import DISTINCT_LIMIT, CounterState, LossySummary, amounts
 from adapt.core.counting.sketches import DistinctSketch
 from adapt.core.counting.sliding import SlidingState, SlidingWindow

@@ -15,8 +15,7 @@ from adapt.core.errors import BadInput
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.partitioning.measures.exact_sums import ExactSums
 from adapt.core.partitioning.measures.floors import floor_keys, r_floor_pair
-from adapt.core.partitioning.measures.metrics import Metrics, metrics_of
-from adapt.core.partitioning.measures.migration import Migration
+from adapt.core.partitioning.measures.metrics import Metrics, Migration, metrics_of
 from adapt.core.partitioning.measures.resources import Load, Measured, Resources, load_of
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner, placed_at_random
 from adapt.core.partitioning.schemes.split_map import SplitPartitioner

@@ -10,9 +10,8 @@ from adapt.core.arrays import Floats
 from adapt.core.counting.tables import MOST_KEYS, key_shown
 from adapt.core.errors import BadInput
 from adapt.core.keys.partitioner import Channels, Partitioner
-from adapt.core.partitioning.measures.channel_loads import channel_loads, relative
-from adapt.core.partitioning.measures.metrics import Metrics, measure
-from adapt.core.partitioning.measures.migration import Migration, migration
+from adapt.core.partitioning.measures.imbalance import channel_loads, relative
+from adapt.core.partitioning.measures.metrics import Metrics, Migration, measure, migration
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
 from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
 from adapt.core.partitioning.measures.resources import Resources

@@ -16,11 +16,9 @@ from adapt.core.partitioning.measures.resources import Load
 from adapt.core.partitioning.problem.constraints import Constraints
 from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS, ConsistentHash
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
-from adapt.core.partitioning.schemes.jump import JumpHash
+from adapt.core.partitioning.schemes.jump import JumpHash, Maglev, Rendezvous
 from adapt.core.partitioning.schemes.key_groups import KeyGroups
-from adapt.core.partitioning.schemes.maglev import Maglev
 from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, Scheme
-from adapt.core.partitioning.schemes.rendezvous import Rendezvous
 from adapt.core.partitioning.schemes.uniform import UniformPartitioner
 from adapt.core.stream import Key, KeyType
 

@@ -9,10 +9,8 @@ from numpy.typing import NDArray
 from adapt.core.counting.frequencies import Counts, Frequencies
 from adapt.core.engines.names import AnyScheme, Engine
 from adapt.core.engines.registry import definition_of, placement_of
-from adapt.core.keys.at_random import random_keys
-from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
-from adapt.core.partitioning.measures.stand_ins import stand_in_keys
+from adapt.core.keys.partitioner import Channels, random_keys
+from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in, stand_in_keys
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 
 PARTS = 4096

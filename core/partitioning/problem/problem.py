@@ -1,8 +1,14 @@
-"""The input of a construction, as arrays."""
+"""The input of a construction, as arrays, and utilities.
 
-from collections.abc import Callable
+Source: partitioning functions, section 4.3.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cache, partial
+from math import prod
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -10,12 +16,20 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
+from adapt.core.compiled import inlined
 from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Channels, Partitioner
-from adapt.core.partitioning.measures.channel_loads import channel_loads
-from adapt.core.partitioning.measures.key_loads import largest_shares, loads_at, share_of_unit
+from adapt.core.partitioning.measures.imbalance import channel_loads
 from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
-from adapt.core.partitioning.measures.resources import Load, Measured, ResourceFunction, Resources
+from adapt.core.partitioning.measures.resources import (
+    Load,
+    Measured,
+    ResourceFunction,
+    Resources,
+    largest_shares,
+    loads_at,
+    share_of_unit,
+)
 from adapt.core.partitioning.problem.constraints import Constraint, Constraints, MigrationLimit
 from adapt.core.partitioning.problem.tracking import theta
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
@@ -228,3 +242,88 @@ def _residual(counted: Counted, tracked: pa.Array, resources: Resources, base: P
     population = Population.from_counts(counted, base)
     placed = population.placed(base)
     return channel_loads(placed, population, resources, base.channels, _untracked(population, tracked))
+
+
+class Weighing(IntEnum):
+    """Weight of the migration penalty: w(gamma)."""
+
+    NOTHING = 0
+    PLAIN = 1
+    LOGARITHM = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Utility:
+    """A utility of the paper: rho + w(gamma), or its product."""
+
+    weighing: Weighing  # w: 0, gamma or log(1 + gamma)
+    times: bool  # whether rho is multiplied by 1 + w, instead of adding w
+
+
+UTILITIES: Mapping[UtilityName, Utility] = MappingProxyType(
+    {
+        UtilityName.A: Utility(Weighing.NOTHING, False),
+        UtilityName.APM: Utility(Weighing.PLAIN, False),
+        UtilityName.APLM: Utility(Weighing.LOGARITHM, False),
+        UtilityName.ATM: Utility(Weighing.PLAIN, True),
+        UtilityName.ATLM: Utility(Weighing.LOGARITHM, True),
+    }
+)
+
+_NOTHING, _LOGARITHM = int(Weighing.NOTHING), int(Weighing.LOGARITHM)
+
+
+@inlined
+def weighed(gamma: float, weighing: int) -> float:
+    """w(gamma) (section 4.3)."""
+    if weighing == _NOTHING:
+        return 0.0
+    return float(np.log1p(gamma)) if weighing == _LOGARITHM else gamma
+
+
+@inlined
+def utility(rho: float, weight: float, times: bool) -> float:
+    """U (section 4.3) of rho and w(gamma)."""
+    return rho * (1 + weight) if times else rho + weight
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """Rho of Eqs. 19 and 20, with equal resources merged.
+
+    rho = scale * (product over resources of ((max - min) / sum)^power)^(1 / root), 0 without any resource.
+
+    Eq. 20 with resources of equal load merged, since only their theta may differ: LLL has one such resource, LQL two.
+    Without the constant resources, the exponent of Eq. 20 is one over the number of the others (section 4.4).
+
+    Source: partitioning functions, section 4.2.1.
+    """
+
+    loads: Floats  # each distinct load of each key, shape (distinct, keys); at most three
+    powers: NDArray[np.int64]  # how many resources have that load, shape (distinct,); 1 if there is no other
+    units: Floats  # the weight of a unit of each distinct load, shape (distinct,), as in the problem
+    root: int  # number of resources; 1 if they all have one load, 0 without any
+    scale: float  # product of (channels / theta)^(1 / resources)
+
+    @classmethod
+    def from_problem(cls, problem: Problem) -> "Balance":
+        """The penalty of a problem's resources."""
+        same = same_rows(problem.loads)
+        distinct = sorted(set(same))
+        powers = [same.count(row) for row in distinct]
+        root = sum(powers)
+        if powers == [root]:
+            powers, root = [1], 1
+        scale = prod((problem.channels / problem.theta).tolist()) ** (1 / max(len(same), 1))
+        return cls(
+            loads=np.ascontiguousarray(problem.loads[distinct]),
+            powers=np.array(powers, np.int64),
+            units=problem.units[distinct],
+            root=root,
+            scale=scale,
+        )
+
+
+def same_rows(rows: Floats) -> list[int]:
+    """The first equal row of each row."""
+    return [next(j for j in range(k + 1) if np.array_equal(rows[j], rows[k])) for k in range(len(rows))]

@@ -10,8 +10,17 @@ from numpy.typing import NDArray
 
 from adapt.core.counting.frequencies import Counts, Frequencies
 from adapt.core.errors import UsageError
-from adapt.core.partitioning.measures.key_loads import largest_shares, listed_loads, loads_at, whole_load
-from adapt.core.partitioning.measures.resources import Load, Measured, ResourceFunction, Resources, load_of
+from adapt.core.partitioning.measures.resources import (
+    Load,
+    Measured,
+    ResourceFunction,
+    Resources,
+    largest_shares,
+    listed_loads,
+    load_of,
+    loads_at,
+    whole_load,
+)
 from adapt.core.phrases import percent
 from adapt.core.stream import Weight
 

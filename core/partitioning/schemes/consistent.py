@@ -12,8 +12,7 @@ from adapt.core.errors import UsageError
 from adapt.core.keys.columns import Words
 from adapt.core.keys.hashes import HASHES
 from adapt.core.keys.names import HashName
-from adapt.core.keys.partitioner import ByColumn, Channels
-from adapt.core.keys.positions import SortedPositions
+from adapt.core.keys.partitioner import ByColumn, Channels, SortedPositions
 
 DEFAULT_REPLICAS = 1000
 """Replicas (virtual nodes) of a channel on the ring, as in the paper (section 5.5)."""

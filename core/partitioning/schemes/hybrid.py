@@ -8,10 +8,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled
-from adapt.core.keys.at_random import AtRandom, random_keys
 from adapt.core.keys.columns import column_of, one_array
 from adapt.core.keys.hashes import HashedKeys
-from adapt.core.keys.partitioner import Channels, Partitioner
+from adapt.core.keys.partitioner import AtRandom, Channels, Partitioner, random_keys
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.explicit import ExplicitMap, refuse_out_of_range
 from adapt.core.stream import Key

@@ -98,7 +98,10 @@ def only(speeds: tuple[Speed, ...], command: str) -> Speed:
 
 
 def period_of(lasts_s: float) -> float:
-    """The usual control period: a hundredth of a replay, in three digits; not so short that moves take millions."""
+    """The usual control period: a hundredth of a replay, in three digits.
+
+    It is at least 10 microseconds, so that a move does not take millions of them.
+    """
     return max(LEAST_PERIOD_S, float(f"{lasts_s / PERIODS:.3g}"))
 
 

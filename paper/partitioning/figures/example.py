@@ -7,9 +7,8 @@ import pyarrow as pa
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.measures.channel_loads import channel_loads
-from adapt.core.partitioning.measures.imbalance import max_over_min
-from adapt.core.partitioning.measures.migration import migration
+from adapt.core.partitioning.measures.imbalance import channel_loads, max_over_min
+from adapt.core.partitioning.measures.metrics import migration
 from adapt.core.partitioning.measures.resources import Resources, load_of
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, between, judged

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.check.amount import amount_for, percent_of
+from adapt.core.check.limit import amount_for, percent_of
 from adapt.core.check.metrics import METRICS, metric_named
 from adapt.core.errors import UsageError
 

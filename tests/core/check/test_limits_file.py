@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapt.core.check.limits_file import read_limits
+from adapt.core.check.limit import read_limits
 from adapt.core.errors import BadInput, UsageError
 
 

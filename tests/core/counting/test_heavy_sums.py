@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.counting import heavy_sums
-from adapt.core.counting.heavy_sums import HeavySums
+from adapt.core.counting import sketches
+from adapt.core.counting.sketches import HeavySums
 
 PART = st.dictionaries(st.one_of(st.none(), st.integers(0, 30)), st.tuples(st.integers(0, 9), st.integers(0, 9)))
 
@@ -45,7 +45,7 @@ def test_few_keys_are_summed_exactly_and_put_in_order(parts):
 @given(parts=st.lists(PART, min_size=1, max_size=8))
 def test_what_is_left_out_is_within_the_bound(most, parts):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(heavy_sums, "MOST_KEYS", most)
+        patch.setattr(sketches, "MOST_KEYS", most)
         told, missed = merged(parts)
     assert len(told) <= 2 * most + max(map(len, parts))
     for key, amounts in true_sums(parts).items():

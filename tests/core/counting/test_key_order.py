@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.counting.key_order import heaviest, key_order
+from adapt.core.counting.frequencies import heaviest, key_order
 
 KINDS = {
     "string": (pa.string(), st.text(max_size=3), lambda key: key.encode()),

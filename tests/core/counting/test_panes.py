@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.counting.panes import MOST_PER_LENGTH, Panes
+from adapt.core.counting.timeline import MOST_PER_LENGTH, Panes
 from adapt.core.errors import UsageError
 from adapt.core.units.row_or_time_span import Length
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import gammainc
 from scipy.stats import beta
 
-from adapt.core.counting.share_interval import top_share_interval
+from adapt.core.counting.frequencies import top_share_interval
 from adapt.core.statistics.beta import beta_part
 
 

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.counting.lossy import LossyCounter
-from adapt.core.counting.panes import Panes
 from adapt.core.counting.sliding import SlidingLossyCounter, SlidingWindow
-from adapt.core.counting.timeline import LifeLine, Pane, Timeline, life_lines_table
+from adapt.core.counting.timeline import LifeLine, Pane, Panes, Timeline, life_lines_table
 from adapt.core.errors import UsageError
 from adapt.core.units.row_or_time_span import Length
 

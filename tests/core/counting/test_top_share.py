@@ -4,8 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from adapt.core.counting.frequencies import Frequencies
-from adapt.core.counting.top_share import top_share
+from adapt.core.counting.frequencies import Frequencies, top_share
 
 
 def bounded(low, high, complete_above, total=1000.0):

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapt.core.engines.hash_functions.md5 import md5
-from adapt.core.engines.kinesis.scheme import KinesisPartitioner
-from adapt.core.engines.kinesis.shards import even_shards, shards_from_text
+from adapt.core.engines.kinesis.scheme import KinesisPartitioner, even_shards, shards_from_text
 from adapt.core.engines.librdkafka.engine import fnv1a_of_sent
 from adapt.core.engines.names import Engine
 from adapt.core.engines.placement import one_key
@@ -22,8 +21,8 @@ from adapt.core.engines.pulsar.engine import java_hash
 from adapt.core.engines.pulsar.scheme import PulsarPartitioner, murmur3_31
 from adapt.core.engines.registry import definition_of
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.keys.at_random import AtRandom, random_keys
 from adapt.core.keys.columns import key_bytes
+from adapt.core.keys.partitioner import AtRandom, random_keys
 from adapt.core.stream import COLUMN_TYPES, KeyType
 from tests.core.plain_hashes import fnv1a
 

@@ -18,7 +18,7 @@ import pytest
 from adapt.core.audit.explaining import audit_of
 from adapt.core.engines.names import Engine
 from adapt.core.engines.registry import definition_of, placement_of
-from adapt.core.keys.at_random import AtRandom, random_keys
+from adapt.core.keys.partitioner import AtRandom, random_keys
 from adapt.core.stream import KeyType
 from adapt.traces.spark.java import find_java_home
 from tests.core.audit.topics import observed

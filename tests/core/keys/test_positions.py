@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.keys.positions import SortedPositions
+from adapt.core.keys.partitioner import SortedPositions
 
 # Words that meet often: ends of the range, equal high words, leading bits alike.
 WORDS = st.sampled_from([0, 1, 2, 2**62, 2**63 - 1, 2**63, 2**64 - 2, 2**64 - 1]) | st.integers(0, 2**64 - 1)

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from adapt.core.lint.clocks import ClockGrid
 from adapt.core.lint.evidence import LINT
 from adapt.core.lint.finding import Finding
 from adapt.core.lint.findings import judged
 from adapt.core.lint.merging import EvidenceMerger, shown_key
 from adapt.core.lint.observing import BlockObserver
 from adapt.core.lint.source_order import source_evidence
+from adapt.core.lint.time_rules import ClockGrid
 
 HOUR_US = 3_600_000_000
 DAY_US = 24 * HOUR_US

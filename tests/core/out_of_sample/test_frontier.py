@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from adapt.core.out_of_sample.frontier import WORK, Choices
 from adapt.core.out_of_sample.walk_forward import Walk
-from adapt.core.out_of_sample.whole import Whole
-from adapt.core.out_of_sample.windows import Windows, loads_of
+from adapt.core.out_of_sample.windows import Whole, Windows, loads_of
 from adapt.core.partitioning.frontier.search import rebalance
 from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget, Today
 from adapt.core.partitioning.schemes.explicit import ExplicitMap

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, count_keys, frequencies_of
 from adapt.core.engines.names import Engine
-from adapt.core.out_of_sample.counted_panes import CountedPane
 from adapt.core.out_of_sample.outcome import OutOfSample
 from adapt.core.out_of_sample.placing import STATE_PRICE, moved_hottest
 from adapt.core.out_of_sample.walk_forward import FEWEST_PAST, walk_forward
-from adapt.core.out_of_sample.windows import Windows
+from adapt.core.out_of_sample.windows import CountedPane, Windows
 from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.schemes.names import Scheme
 from tests.tiers import SOAK

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from adapt.core.errors import UsageError
-from adapt.core.own.options import typed_options
+from adapt.core.own.own_code import typed_options
 
 
 @dataclass

@@ -7,8 +7,7 @@ import pytest
 
 import adapt
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.own_policies.adapters import OwnMoves, OwnScaling
-from adapt.core.own_policies.view import view_of_period, view_of_round
+from adapt.core.own_policies.view import OwnMoves, OwnScaling, view_of_period, view_of_round
 from adapt.core.stage.control.workers import PartitionsSeen
 from adapt.core.stage.movement.controller import Move
 from tests.core.elastic.observations import seen

@@ -9,7 +9,7 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.build import Recipe, build_partitioner, build_plan
-from adapt.core.partitioning.constructions.scan import scan
+from adapt.core.partitioning.constructions.redist import scan
 from adapt.core.partitioning.measures.metrics import evaluate
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.plan import plan_from_data, plan_to_data

@@ -16,7 +16,7 @@ from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.compare import COLUMNS, compare_schemes
 from adapt.core.partitioning.measures import population
 from adapt.core.partitioning.measures.metrics import Metrics, published_name
-from adapt.core.partitioning.measures.stand_ins import stand_in_keys
+from adapt.core.partitioning.measures.population import stand_in_keys
 from adapt.core.partitioning.problem.constraints import Constraints
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTIONS, DEFAULT_SCHEMES, Construction, Scheme

@@ -5,8 +5,8 @@ from math import inf
 
 import pytest
 
+from adapt.core.charts.axes import bin_size, highest_of_neighbours, log_spaced
 from adapt.core.charts.over_time import imbalance_per_period, migration_per_period, rate_over_time
-from adapt.core.charts.points import bin_size, highest_of_neighbours, log_spaced
 from adapt.core.labels import breakable, distinct, label
 from adapt.core.report.key_charts import channel_loads, rank_frequency, top_keys
 from adapt.core.report.scheme_charts import comparison, three_way_trade

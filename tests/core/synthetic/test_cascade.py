@@ -13,8 +13,7 @@ from adapt.core.errors import UsageError
 from adapt.core.synthetic.cascade import MOST_LEVELS, Cascade, CascadePath
 from adapt.core.synthetic.rates import Lags
 from adapt.core.synthetic.variation import Variation
-from adapt.traces.generators.packets import packet_stream
-from adapt.traces.generators.zipf import zipf_stream
+from adapt.traces.generators.keyed import packet_stream, zipf_stream
 from adapt.traces.store.trace import BLOCK_ROWS
 
 

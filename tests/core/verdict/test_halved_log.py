@@ -6,7 +6,7 @@ import pytest
 
 from adapt.core.counting.exact import count_keys, frequencies_of
 from adapt.core.engines.names import Engine
-from adapt.core.out_of_sample.counted_panes import ROWS_A_PANE, CountedPanes
+from adapt.core.out_of_sample.windows import ROWS_A_PANE, CountedPanes
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import KeyType

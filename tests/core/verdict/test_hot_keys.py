@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import Frequencies
-from adapt.core.out_of_sample.counted_panes import CountedPane
+from adapt.core.out_of_sample.windows import CountedPane
 from adapt.core.verdict.hot_keys import HotKeys
 
 

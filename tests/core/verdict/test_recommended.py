@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import Engine
-from adapt.core.out_of_sample.counted_panes import CountedPane, CountedPanes
+from adapt.core.out_of_sample.windows import CountedPane, CountedPanes
 from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget
 from adapt.core.partitioning.measures.resources import Resources

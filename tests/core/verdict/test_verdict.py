@@ -10,7 +10,7 @@ from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import Engine
 from adapt.core.engines.spark.scheme import SparkPartitioner
-from adapt.core.out_of_sample.counted_panes import CountedPane, rows_a_pane
+from adapt.core.out_of_sample.windows import CountedPane, rows_a_pane
 from adapt.core.partitioning.build import Recipe
 from adapt.core.stream import Weight
 from adapt.core.table import Column

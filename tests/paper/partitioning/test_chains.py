@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapt.core.counting.key_order import key_order
+from adapt.core.counting.frequencies import key_order
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.build import Recipe as BuildRecipe
 from adapt.core.partitioning.compare import compare_schemes

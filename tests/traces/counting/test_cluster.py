@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from adapt.traces.generators.generate import generate
-from adapt.traces.generators.zipf import zipf_stream
+from adapt.traces.generators.keyed import zipf_stream
+from adapt.traces.generators.write import generate
 
 pytestmark = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="long; set ADAPT_SOAK=1")
 

@@ -11,7 +11,7 @@ import pytest
 from adapt.core.counting.exact import count_keys, frequencies_of
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.partitioning.build import Recipe, build_plan
-from adapt.core.partitioning.measures.channel_loads import channel_loads
+from adapt.core.partitioning.measures.imbalance import channel_loads
 from adapt.core.partitioning.measures.metrics import evaluate
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.problem.constraints import Constraints

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapt.core.counting.lossy import LossyCounter, merge_lossy
-from adapt.core.counting.panes import Panes
 from adapt.core.counting.sliding import SlidingLossyCounter, SlidingWindow
+from adapt.core.counting.timeline import Panes
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.columns import ARROW_TYPES, key_type_of
 from adapt.core.stream import COLUMN_TYPES, KeyType, Weight

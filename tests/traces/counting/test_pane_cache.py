@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from adapt.core.counting.frequencies import Frequencies
-from adapt.core.out_of_sample.counted_panes import CountedPane
+from adapt.core.out_of_sample.windows import CountedPane
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.block_cache import keep
 from adapt.traces.counting.pane_cache import EPSILON, _packed, _place, _unpacked, kept_panes

@@ -13,8 +13,8 @@ from adapt.traces.counting import lossy
 from adapt.traces.counting.count import Counting
 from adapt.traces.counting.exact import count_exactly
 from adapt.traces.counting.lossy import count_lossy
-from adapt.traces.generators.generate import generate
-from adapt.traces.generators.zipf import zipf_stream
+from adapt.traces.generators.keyed import zipf_stream
+from adapt.traces.generators.write import generate
 from adapt.traces.ingest.ingest import IngestOptions, ingest
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.sources.names import FormatName

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from adapt.core.engines.names import Engine, Target
-from adapt.core.engines.spark.stored_keys import stored_key_sql
+from adapt.core.engines.spark.export import stored_key_sql
 from adapt.core.errors import BadInput
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.plans.plan import Plan

@@ -15,11 +15,8 @@ from adapt.core.synthetic.popularity import Drift, KeyLife
 from adapt.core.synthetic.rates import Bursts, Diurnal, Lags, rate_path
 from adapt.core.synthetic.self_similar_keys import SelfSimilarKeys
 from adapt.core.synthetic.variation import Variation
-from adapt.traces.generators.generate import generate
-from adapt.traces.generators.keyed import KeyedStream
-from adapt.traces.generators.self_similar import self_similar_stream
-from adapt.traces.generators.write import write_generated
-from adapt.traces.generators.zipf import zipf_stream
+from adapt.traces.generators.keyed import KeyedStream, self_similar_stream, zipf_stream
+from adapt.traces.generators.write import generate, write_generated
 from adapt.traces.spark.progress import silent
 from adapt.traces.store.manifest import Provenance
 from adapt.traces.store.trace import BLOCK_ROWS

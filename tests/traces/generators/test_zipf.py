@@ -14,11 +14,10 @@ from scipy import stats
 from adapt.core.counting.zipf import zipf_shares
 from adapt.core.errors import EnvironmentFailure, UsageError
 from adapt.core.stream import KeyType
-from adapt.traces.generators.generate import generate
+from adapt.traces.generators.keyed import zipf_stream
 from adapt.traces.generators.names import GeneratorName
 from adapt.traces.generators.registry import GENERATORS
-from adapt.traces.generators.write import write_generated
-from adapt.traces.generators.zipf import zipf_stream
+from adapt.traces.generators.write import generate, write_generated
 from adapt.traces.ingest.profile import profile_trace
 from adapt.traces.spark.progress import silent
 from adapt.traces.store.manifest import Provenance

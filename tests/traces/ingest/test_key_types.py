@@ -13,8 +13,7 @@ import adapt
 from adapt.core.errors import UsageError
 from adapt.core.stream import KeyType
 from adapt.traces.ingest.ingest import IngestOptions, ingest
-from adapt.traces.ingest.mapping import Mapping, key_parts, key_text
-from adapt.traces.ingest.mapping_file import read_mapping_file
+from adapt.traces.ingest.mapping import Mapping, key_parts, key_text, read_mapping_file
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.session import SparkOptions
 

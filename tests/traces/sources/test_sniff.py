@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from adapt.core.errors import BadInput, UsageError
+from adapt.traces.sources.formats.console import envelopes
 from adapt.traces.sources.formats.json_lines import JsonLines
-from adapt.traces.sources.formats.kcat import envelopes
 from adapt.traces.sources.formats.parquet import ParquetFiles
 from adapt.traces.sources.formats.text import log_format
 from adapt.traces.sources.names import FormatName

@@ -7,16 +7,15 @@ import pyarrow as pa
 import pytest
 
 from adapt.core.errors import EnvironmentFailure
-from adapt.core.out_of_sample.counted_panes import MOST_PANES
+from adapt.core.out_of_sample.windows import MOST_PANES
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.counting import lossy as lossily
 from adapt.traces.counting.exact import ROWS_A_PARTITION, count_exactly
 from adapt.traces.counting.lossy import count_lossy
 from adapt.traces.counting.measured import measure_columns
-from adapt.traces.spark import held, runner
-from adapt.traces.spark.held import check_held, held_bytes, result_bytes, shown
+from adapt.traces.spark import runner, session
 from adapt.traces.spark.names import RunnerName
-from adapt.traces.spark.session import SparkOptions
+from adapt.traces.spark.session import SparkOptions, check_held, held_bytes, result_bytes, shown
 from adapt.traces.store.frequencies import HEAVIEST, MOST_KEYS
 from tests.conftest import REPOSITORY
 from tests.traces.small_traces import write_trace
@@ -25,7 +24,7 @@ from tests.traces.small_traces import write_trace
 def test_a_result_is_its_rows_times_its_columns():
     assert result_bytes(10**8, "key bigint, block bigint, count bigint") == 24 * 10**8
     assert result_bytes(10, "key string, count double") == 480
-    assert held_bytes(10, "key string, count double") == held.COPIES * 480
+    assert held_bytes(10, "key string, count double") == session.COPIES * 480
 
 
 def test_a_result_above_the_limit_is_refused_with_its_size(caplog):

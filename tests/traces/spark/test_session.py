@@ -15,6 +15,7 @@ import adapt
 from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, UsageError
 from adapt.traces.spark import session
 from adapt.traces.spark.progress import watched
+from adapt.traces.spark.runner import in_tasks
 from adapt.traces.spark.session import (
     LOOPBACK,
     SETTINGS,
@@ -27,7 +28,6 @@ from adapt.traces.spark.session import (
     spark_session,
     translated,
 )
-from adapt.traces.spark.spark_tasks import in_tasks
 
 
 def test_settings_are_as_listed(spark):

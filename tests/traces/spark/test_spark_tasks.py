@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.traces.spark.spark_tasks import LEAST_TASKS, TASK_BYTES, TASK_FILES, TASK_ITEMS, grouped, shared_out
+from adapt.traces.spark.runner import LEAST_TASKS, TASK_BYTES, TASK_FILES, TASK_ITEMS, grouped, shared_out
 
 
 @given(st.lists(st.integers(0, 2 * TASK_BYTES), max_size=600))

@@ -13,8 +13,8 @@ from adapt.traces.ingest.runs.sieve import PLACES
 from adapt.traces.parts import part_name, part_writer, remove_unfinished
 from adapt.traces.spark.lazy import SparkSession
 from adapt.traces.spark.progress import Progress, watched
+from adapt.traces.spark.runner import attempt_id, in_tasks, shared_out
 from adapt.traces.spark.session import spark_failures
-from adapt.traces.spark.spark_tasks import attempt_id, in_tasks, shared_out
 from adapt.traces.store import disk
 from adapt.traces.store.trace import BLOCK_ROWS, ROW_GROUP_ROWS
 

@@ -9,8 +9,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.traces.ingest.mapping import RESERVED, Mapping
-from adapt.traces.ingest.runs.layouts import UTC, layout_of
-from adapt.traces.ingest.runs.values import ODD, VALUE, plain_decimals, plain_epochs, plain_times, plain_wholes
+from adapt.traces.ingest.runs.values import (
+    ODD,
+    UTC,
+    VALUE,
+    layout_of,
+    plain_decimals,
+    plain_epochs,
+    plain_times,
+    plain_wholes,
+)
 from adapt.traces.ingest.times import EARLIEST_US, EPOCH_UNITS, LATEST_US, TimeFormat
 from adapt.traces.sources.reading.blocks import PATH
 

@@ -21,8 +21,8 @@ from adapt.traces.sources.reading.table_files import quoted
 from adapt.traces.sources.source import Sift
 from adapt.traces.spark.lazy import DataFrame
 from adapt.traces.spark.progress import Progress, watched
+from adapt.traces.spark.runner import attempt_id
 from adapt.traces.spark.session import Batches, carrying, literal_path, spark_failures
-from adapt.traces.spark.spark_tasks import attempt_id
 
 _REFUSED = reader_schema([], {})
 

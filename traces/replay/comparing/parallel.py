@@ -16,9 +16,8 @@ from adapt.core.errors import EnvironmentFailure
 from adapt.traces.spark.executors import parallelism
 from adapt.traces.spark.lazy import SparkSession
 from adapt.traces.spark.names import RunnerName
-from adapt.traces.spark.runner import log_ran
+from adapt.traces.spark.runner import in_tasks, log_ran
 from adapt.traces.spark.session import Spark, spark_failures, spark_session
-from adapt.traces.spark.spark_tasks import in_tasks
 
 Work: TypeAlias = Callable[[Any], str]
 """Work on one scenario, called in any process; its result is a text."""

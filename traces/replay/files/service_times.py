@@ -1,4 +1,4 @@
-"""Files of service times: measurements, and means of keys."""
+"""Files of costs: profiles, measured service times, means of keys."""
 
 from pathlib import Path
 
@@ -8,15 +8,18 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from adapt.core.costs.profile import Profile
+from adapt.core.costs.profile_file import read_profile
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.keys.key_text import keys_from_texts
 from adapt.core.stage.conditions.service_times import Service, Spread, SpreadKind
 from adapt.core.stage.input.keyed_rows import KEY
+from adapt.core.stage.input.profiled import row_costs_of
 from adapt.core.stage.input.row_costs import KeyCosts, RowCosts
 from adapt.core.stream import KeyType
 from adapt.core.units.amounts import seconds_of
 from adapt.traces.locations.arrow import arrow_source
-from adapt.traces.read_errors import csv_rows, readable
+from adapt.traces.read_errors import csv_rows, parsed, readable
 from adapt.traces.store.trace import Trace
 
 MICROS = "service_us"
@@ -99,3 +102,16 @@ def measured(service: Service) -> Service:
         return service
     sample = read_service_times(Path(service.sample_file))
     return Service(float(sample.mean()), spread=Spread(SpreadKind.EMPIRICAL, sample=sample))
+
+
+def read_cost_profile(path: Path) -> Profile:
+    """Read a cost profile."""
+    return parsed(path, read_profile)
+
+
+def profiled_row_costs(path: Path, trace: Trace, row_bytes: float, seed: int) -> RowCosts | None:
+    """CPU time of each row by a profile; None if drawn."""
+    try:
+        return row_costs_of(read_cost_profile(path), list(trace.columns), trace.key_type, row_bytes, seed)
+    except BadInput as error:
+        raise BadInput(str(error) if str(error).startswith(str(path)) else f"{path}: {error}") from error

@@ -1,4 +1,4 @@
-"""What `kafka-console-consumer` prints, by its formatter properties.
+"""What `kafka-console-consumer` and `kcat -J` print.
 
 Fields come in the order timestamp, partition, offset, epoch, headers, key, value, whatever the order of the properties
 (Kafka 2.7 and later). The timestamp, partition, offset and epoch name themselves; the rest is guessed, or stated.
@@ -8,8 +8,26 @@ import re
 from collections.abc import Sequence
 
 from adapt.core.errors import UsageError, did_you_mean
-from adapt.traces.sources.formats.kcat import PARTITIONS, TIMES
+from adapt.traces.sources.formats.json_lines import JsonLines
 from adapt.traces.sources.formats.text import Pattern
+
+TIMES = {"ts": "epoch_ms"}
+"""Kafka's timestamps are in milliseconds."""
+
+PARTITIONS = {"key": "partition"}
+"""Column of the partition of a record, by the column of its key."""
+
+ENVELOPE = re.compile(
+    r'\s*\{\s*"topic"\s*:\s*"[^"]*"\s*,\s*"partition"\s*:\s*-?\d+\s*,\s*"offset"\s*:\s*-?\d+\s*,.*"(key|payload)"\s*:',
+    re.DOTALL,
+)
+"""Beginning of an envelope."""
+
+
+def envelopes() -> JsonLines:
+    """The format of `kcat -J`."""
+    return JsonLines(TIMES, PARTITIONS)
+
 
 _TIME = r"(?:CreateTime|LogAppendTime)"
 _FIELDS = {

@@ -14,14 +14,12 @@ import pyarrow.compute as pc
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.phrases import percent
 from adapt.core.units.seals import SEAL, as_json, check_seal, sealed
-from adapt.traces.sources.live.address import TopicAddress
+from adapt.traces.sources.live.address import TopicAddress, TopicOptions
 from adapt.traces.sources.live.client_config import ClientConfig
 from adapt.traces.sources.live.cluster import Bounds, Cluster
 from adapt.traces.sources.live.kept import RecordFiles, frames_of, stored
 from adapt.traces.sources.live.reading import Reader, Wanted
-from adapt.traces.sources.live.sample import RecordSample
-from adapt.traces.sources.live.sample_effect import sample_effect
-from adapt.traces.sources.live.topic_options import TopicOptions
+from adapt.traces.sources.live.sample import RecordSample, sample_effect
 from adapt.traces.sources.live.topic_records import (
     TopicRecords,
     check_fields,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.traces.read_errors import readable
-from adapt.traces.sources.formats.kcat import PARTITIONS
+from adapt.traces.sources.formats.console import PARTITIONS
 from adapt.traces.sources.live.kept import frames_of
 from adapt.traces.sources.names import KeyFormat
 from adapt.traces.sources.reading.blocks import BLOCK_BYTES, PATH, Block, reader_schema

@@ -1,9 +1,12 @@
 """Boundaries and line numbers of records in raw bytes."""
 
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled
@@ -174,3 +177,19 @@ def _delimited(data: Bytes, delimiter: int, quote: int, at_end: bool, size: int)
         used = at
         used_lines = line
     return starts[:count], ends[:count], lines[:count], fields[:count], used, used_lines
+
+
+def field_paths(schema: Iterable[pa.Field]) -> tuple[str, ...]:
+    """Paths of the fields within struct columns, such as `event.user.id`."""
+    return tuple(path for field in schema for path in _below(quoted_name(field.name), field.type))
+
+
+def _below(path: str, kind: pa.DataType) -> Iterator[str]:
+    for field in kind if pa.types.is_struct(kind) else ():
+        below = f"{path}.{quoted_name(field.name)}"
+        yield from [below] if not pa.types.is_struct(field.type) else _below(below, field.type)
+
+
+def quoted_name(name: str) -> str:
+    """A name in backticks, unless it is a plain word."""
+    return name if re.fullmatch(r"\w+", name) else f"`{name}`"

@@ -15,8 +15,8 @@ ROWS = 300_000
 def traces(tmp_path_factory):
     """A folder with a trace long enough to be purged, one of streams, and none but whole numbers as keys."""
     from adapt.core.stream import KeyType
-    from adapt.traces.generators.generate import generate
-    from adapt.traces.generators.zipf import zipf_stream
+    from adapt.traces.generators.keyed import zipf_stream
+    from adapt.traces.generators.write import generate
 
     folder = tmp_path_factory.mktemp("counted")
     generate(zipf_stream(rows=ROWS, domain=100_000, rate_per_s=1000), folder / "zipf.trace")

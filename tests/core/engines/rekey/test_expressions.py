@@ -13,9 +13,9 @@ import pytest
 
 from adapt.core.engines.names import Engine
 from adapt.core.engines.rekey.build import rekey_table
-from adapt.core.engines.rekey.dialects import DUCKDB
 from adapt.core.engines.rekey.export import rekey_bundle
 from adapt.core.engines.rekey.sql import (
+    DUCKDB,
     joined,
     merging_query,
     merging_top,

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from adapt.core.engines.names import Engine
 from adapt.core.engines.registry import placement_of
-from adapt.core.engines.spark.stored_keys import spark_key_type, stored_key_sql
+from adapt.core.engines.spark.export import spark_key_type, stored_key_sql
 from adapt.core.stream import KeyType, several
 
 COLUMNS = {

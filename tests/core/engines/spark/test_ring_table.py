@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.engines.spark.ring_table import ring_table
+from adapt.core.engines.spark.export import ring_table
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 

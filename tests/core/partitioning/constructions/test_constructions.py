@@ -14,8 +14,7 @@ from adapt.core.counting.frequencies import MeasuredColumn
 from adapt.core.partitioning.constructions.readj import readjust
 from adapt.core.partitioning.constructions.registry import CONSTRUCTIONS
 from adapt.core.partitioning.measures.resources import Resources
-from adapt.core.partitioning.problem.balance_penalty import Balance
-from adapt.core.partitioning.problem.problem import Problem
+from adapt.core.partitioning.problem.problem import Balance, Problem
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.names import Construction, UtilityName

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import MeasuredColumn
 from adapt.core.partitioning.constructions.level import level
-from adapt.core.partitioning.constructions.scan import scan
+from adapt.core.partitioning.constructions.redist import scan
 from adapt.core.partitioning.measures.floors import r_floor_pair
 from adapt.core.partitioning.measures.resources import ResourceFunction, Resources
 from adapt.core.partitioning.problem.problem import Problem

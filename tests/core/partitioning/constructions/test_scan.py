@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
-from adapt.core.partitioning.constructions.scan import scan as scan_problem
+from adapt.core.partitioning.constructions.redist import scan as scan_problem
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.problem.problem import Problem
 from adapt.core.partitioning.schemes.consistent import ConsistentHash

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.partitioning.frontier.integer_program import Program
-from adapt.core.partitioning.frontier.symmetry import Alike
+from adapt.core.partitioning.frontier.integer_program import Alike, Program
 
 ROUNDING = 1 + 1e-9
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import Frequencies
-from adapt.core.partitioning.measures.channel_loads import channel_loads
+from adapt.core.partitioning.measures.imbalance import channel_loads
 from adapt.core.partitioning.measures.resources import Resources
 
 

@@ -13,10 +13,16 @@ from hypothesis import strategies as st
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import Frequencies, MeasuredColumn
 from adapt.core.errors import UsageError
-from adapt.core.partitioning.measures.key_loads import largest_shares, listed_loads, loads_at
 from adapt.core.partitioning.measures.metrics import evaluate
 from adapt.core.partitioning.measures.population import Population
-from adapt.core.partitioning.measures.resources import Measured, ResourceFunction, Resources
+from adapt.core.partitioning.measures.resources import (
+    Measured,
+    ResourceFunction,
+    Resources,
+    largest_shares,
+    listed_loads,
+    loads_at,
+)
 from adapt.core.partitioning.problem.problem import Problem
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.partitioning.measures.metrics import evaluate
+from adapt.core.partitioning.measures.population import stand_in_keys
 from adapt.core.partitioning.measures.resources import Resources
-from adapt.core.partitioning.measures.stand_ins import stand_in_keys
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from adapt.core.partitioning.measures.migration import migration
+from adapt.core.partitioning.measures.metrics import migration
 
 
 def of(*channels: int):

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from adapt.core.partitioning.measures.channel_loads import relative
+from adapt.core.partitioning.measures.imbalance import relative
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
 
 

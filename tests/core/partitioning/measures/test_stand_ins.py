@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from adapt.core.partitioning.measures.stand_ins import stand_in_keys
+from adapt.core.partitioning.measures.population import stand_in_keys
 
 KINDS = [pa.string(), pa.large_string(), pa.int64(), pa.binary(), pa.large_binary()]
 

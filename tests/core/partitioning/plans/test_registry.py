@@ -20,11 +20,9 @@ from adapt.core.partitioning.plans.registry import (
 )
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
-from adapt.core.partitioning.schemes.jump import JumpHash
+from adapt.core.partitioning.schemes.jump import JumpHash, Maglev, Rendezvous
 from adapt.core.partitioning.schemes.key_groups import KeyGroups
-from adapt.core.partitioning.schemes.maglev import Maglev
 from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, Scheme
-from adapt.core.partitioning.schemes.rendezvous import Rendezvous
 from adapt.core.partitioning.schemes.uniform import UniformPartitioner
 
 ALL = list(SCHEMES_BY_NAME.values())

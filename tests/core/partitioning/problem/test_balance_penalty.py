@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.partitioning.measures.resources import Resources
-from adapt.core.partitioning.problem.balance_penalty import Balance
-from adapt.core.partitioning.problem.problem import Problem
+from adapt.core.partitioning.problem.problem import Balance, Problem
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 
 BETA = {"C": lambda f: f**0, "L": lambda f: f, "Q": lambda f: f * f}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from adapt.core.partitioning.problem.utility import UTILITIES, utility, weighed
+from adapt.core.partitioning.problem.problem import UTILITIES, utility, weighed
 from adapt.core.partitioning.schemes.names import UtilityName
 
 RHO, GAMMA = 2.0, np.e - 1  # log(1 + gamma) is 1

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.keys.key_text import key_to_text
-from adapt.core.partitioning.schemes.explicit import ExplicitMap
-from adapt.core.partitioning.schemes.explicit_json import explicit_data, explicit_json
+from adapt.core.partitioning.schemes.explicit import ExplicitMap, explicit_data, explicit_json
 
 KEYS = (
     st.text() | st.text('"\\\n\x00\x7fé\U0001f600a', max_size=4),

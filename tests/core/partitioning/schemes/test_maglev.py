@@ -5,7 +5,7 @@ import pytest
 
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
-from adapt.core.partitioning.schemes.maglev import TABLE, Maglev, _fill, _table
+from adapt.core.partitioning.schemes.jump import TABLE, Maglev, _fill, _table
 
 KEYS = [f"key-{number}" for number in range(2000)]
 

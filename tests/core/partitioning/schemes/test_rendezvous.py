@@ -3,7 +3,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.partitioning.schemes.rendezvous import Rendezvous
+from adapt.core.partitioning.schemes.jump import Rendezvous
 
 KEYS = pa.array([f"key-{number}" for number in range(100_000)])
 

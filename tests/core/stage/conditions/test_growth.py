@@ -93,7 +93,9 @@ def counted(growth, stream, alive):
 def test_at_1000_times_state_is_that_of_an_independent_count(growth):
     """While partitions move, and some are on disk."""
     stream = Stream.of()
-    memory = Memory(250_000 if growth.sized else 20_000, disk_bytes_per_s=1e8, seek_s=1e-4, seek_sd_s=4e-6, quantum_s=0.01)
+    memory = Memory(
+        250_000 if growth.sized else 20_000, disk_bytes_per_s=1e8, seek_s=1e-4, seek_sd_s=4e-6, quantum_s=0.01
+    )
     one = assemble(replace(PLAIN, state=growth), stream.rows(), Actors(SomeMoves(1), memory), journal=ROWS)
     shown = []
     for now_s in np.linspace(0.004, 4.0, 1000):

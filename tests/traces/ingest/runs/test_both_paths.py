@@ -21,7 +21,7 @@ from adapt.traces.ingest.runs import sieve
 from adapt.traces.ingest.runs.sieve import Sieve, sieve_of
 from adapt.traces.sources.reading.blocks import PATH
 from adapt.traces.sources.sniff import ReadOptions
-from adapt.traces.spark import spark_tasks
+from adapt.traces.spark import runner as spark_runner
 from adapt.traces.store.trace import Trace
 from tests.tiers import SOAK, soak
 from tests.traces.ingest.odd_inputs import GROUPS
@@ -60,7 +60,7 @@ def both(tmp_path, monkeypatch) -> Both:
         by_sql = ingest([str(source)], tmp_path / "sql", mapping, options, force=True).trace
         with monkeypatch.context() as patched:
             patched.setattr(ingesting, "SMALL_BYTES", -1)
-            patched.setattr(spark_tasks, "TASK_BYTES", 1)  # a task, and so a run, for each file
+            patched.setattr(spark_runner, "TASK_BYTES", 1)  # a task, and so a run, for each file
             patched.setattr(sieve, "LEAST_PLAIN", 0.0)
             patched.setattr("adapt.traces.ingest.streams.sieve_of", seen)
             sifted = ingest([str(source)], tmp_path / "sifted", mapping, options, force=True).trace

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.traces.ingest.runs.layouts import layout_of
 from adapt.traces.ingest.runs.values import (
     MISSING,
     ODD,
     VALUE,
+    layout_of,
     plain_decimals,
     plain_epochs,
     plain_times,

@@ -2,7 +2,7 @@
 
 import json
 
-from adapt.traces.sources.formats.kcat import ENVELOPE
+from adapt.traces.sources.formats.console import ENVELOPE
 from tests.traces.sources.kcat_printing import Message, envelope
 
 

@@ -14,8 +14,7 @@ from adapt.core.random_bits import mix
 from adapt.traces.sources.live import reading
 from adapt.traces.sources.live.kept import RecordFiles, frames_of, stored
 from adapt.traces.sources.live.reading import Reader, Wanted
-from adapt.traces.sources.live.sample import RecordSample
-from adapt.traces.sources.live.sample_effect import sample_effect
+from adapt.traces.sources.live.sample import RecordSample, sample_effect
 from adapt.traces.sources.live.topic_records import TopicRecords
 from adapt.traces.sources.names import KeyFormat
 from adapt.traces.sources.reading.files import Container, SourceFile

@@ -12,8 +12,7 @@ from adapt.core.engines.names import Engine
 from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.verdict.goal import Goal
 from adapt.core.verdict.stream_verdict import judge
-from adapt.traces.sources.live.sample import RecordSample
-from adapt.traces.sources.live.sample_effect import Spread
+from adapt.traces.sources.live.sample import RecordSample, Spread
 
 RECORDS, PARTITIONS = 1_000_000, 12
 SEEDS = 200

@@ -16,10 +16,9 @@ from confluent_kafka.admin import AdminClient
 
 from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
 from adapt.traces.sources.live import cluster, reading
-from adapt.traces.sources.live.address import TopicAddress, topic_of
+from adapt.traces.sources.live.address import TopicAddress, TopicOptions, topic_of
 from adapt.traces.sources.live.sample import RecordSample
 from adapt.traces.sources.live.topic import read_topic
-from adapt.traces.sources.live.topic_options import TopicOptions
 from adapt.traces.spark.progress import silent
 from examples.broker import free_port
 from tests.kafka_broker import Proxy, create_topic, running, send
