@@ -25,8 +25,7 @@ from references import from_tests
 from adapt.core.engines.names import Engine
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.measures.resources import Resources
-from adapt.core.repartition.channel_schedule import Schedule
-from adapt.core.repartition.decisions import DECISIONS, Replan, decided
+from adapt.core.repartition.decisions import DECISIONS, Replan, Schedule, decided
 from adapt.core.repartition.names import TriggerName
 from adapt.core.stream import KeyType
 from adapt.core.units.row_or_time_span import Length

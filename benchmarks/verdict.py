@@ -14,8 +14,7 @@ from time import process_time
 
 from adapt.core.engines.names import Engine
 from adapt.core.partitioning.build import Recipe
-from adapt.core.verdict.answering import answer_on
-from adapt.core.verdict.recommended import hashers_today
+from adapt.core.verdict.answering import answer_on, hashers_today
 from adapt.traces.block_cache import CACHE
 from adapt.traces.counting.count import Counting
 from adapt.traces.counting.count_cache import counted, panes_of

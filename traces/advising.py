@@ -7,9 +7,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from adapt.core.advice.region import region_table
-from adapt.core.advice.salts import check_max_imbalance
-from adapt.core.advice.tables import MOST_UNITS, HotKey, division_table, keys_table, useful_table
+from adapt.core.advice.tables import (
+    MOST_UNITS,
+    HotKey,
+    check_max_imbalance,
+    division_table,
+    keys_table,
+    region_table,
+    useful_table,
+)
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.tables import NULL_KEY
 from adapt.core.engines.names import AnyScheme, Engine

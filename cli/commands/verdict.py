@@ -80,9 +80,8 @@ def verdict(
     from adapt.core.lint.findings import judged
     from adapt.core.partitioning.build import Recipe
     from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS
-    from adapt.core.verdict.answering import answer_on, judged_placement
+    from adapt.core.verdict.answering import answer_on, hashers_today, judged_placement
     from adapt.core.verdict.first_screen import evidence_table, first_lines, hot_keys_table, next_command, status_of
-    from adapt.core.verdict.recommended import hashers_today
     from adapt.traces.counting.count import Counting
     from adapt.traces.counting.count_cache import counted, panes_of
     from adapt.traces.counting.partitions import audited

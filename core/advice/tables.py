@@ -1,16 +1,168 @@
-"""Advice as tables: division of work, useful workers, salts of hot keys."""
+"""Advice: division of work, useful workers, salts of hot keys."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from adapt.core.advice.division import Division, better_units, better_workers, even_units
-from adapt.core.advice.salts import MOST_SALTS, salts_needed
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
 from adapt.core.engines.engine import WorkUnits
+from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.measures.floors import imbalance_floor
 from adapt.core.table import Column, Kind, Table
+
+MOST_WORKERS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """Units dealt to workers as evenly as possible.
+
+    Flink gives subtask i the key groups g with floor(g n / P) = i, and Kafka's range, round-robin and sticky assignors
+    give each consumer of a topic floor(P/n) or ceil(P/n) partitions: all leave the busiest with ceil(P/n).
+    """
+
+    units: int  # P, at least 1
+    workers: int  # n, at least 1
+
+    def __post_init__(self) -> None:
+        if self.units < 1 or not 1 <= self.workers <= MOST_WORKERS:
+            raise UsageError(
+                f"units and workers must be at least 1, and workers at most {MOST_WORKERS:,}"
+                f" (got {self.units} units, {self.workers} workers)"
+            )
+
+    @property
+    def busiest(self) -> int:
+        """Units of the busiest worker."""
+        return -(-self.units // self.workers)
+
+    @property
+    def fewest(self) -> int:
+        """Units of the least busy worker."""
+        return self.units // self.workers
+
+    @property
+    def idle(self) -> int:
+        """Workers without a unit."""
+        return max(0, self.workers - self.units)
+
+    @property
+    def excess(self) -> float:
+        """Load of the busiest worker above the mean, relative to the mean.
+
+        The lower bound for any stream, reached if keys spread evenly over units; the workers together then reach
+        1 / (1 + excess) of their capacity.
+        """
+        return (self.busiest * self.workers - self.units) / self.units
+
+    def halves(self, other: "Division") -> bool:
+        """Whether the excess is at most half of another's, computed exactly."""
+        mine, its = (each.busiest * each.workers - each.units for each in (self, other))
+        return its > 0 and 2 * mine * other.units <= its * self.units
+
+
+def better_workers(division: Division) -> tuple[Division | None, Division | None]:
+    """Nearest smaller and larger numbers of workers that halve the excess.
+
+    None where no number does.
+
+    More workers than units would be idle, so they are not suggested.
+    """
+    units, workers = division.units, division.workers
+    fewer = (Division(units, count) for count in range(min(workers - 1, units), 0, -1))
+    more = (Division(units, count) for count in range(workers + 1, units + 1))
+    return (
+        next((other for other in fewer if other.halves(division)), None),
+        next((other for other in more if other.halves(division)), None),
+    )
+
+
+def better_units(division: Division, most: int) -> Division | None:
+    """Nearest larger number of units, up to `most`, that halves the excess.
+
+    The next multiple of the workers always does.
+    """
+    even = -(-division.units // division.workers) * division.workers
+    candidates = (Division(units, division.workers) for units in range(division.units + 1, min(even, most) + 1))
+    return next((other for other in candidates if other.halves(division)), None)
+
+
+def even_units(division: Division, most: int) -> Division | None:
+    """Smallest larger number of units, up to `most`, that divides evenly."""
+    even = Division(division.busiest * division.workers, division.workers)
+    return even if even.units <= most else None
+
+
+MOST_SALTS = 1 << 14
+"""Most salts; a key that needs more is better handled outside the keyed operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Salts:
+    """Salts that bring one key within a limit."""
+
+    placed: int  # fewest salts if the salted keys can be assigned to workers freely
+    # fewest salts if an engine hashes KEY#0, KEY#1, ..., which may collide on a worker. None if more than
+    # `MOST_SALTS` are needed
+    hashed: int | None
+    partials: int | None  # workers over which the key is then spread: partial results to merge per result
+
+
+def salts_needed(key: str, load: int, total: int, partitioner: Partitioner, max_imbalance: Fraction) -> Salts:
+    """Fewest salts with which a key alone overloads no worker.
+
+    Rows get salts round-robin or at random, so each salted key has an equal share. Other keys on a worker are ignored:
+    balancing them is the job of a plan.
+
+    Args:
+        load: Load of the key.
+        total: Load of all keys.
+        partitioner: Partitioner of the engine.
+        max_imbalance: Tolerated load of a worker over the mean.
+    """
+    if not 0 <= load <= total or total < 1:
+        raise UsageError(f"the load of a key must be between 0 and the total (got {load} of {total})")
+    check_max_imbalance(max_imbalance)
+    channels = partitioner.channels
+    if load * channels <= max_imbalance * total:
+        return Salts(1, 1, 1)
+    placed = -(-load * channels * max_imbalance.denominator // (max_imbalance.numerator * total))
+    at = partitioner.channels_of(pa.array([f"{key}#{salt}" for salt in range(MOST_SALTS)])).astype(np.int64)
+    fullest, used = fullest_so_far(at), used_so_far(at)
+    for salts in range(placed, MOST_SALTS + 1):  # fewer are not enough even with a channel each
+        if load * int(fullest[salts - 1]) * channels <= max_imbalance * total * salts:
+            return Salts(placed, salts, int(used[salts - 1]))
+    return Salts(placed, None, None)
+
+
+def check_max_imbalance(max_imbalance: Fraction) -> None:
+    """Check a limit."""
+    if max_imbalance < 1:
+        raise UsageError(f"--max-imbalance must be at least 1 (got {float(max_imbalance):g})")
+
+
+def fullest_so_far(channels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Most of the first 1, 2, ... keys on one channel."""
+    order = np.argsort(channels, kind="stable")
+    by_channel = channels[order]
+    starts = np.flatnonzero(np.diff(by_channel, prepend=-1))
+    place = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
+    nth = np.empty_like(place)
+    nth[order] = place + 1
+    return np.maximum.accumulate(nth)
+
+
+def used_so_far(channels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Number of channels used by the first 1, 2, ... keys."""
+    firsts = np.zeros(len(channels), np.int64)
+    firsts[np.unique(channels, return_index=True)[1]] = 1
+    return np.cumsum(firsts)
+
 
 MOST_UNITS = 1_000_000
 """Most units that are suggested where the engine has no limit."""
@@ -107,3 +259,54 @@ def useful_table(keys: Sequence[HotKey], total: int, parallelism: int) -> Table:
     )
     row = (hottest.key, hottest.low / total, most, imbalance_floor([each.low for each in keys], total, parallelism))
     return Table.from_rows("Useful workers", columns, [row])
+
+
+def operators_named(given: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Operators with their key columns as typed, e.g. "count=user,page"."""
+    operators: dict[str, tuple[str, ...]] = {}
+    for text in given:
+        name, equals, columns = (side.strip() for side in text.partition("="))
+        keys = tuple(dict.fromkeys(column.strip() for column in columns.split(",")))
+        if not (name and equals and all(keys)):
+            raise UsageError(f"--operator takes OPERATOR=COLUMN,..., such as count=user,page (got {text!r})")
+        if name in operators:
+            raise UsageError(f"--operator {text}: {name} is given twice; name each operator once")
+        operators[name] = keys
+    return operators
+
+
+def region_key(operators: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Key columns that all operators share, as the first orders them.
+
+    Rows with equal keys in an operator have equal columns here, so partitioning by these columns, or any of them,
+    keeps the state of every operator whole. All of them split the stream most finely.
+
+    Args:
+        operators: Key columns of each partitioned stateful operator; stateless ones do not matter.
+
+    Source: partitioning functions, section 2: operators can be combined if their keys have a common subset.
+    """
+    common: tuple[str, ...] | None = None
+    for name, keys in operators.items():
+        if common is None:
+            common = tuple(keys)
+        shared = tuple(key for key in common if key in keys)
+        if not shared:
+            raise UsageError(
+                f"operator {name} (by {', '.join(keys)}) shares no key column with the operators before it (by"
+                f" {', '.join(common)}); put it in a parallel region of its own"
+            )
+        common = shared
+    return common or ()
+
+
+def region_table(operators: Mapping[str, Sequence[str]]) -> Table:
+    """The operators of a region with their key columns."""
+    key = ", ".join(region_key(operators))
+    columns = (
+        Column("operator"),
+        Column("keys", about="key columns of the operator"),
+        Column("region_keys", about="key columns that all operators share"),
+    )
+    rows = [(name, ", ".join(keys), key) for name, keys in operators.items()]
+    return Table.from_rows("Parallel region", columns, rows, f"Partition the region by {key}.")

@@ -16,7 +16,7 @@ from adapt.core.out_of_sample.outcome import KEPT, LEVEL, REBUILT, TODAY, OutOfS
 from adapt.core.out_of_sample.placing import moved_hottest
 from adapt.core.out_of_sample.windows import Windows, loads_of
 from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget
-from adapt.core.statistics.student import student_quantile
+from adapt.core.statistics.intervals import student_quantile
 
 PINS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 300)
 """Numbers of pinned keys that are tried."""

@@ -1,5 +1,6 @@
-"""Key counts of a stream by period, of equal time or rows."""
+"""Key counts of a stream by period, and in a window."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -9,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from adapt.core.counting.exact import KeyCounts, count_keys
+from adapt.core.counting.exact import KeyCounts, count_keys, merge
 from adapt.core.counting.frequencies import Counts
 from adapt.core.errors import BadInput
 from adapt.core.units.row_or_time_span import Length
@@ -163,3 +164,48 @@ def _wide(keys: pa.Array) -> pa.Array:
     if pa.types.is_string(keys.type):
         return keys.cast(pa.large_string())
     return keys.cast(pa.large_binary()) if pa.types.is_binary(keys.type) else keys
+
+
+class RecentKeys:
+    """Counts of the last steps that fill a window.
+
+    A step leaves as a whole, once those after it fill the window; the last one stays.
+
+    Attributes:
+        full: Whether a whole window was counted.
+    """
+
+    def __init__(self, length: Length) -> None:
+        """Start without rows."""
+        self._length = length
+        self._steps: deque[Period] = deque()
+        self._rows = 0
+        self._first_us: int | None = None
+        self.full = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no step was added."""
+        return not self._steps
+
+    def add(self, step: Period) -> None:
+        """Add the next step."""
+        self._first_us = step.start_us if self._first_us is None else self._first_us
+        self._steps.append(step)
+        self._rows += step.counted.rows
+
+    def move_to(self, at_us: int) -> None:
+        """End the window at a time, after its last step."""
+        while len(self._steps) > 1 and self._is_filled_without(self._steps[0], at_us):
+            self._rows -= self._steps.popleft().counted.rows
+        past = self._rows if self._length.in_rows else at_us - (at_us if self._first_us is None else self._first_us)
+        self.full = self.full or past >= self._length.size
+
+    def counted(self) -> KeyCounts:
+        """The keys of the window, which has a step."""
+        return merge([step.counted for step in self._steps])
+
+    def _is_filled_without(self, first: Period, at_us: int) -> bool:
+        if self._length.in_rows:
+            return self._rows - first.counted.rows >= self._length.size
+        return first.end_us <= at_us - self._length.size

@@ -19,13 +19,12 @@ from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.build import build_partitioner
 from adapt.core.partitioning.measures.resources import listed_loads
 from adapt.core.repartition.decisions import Batches, Replan, Step, decided
-from adapt.core.repartition.live_tables import cases_table, live_summary
 from adapt.core.repartition.names import FLUX, IN_SAMPLE, STATIC
-from adapt.core.repartition.outcome import LiveOutcome, live_outcome_of
+from adapt.core.repartition.outcome import LiveOutcome, cases_table, live_outcome_of, live_summary
 from adapt.core.repartition.period_tables import PeriodOutcome, channels_table, periods_table, summary_table
+from adapt.core.repartition.periods import RecentKeys
 from adapt.core.repartition.placement import DecidedPlan, DecidedPlans
 from adapt.core.repartition.units import Units
-from adapt.core.repartition.window import RecentKeys
 from adapt.core.run import run_as_data, verdict_under
 from adapt.core.stage.charts import series_tables
 from adapt.core.stage.conditions.settings import StageSettings, even_groups

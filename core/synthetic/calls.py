@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
-from adapt.core.synthetic.zipf_keys import ZipfKeys
+from adapt.core.synthetic.popularity import ZipfKeys
 
 Ints = NDArray[np.int64]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.synthetic.zipf_keys import ZipfKeys
+from adapt.core.synthetic.popularity import ZipfKeys
 
 Ints = NDArray[np.int64]
 

@@ -1,4 +1,4 @@
-"""Popularity of keys over time: drifting ranks and limited lifetimes."""
+"""Popularity of keys: Zipf, self-similar, drifting, short-lived."""
 
 import math
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled
+from adapt.core.counting.zipf import MOST_RANKS, zipf_table
 from adapt.core.errors import UsageError
 from adapt.core.random_bits import substream, uniforms
 
@@ -134,3 +135,53 @@ def _exchange(keys: Ranks, drawn: Floats, share: float) -> None:
         if drawn[rank] < share:
             other = min(int(math.exp(drawn[ranks + rank] * math.log(ranks + 1.0))), ranks) - 1
             keys[rank], keys[other] = keys[other], keys[rank]
+
+
+@dataclass(frozen=True, slots=True)
+class ZipfKeys:
+    """Zipf keys, with shares proportional to rank^-z."""
+
+    domain: int = 1_000_000  # number of keys, 1 to `MOST_RANKS`; a process that draws rows holds 8 bytes per key
+    exponent: float = 1.0  # z, 0 (uniform) or more
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.domain <= MOST_RANKS:
+            raise UsageError(f"--keys must be from 1 to {MOST_RANKS:,} (got {self.domain})")
+        if not (self.exponent >= 0 and math.isfinite(self.exponent)):
+            raise UsageError(f"--exponent must be 0 or more (got {self.exponent})")
+
+    def ranks(self, uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Rank, from 1, of each number in [0, 1); shape (rows,)."""
+        return zipf_table(self.domain, self.exponent).ranks(uniforms)
+
+
+MOST_KEYS = 1 << 53
+
+
+@dataclass(frozen=True, slots=True)
+class SelfSimilarKeys:
+    """Self-similar keys, with the same hot share at every scale.
+
+    The share h of the hottest keys gets the share 1 - h of the rows.
+
+    Source: Gray, Sundaresan, Englert, Baclawski and Weinberger, Quickly generating billion-record synthetic databases,
+    SIGMOD 1994, section 3.2.
+    """
+
+    domain: int = 1_000_000  # number of keys, 1 to 2^53
+    hot: float = 0.2  # h, above 0 and at most 0.5, which is uniform
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.domain <= MOST_KEYS:
+            raise UsageError(f"--keys must be from 1 to {MOST_KEYS:,} (got {self.domain})")
+        if not 0 < self.hot <= 0.5:
+            raise UsageError(f"--hot-share must be above 0 and at most 0.5 (got {self.hot:.6g})")
+
+    def ranks(self, uniforms: Floats) -> NDArray[np.int64]:
+        """Rank, from 1, of each number in [0, 1); shape (rows,).
+
+        The rank of u is 1 + floor(N u^(ln h / ln (1 - h))).
+        """
+        power = math.log(self.hot) / math.log1p(-self.hot)
+        found = (self.domain * uniforms**power).astype(np.int64)
+        return np.minimum(found, self.domain - 1) + 1

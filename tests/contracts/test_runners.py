@@ -18,9 +18,9 @@ from adapt.core.stream import COLUMN_TYPES, KeyType, Weight
 from adapt.core.units.row_or_time_span import Length
 from adapt.traces import block_cache
 from adapt.traces.counting import all_keys, exact, lossy
-from adapt.traces.counting.channel_loads import channel_loads
 from adapt.traces.counting.evaluating import evaluate_plans
 from adapt.traces.counting.measured import measure_columns
+from adapt.traces.counting.routed_sums import channel_loads
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.session import SparkOptions
 from adapt.traces.store import frequencies

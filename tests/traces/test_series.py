@@ -18,9 +18,8 @@ from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import Weight
 from adapt.traces.block_cache import CACHE
 from adapt.traces.counting.count import Counting, count_trace
-from adapt.traces.counting.count_cache import counted
+from adapt.traces.counting.count_cache import counted, counted_panes
 from adapt.traces.counting.exact import count_exactly
-from adapt.traces.counting.pane_cache import counted_panes
 from adapt.traces.counting.population import population_of
 from adapt.traces.ingest.profile import profile_trace
 from adapt.traces.locations.arrow import arrow_source

@@ -1,33 +1,210 @@
 """Counted keys of a trace (cached), an artefact or a CSV."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.names import CountMethod
+from adapt.core.counting.timeline import Panes
 from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
-from adapt.core.out_of_sample.windows import CountedPanes
+from adapt.core.keys.columns import ARROW_TYPES
+from adapt.core.out_of_sample.windows import MOST_PANES, CountedPane, CountedPanes, rows_a_pane
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import KeyType, Weight
+from adapt.core.units.row_or_time_span import Length
 from adapt.core.units.seals import hash_of
-from adapt.traces.block_cache import cache_of, make_cache, note_use
-from adapt.traces.counting.channel_loads import channel_loads
+from adapt.traces.block_cache import cache_of, keep, make_cache, note_use, read_kept
 from adapt.traces.counting.count import Counting, count_trace
+from adapt.traces.counting.lossy import count_panes, is_whole_in, key_type_in
 from adapt.traces.counting.measured import check_measurable, with_columns
-from adapt.traces.counting.pane_cache import counted_panes, kept_panes
+from adapt.traces.counting.routed_sums import channel_loads
 from adapt.traces.counting.weights import chosen_weight, default_weight
-from adapt.traces.read_errors import readable
+from adapt.traces.locations.arrow import arrow_source
+from adapt.traces.locations.location import is_stored
+from adapt.traces.read_errors import damaged, readable
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.runner import runner_for
+from adapt.traces.spark.runner import added, runner_for
 from adapt.traces.spark.session import Spark
 from adapt.traces.store.frequencies import read_counts, read_frequencies, write_frequencies
 from adapt.traces.store.manifest import Provenance, file_sha256, program_versions, read_manifest
 from adapt.traces.store.trace import Trace, open_trace
+
+if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
+
+    from adapt.traces.spark.lazy import T
+
+
+@dataclass(frozen=True, slots=True)
+class CountsFiles:
+    """Parquet counts: a file or a folder."""
+
+    path: Path
+    files: "Dataset"
+    rows: int
+
+    @property
+    def schema(self) -> "T.StructType":
+        """The schema as Spark reads it."""
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        return from_arrow_schema(self.files.schema)
+
+    @property
+    def key_type(self) -> KeyType:
+        """The type of the keys."""
+        return key_type_in(self.schema, "key")
+
+    @property
+    def only_spark(self) -> bool:
+        """Whether only Spark reads these files.
+
+        They hold decimals or unsigned integers, or folders are named after a column.
+        """
+        kinds = self.files.schema.types
+        return any("=" in Path(file).parent.name for file in self.files.files) or any(
+            pa.types.is_decimal(kind) or pa.types.is_unsigned_integer(kind) for kind in kinds
+        )
+
+    def table(self, key: str, amounts: Mapping[str, str], wrong: str) -> pa.Table:
+        """The rows under new names, amounts as int64 or float64.
+
+        Args:
+            key: The new name of the keys.
+            amounts: Columns to read, by new name.
+            wrong: The name of a column that marks rows with a null or negative amount.
+        """
+        schema = self.schema
+        kinds = {name: pa.int64() if is_whole_in(schema, name) else pa.float64() for name in amounts.values()}
+        try:
+            read = self.files.to_table(columns=["key", *dict.fromkeys(amounts.values())])
+        except (OSError, pa.ArrowException) as error:
+            raise damaged(self.path, error, "get the files again") from error
+        columns = {name: read[column].cast(kinds[column]) for name, column in amounts.items()}
+        marks = [pc.fill_null(pc.less(column, 0), True) for column in columns.values()]
+        return pa.table({key: read["key"].cast(ARROW_TYPES[self.key_type]), **columns, wrong: reduce(pc.or_, marks)})
+
+
+def counts_files(path: Path) -> CountsFiles:
+    """Open Parquet counts."""
+    from pyarrow.dataset import FileSystemDataset, ParquetFileFormat, dataset
+
+    try:
+        if is_stored(path):
+            form = ParquetFileFormat()
+            objects = [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.name[0] not in "._")
+            pieces = [form.make_fragment(arrow_source(each)) for each in objects]
+            files: Dataset = FileSystemDataset(pieces, pieces[0].physical_schema, form)
+        else:
+            files = dataset(path, format="parquet")
+        return CountsFiles(path, files, files.count_rows())
+    except (OSError, pa.ArrowException) as error:
+        raise damaged(path, error, "get the files again") from error
+
+
+def summed_ascending(rows: pa.Table, key: str, amounts: Sequence[str]) -> pa.Table:
+    """Amounts summed by key, floats in ascending order; null where integers overflow."""
+    sums: dict[str, pa.ChunkedArray] = {}
+    for amount in amounts:
+        whole = pa.types.is_integer(rows[amount].type)
+        ordered = rows.select([key, amount]).sort_by([(key, "ascending"), (amount, "ascending")])
+        summed = added(ordered, [key], {amount: Weight.COUNT if whole else Weight.COST})
+        sums |= {key: summed[key], amount: summed[amount]}
+    return pa.table(sums)
+
+
+EPSILON = 1e-4
+"""The error of a pane's counts, as a share of its total; short panes are exact."""
+
+_FACTS = b"adapt.panes"
+
+
+def counted_panes(
+    trace: Trace,
+    folder: Path,
+    weight: Weight | None = None,
+    *,
+    spark_options: Spark = None,
+    progress: Progress = silent,
+) -> tuple[CountedPane, ...]:
+    """The panes of a trace, cached in `folder`; empty if short."""
+    rows = rows_a_pane(trace.rows)
+    if rows is None:
+        return ()
+    chosen = chosen_weight(trace, weight)
+    kept = kept_panes(folder, trace.manifest.content_hash, chosen, trace.key_type)
+    if kept:
+        return kept
+    grid = Panes(Length(rows, in_rows=True))
+    timeline = count_panes(trace, grid, EPSILON, weight=chosen, spark_options=spark_options, progress=progress)
+    panes = tuple(
+        CountedPane(pane.first_us, pane.summary.frequencies(EPSILON, chosen, trace.key_type)) for pane in timeline.panes
+    )
+    keep(_place(folder, trace.manifest.content_hash, chosen), _packed(panes))
+    return panes
+
+
+def kept_panes(folder: Path, content_hash: str, weight: Weight, key_type: KeyType) -> tuple[CountedPane, ...]:
+    """The cached panes of a trace; empty if missing or damaged."""
+    with suppress(KeyError, ValueError, TypeError):
+        table = read_kept(_place(folder, content_hash, weight))
+        return () if table is None else _unpacked(table, key_type)
+    return ()
+
+
+def _place(folder: Path, content_hash: str, weight: Weight) -> Path:
+    version = program_versions()["adapt-streams"]
+    return folder / f"{hash_of([content_hash, weight.value, EPSILON, MOST_PANES, version])[:32]}.panes"
+
+
+def _packed(panes: tuple[CountedPane, ...]) -> pa.Table:
+    """All panes as one table, facts per pane in its metadata."""
+    held = [pane.frequencies for pane in panes]
+    facts = [
+        [pane.start_us, counted.total, counted.rows, counted.weight.value, counted.complete_above, counted.distinct]
+        for pane, counted in zip(panes, held, strict=True)
+    ]
+    table = pa.table(
+        {
+            "pane": np.repeat(np.arange(len(held), dtype=np.int32), [len(counted.keys) for counted in held]),
+            "key": pa.concat_arrays([counted.keys for counted in held]),
+            "count_low": np.concatenate([counted.count_low for counted in held]),
+            "count_high": np.concatenate([counted.count_high for counted in held]),
+        }
+    )
+    return table.replace_schema_metadata({_FACTS: json.dumps(facts).encode()})
+
+
+def _unpacked(table: pa.Table, key_type: KeyType) -> tuple[CountedPane, ...]:
+    facts: list[list[Any]] = json.loads(table.schema.metadata[_FACTS])
+    panes = []
+    for number, (start_us, total, rows, weight, complete_above, distinct) in enumerate(facts):
+        own = table.filter(pc.equal(table["pane"], number))
+        frequencies = Frequencies(
+            keys=own["key"].combine_chunks(),  # of one type in all panes
+            count_low=own["count_low"].to_numpy(),
+            count_high=own["count_high"].to_numpy(),
+            total=total,
+            rows=rows,
+            weight=Weight(weight),
+            epsilon=EPSILON,
+            complete_above=complete_above,
+            distinct=distinct,
+            typed=key_type,
+        )
+        panes.append(CountedPane(start_us, frequencies))
+    return tuple(panes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,8 @@ from adapt.core.table import Displayed, Table
 from adapt.core.units.durations import round_us
 from adapt.core.units.row_or_time_span import Length
 from adapt.core.verdict.answer import Answer
-from adapt.core.verdict.answering import answer_on
+from adapt.core.verdict.answering import answer_on, hashers_today
 from adapt.core.verdict.goal import Goal
-from adapt.core.verdict.recommended import hashers_today
 from adapt.traces.counting.all_keys import all_keys, too_many_keys
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.count_cache import windows_of

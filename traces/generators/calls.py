@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from adapt.core.errors import UsageError
 from adapt.core.synthetic.calls import Phones, draw_calls, draw_phones
-from adapt.core.synthetic.zipf_keys import ZipfKeys
+from adapt.core.synthetic.popularity import ZipfKeys
 from adapt.traces.generators.steady import SteadyStream, coded_keys, random_of
 
 PHONES, PHONE_EXPONENT, RATE_PER_S = 20_000, 0.8, 5.0

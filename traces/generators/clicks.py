@@ -6,7 +6,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from adapt.core.synthetic.clicks import PAGES, draw_clicks
-from adapt.core.synthetic.zipf_keys import ZipfKeys
+from adapt.core.synthetic.popularity import ZipfKeys
 from adapt.traces.generators.steady import SteadyStream, coded_keys, random_of
 
 ITEMS = ZipfKeys(3000, 1.0)

@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 from adapt.core.errors import UsageError
 from adapt.core.stream import KeyType
 from adapt.core.synthetic.cascade import Cascade, CascadePath
-from adapt.core.synthetic.popularity import check_drifts, drifted, lived
+from adapt.core.synthetic.popularity import SelfSimilarKeys, ZipfKeys, check_drifts, drifted, lived
 from adapt.core.synthetic.rates import RatePath, rate_path
-from adapt.core.synthetic.self_similar_keys import SelfSimilarKeys
 from adapt.core.synthetic.variation import Variation
-from adapt.core.synthetic.zipf_keys import ZipfKeys
 from adapt.traces.generators.steady import check_end, check_steady, coded_keys, random_of, start_us, steady_us
 from adapt.traces.store.trace import BLOCK_ROWS
 

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import pyarrow as pa
 
+from adapt.core.synthetic.popularity import ZipfKeys
 from adapt.core.synthetic.sales import Shop, draw_sales, draw_shop
-from adapt.core.synthetic.zipf_keys import ZipfKeys
 from adapt.traces.generators.steady import SteadyStream, keys_of, random_of, steady_us
 
 ITEMS, ITEM_EXPONENT, RATE_PER_S = 3000, 1.0, 0.5

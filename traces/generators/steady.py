@@ -14,7 +14,7 @@ from adapt.core.compiled import compiled
 from adapt.core.errors import UsageError
 from adapt.core.keys.key_coder import coded_numbers
 from adapt.core.stream import KeyType
-from adapt.core.synthetic.zipf_keys import ZipfKeys
+from adapt.core.synthetic.popularity import ZipfKeys
 from adapt.traces.generators.write import check_rows
 from adapt.traces.store.trace import BLOCK_ROWS
 

@@ -51,7 +51,7 @@ def keys(
 
     Example: adapt advise keys web.trace --parallelism 48 --max-parallelism 128 --partitions 60
     """
-    from adapt.core.advice.region import operators_named
+    from adapt.core.advice.tables import operators_named
     from adapt.traces.advising import Job, advise
 
     job = Job(parallelism, max_parallelism, partitions, engine, _ratio(max_imbalance))

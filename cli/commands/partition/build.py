@@ -50,9 +50,8 @@ def build(
     from adapt.core.partitioning.build import build_plan, hashers_of
     from adapt.core.partitioning.plans.plan import plan_to_data
     from adapt.core.partitioning.plans.plan_tables import explicit_keys_table, load_table, plan_first_table, plan_table
-    from adapt.core.verdict.answering import answer_on, planned
+    from adapt.core.verdict.answering import answer_on, hashers_today, planned
     from adapt.core.verdict.goal import Goal
-    from adapt.core.verdict.recommended import hashers_today
     from adapt.traces.store.atomic import check_free
     from adapt.traces.store.manifest import Provenance, as_input
     from adapt.traces.store.plan_json import readings_of_plan

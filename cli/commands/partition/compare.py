@@ -75,9 +75,8 @@ def compare(
 
     from adapt.core.partitioning.compare import compare_schemes, hashers_compared
     from adapt.core.partitioning.do_nothing import with_nothing_done
-    from adapt.core.verdict.answering import answer_on, planned
+    from adapt.core.verdict.answering import answer_on, hashers_today, planned, today_of
     from adapt.core.verdict.compared import at_channels, best_plan, best_sentences
-    from adapt.core.verdict.recommended import hashers_today, today_of
     from adapt.traces.scheme_names import split_cap
     from adapt.traces.store.atomic import check_folder_free
     from adapt.traces.store.comparisons import write_comparison

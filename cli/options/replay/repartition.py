@@ -26,8 +26,7 @@ from adapt.core.units.durations import duration_us
 
 if TYPE_CHECKING:
     from adapt.core.partitioning.build import Recipe
-    from adapt.core.repartition.channel_schedule import Schedule
-    from adapt.core.repartition.decisions import Replan
+    from adapt.core.repartition.decisions import Replan, Schedule
     from adapt.core.repartition.replay import Live
     from adapt.traces.store.trace import Trace
 
@@ -90,7 +89,7 @@ class ReplanOptions:
         )
 
     def _schedule(self) -> "Schedule":
-        from adapt.core.repartition.channel_schedule import Schedule
+        from adapt.core.repartition.decisions import Schedule
 
         if (self.channels is None) == (not self.schedule):
             raise UsageError("give either --channels N or --schedule 0h:N,6h:N")

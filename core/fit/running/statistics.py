@@ -9,7 +9,7 @@ from adapt.core.arrays import Floats
 from adapt.core.fit.network.network import Operator
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.running.tick import Tick
-from adapt.core.statistics.student import student_quantile
+from adapt.core.statistics.intervals import student_quantile
 
 LEVEL = 0.95
 """Confidence level of all intervals."""

@@ -9,7 +9,7 @@ from adapt.core.engines.names import Engine
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import Weight
 from adapt.traces.block_cache import CACHE
-from adapt.traces.counting.channel_loads import channel_loads
+from adapt.traces.counting.routed_sums import channel_loads
 from adapt.traces.kept_trace import holds, remember
 from adapt.traces.leftovers import UNUSED_S
 from adapt.traces.locations import failures

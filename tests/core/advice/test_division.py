@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.advice.division import Division, better_units, better_workers, even_units
+from adapt.core.advice.tables import Division, better_units, better_workers, even_units
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.schemes.key_groups import MOST_GROUPS, default_max_parallelism
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapt.core.advice.salts import salts_needed
+from adapt.core.advice.tables import salts_needed
 from adapt.core.engines.flink.scheme import FlinkPartitioner
 from adapt.core.engines.kafka.scheme import KafkaPartitioner
 from adapt.core.engines.spark.scheme import SparkPartitioner

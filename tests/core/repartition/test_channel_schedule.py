@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.errors import UsageError
-from adapt.core.repartition.channel_schedule import Schedule
+from adapt.core.repartition.decisions import Schedule
 
 HOUR = 3_600_000_000
 

@@ -16,8 +16,7 @@ from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.problem.tracking import epsilon_for
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.partitioning.schemes.uniform import UniformPartitioner
-from adapt.core.repartition.channel_schedule import Schedule
-from adapt.core.repartition.decisions import Replan, decided
+from adapt.core.repartition.decisions import Replan, Schedule, decided
 from adapt.core.repartition.names import TriggerName
 from adapt.core.repartition.replay import Live, replay_repartition
 from adapt.core.repartition.units import Units

@@ -18,8 +18,7 @@ from adapt.core.partitioning.build import Recipe, build_partitioner
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.schemes.names import Construction, Scheme
-from adapt.core.repartition.channel_schedule import Schedule
-from adapt.core.repartition.decisions import Replan
+from adapt.core.repartition.decisions import Replan, Schedule
 from adapt.core.repartition.replay import replay_repartition
 from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length

@@ -15,8 +15,7 @@ from adapt.core.counting.exact import count_keys, frequencies_of
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.build import Recipe, build_partitioner
 from adapt.core.partitioning.measures.resources import Resources
-from adapt.core.repartition.channel_schedule import Schedule
-from adapt.core.repartition.decisions import Replan, decided
+from adapt.core.repartition.decisions import Replan, Schedule, decided
 from adapt.core.repartition.names import TriggerName
 from adapt.core.repartition.shadows import Shadows, Spent
 from adapt.core.repartition.triggers import OnViolation, Seen, WhenWorth

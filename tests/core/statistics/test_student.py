@@ -3,7 +3,7 @@
 import pytest
 from scipy.stats import t
 
-from adapt.core.statistics.student import student_quantile
+from adapt.core.statistics.intervals import student_quantile
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.95, 0.975, 0.99, 0.999])

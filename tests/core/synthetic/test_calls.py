@@ -3,7 +3,7 @@
 import numpy as np
 
 from adapt.core.synthetic.calls import AREAS, CLONED_SHARE, SIDE_M, draw_calls, draw_phones
-from adapt.core.synthetic.zipf_keys import ZipfKeys
+from adapt.core.synthetic.popularity import ZipfKeys
 
 HOUR_US = 3_600_000_000
 

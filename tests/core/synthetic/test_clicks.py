@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapt.core.synthetic.clicks import CART, CHECKOUT, SEARCH, Clicks, draw_clicks
-from adapt.core.synthetic.zipf_keys import ZipfKeys
+from adapt.core.synthetic.popularity import ZipfKeys
 
 USERS, ITEMS = ZipfKeys(500, 0.8), ZipfKeys(300, 1.0)
 YEAR_US = 365 * 86_400_000_000

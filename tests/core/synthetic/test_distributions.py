@@ -10,7 +10,7 @@ from scipy import stats
 
 from adapt.core.errors import UsageError
 from adapt.core.synthetic.distribution import Distribution
-from adapt.core.synthetic.self_similar_keys import SelfSimilarKeys
+from adapt.core.synthetic.popularity import SelfSimilarKeys
 from adapt.core.units.amounts import bytes_of, micros_of
 
 ROWS = 100_000

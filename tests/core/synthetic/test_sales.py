@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapt.core.counting.zipf import zipf_shares
+from adapt.core.synthetic.popularity import ZipfKeys
 from adapt.core.synthetic.sales import CATEGORIES, draw_sales, draw_shop
-from adapt.core.synthetic.zipf_keys import ZipfKeys
 
 ITEMS = ZipfKeys(200, 1.0)
 DAY_US = 86_400_000_000

@@ -10,8 +10,7 @@ from adapt.core.out_of_sample.windows import ROWS_A_PANE, CountedPanes
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import KeyType
-from adapt.core.verdict.answering import answer_on
-from adapt.core.verdict.recommended import today_of
+from adapt.core.verdict.answering import answer_on, today_of
 from adapt.core.verdict.verdict_class import VerdictClass
 from tests.claims.real_columns import panes_of, weblog
 

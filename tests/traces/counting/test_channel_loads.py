@@ -7,7 +7,7 @@ import pytest
 from adapt.core.engines.names import Engine
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import COLUMN_TYPES, Weight
-from adapt.traces.counting.channel_loads import channel_loads
+from adapt.traces.counting.routed_sums import channel_loads
 from tests.traces.counting.skewed_trace import ROWS, skewed_trace
 
 

@@ -10,7 +10,7 @@ from adapt.core.counting.exact import count_keys, frequencies_of
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.schemes.names import Scheme
-from adapt.traces.counting.counts_files import counts_files, summed_ascending
+from adapt.traces.counting.count_cache import counts_files, summed_ascending
 from adapt.traces.counting.evaluating import evaluate_plans
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.session import SparkOptions

@@ -7,7 +7,7 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.out_of_sample.windows import CountedPane
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.block_cache import keep
-from adapt.traces.counting.pane_cache import EPSILON, _packed, _place, _unpacked, kept_panes
+from adapt.traces.counting.count_cache import EPSILON, _packed, _place, _unpacked, kept_panes
 
 
 def pane(start_us, keys, counts):

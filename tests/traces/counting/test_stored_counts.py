@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adapt.traces.counting.counts_files import counts_files
+from adapt.traces.counting.count_cache import counts_files
 from adapt.traces.locations.arrow import arrow_sink
 
 

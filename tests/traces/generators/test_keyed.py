@@ -11,9 +11,8 @@ from scipy import stats
 from adapt.core.errors import UsageError
 from adapt.core.stream import KeyType
 from adapt.core.synthetic.distribution import Distribution
-from adapt.core.synthetic.popularity import Drift, KeyLife
+from adapt.core.synthetic.popularity import Drift, KeyLife, SelfSimilarKeys
 from adapt.core.synthetic.rates import Bursts, Diurnal, Lags, rate_path
-from adapt.core.synthetic.self_similar_keys import SelfSimilarKeys
 from adapt.core.synthetic.variation import Variation
 from adapt.traces.generators.keyed import KeyedStream, self_similar_stream, zipf_stream
 from adapt.traces.generators.write import generate, write_generated

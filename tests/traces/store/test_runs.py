@@ -10,8 +10,7 @@ import pytest
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.schemes.names import Scheme
-from adapt.core.repartition.channel_schedule import Schedule
-from adapt.core.repartition.decisions import Replan
+from adapt.core.repartition.decisions import Replan, Schedule
 from adapt.core.repartition.replay import replay_repartition
 from adapt.core.units.row_or_time_span import Length
 from adapt.traces.locations.run_folders import MANIFEST
