@@ -9,6 +9,7 @@ from adapt.core.fit.replay import tables as fit_tables
 from adapt.core.flux.replay import tables as flux_tables
 from adapt.core.partitioning import compare
 from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS
+from adapt.core.repartition import outcome as live_outcome
 from adapt.core.repartition import period_tables
 from adapt.core.stage.simulate import CRASH_COLUMNS
 from adapt.core.table import Kind
