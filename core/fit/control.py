@@ -128,8 +128,7 @@ class Control:
         self.observer = None if observing is None else Observer(network, observing)
         begun = clock()
         made = planner or planner_of(name, network, options)
-        ahead, observes = planner is not None, observing is not None
-        self._use(coordinated(name, network, options, made, ahead=ahead, observes=observes))
+        self._use(coordinated(name, network, options, made, ahead=planner is not None))
         self._tick_s, self._ticks = settings.tick_us / 1e6, 0
         self._begun_s = [each.now_s for each in self._distributed]
         self._reported = Sent()

@@ -18,7 +18,6 @@ from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import check_ratio
 from adapt.core.fit.planners.direct_planners import Exact, LinearProgram, Nothing, Planner, Proportional
 from adapt.core.fit.planners.fragments import Fragment, FragmentPlanner
-from adapt.core.fit.planners.kept_plans import KeptPlans
 from adapt.core.fit.planners.plan_table import Proof, TablePlanner
 from adapt.core.fit.planners.solver import MAX_PLANS, Exponential, Learnt, Observed, Regions, Workload
 from adapt.core.fit.program.program import Program
@@ -223,15 +222,12 @@ def coordinated(
     planner: FragmentPlanner,
     *,
     ahead: bool,
-    observes: bool = False,
 ) -> FragmentPlanner:
     """A planner with a coordinator in place of every central planner.
 
     Args:
         planner: Of this name.
         ahead: Whether nodes got its plans before the start.
-        observes: Whether costs and selectivities are observed: solver and solver-w then keep their plans, and use new
-            values to decide which of them fit.
     """
     if name not in COORDINATED:
         return planner
@@ -242,10 +238,7 @@ def coordinated(
 
         def again(network: Network, workload: Workload | None) -> Planner:
             now = chosen if workload is None else replace(chosen, workload=workload)
-            program = Program.from_network(network, options.headroom)
-            if observes and workload is None and isinstance(first, TablePlanner) and name is not DropPlanner.C_FIT:
-                return KeptPlans(program, first)
-            return PLANNERS[name](program, now)
+            return PLANNERS[name](Program.from_network(network, options.headroom), now)
 
         return Coordinated(
             first,

@@ -390,11 +390,12 @@ def _lost(program: Program, planner: TablePlanner, rates: Floats, nasty: Floats,
 def _errors(
     program: Program, pool: BasisPool, planner: TablePlanner, rates: Floats
 ) -> tuple[Floats, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    """Share of the best score lost at each point, and whether the point has no plan."""
+    """Share of the best score lost at each point, all where it has no plan; and whether it has none."""
     plans = planner.plan(rates)
     given = program.wiring.scores(program.wiring.flows(rates, plans.keeps))
     _, best = pool.plan(rates)
-    return np.maximum(1 - given / best, 0.0), np.asarray((plans.ids == NO_PLAN).any(axis=1))
+    without = np.asarray((plans.ids == NO_PLAN).any(axis=1))
+    return np.where(without, 1.0, np.maximum(1 - given / best, 0.0)), without
 
 
 def _below_lines(program: Program, planner: TablePlanner, points: int, seed: int) -> Floats:

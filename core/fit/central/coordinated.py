@@ -169,7 +169,7 @@ class Table:
         Returns:
             Number of its table, id, scale of its inputs; where the plan is in no table, 0, id and all shares.
         """
-        if self.number == 0 or found < NO_PLAN:
+        if self.number == 0 or found <= NO_PLAN:
             return np.concatenate(([0.0, found], keeps))
         base = self.sheet.rows[found - 1] if found > 0 else np.ones(len(keeps))
         scale = np.divide(keeps, base, out=np.zeros_like(keeps), where=base > 0)[duty.scaled]
@@ -451,7 +451,7 @@ class Coordinated(Exchanging[Correspondent]):
             if len(duty.arcs) and not (
                 before and id_of(before[2], part) == found and (before[1][duty.arcs] == keeps[duty.arcs]).all()
             ):
-                whole = found < NO_PLAN or not (isinstance(self._made, TablePlanner) and self._made.parts)
+                whole = found <= NO_PLAN or not (isinstance(self._made, TablePlanner) and self._made.parts)
                 shares = len(duty.arcs) if whole else int(duty.scaled.sum())
                 self._count_row(Channel(COORDINATOR, node, Topic.PLAN), 2 + shares, before is None)
         self._observe(rates)

@@ -77,7 +77,8 @@ def shed(
         variables, ids = _alone(server, arriving)
     else:
         found = state.find(np.concatenate((arriving, elsewhere), axis=1))
-        variables = planned(server, state.table, arriving, found)
+        variables, without = planned(server, state.table, arriving, found), found == -1
+        variables[without], _ = _alone(server, arriving[without])
         ids = np.where(found >= 0, found + 1, np.where(found == _ALL_FITS, UNSHED, NO_PLAN))
     kept = server.part.program.keeps(arriving, variables)
     if trust_upstream:

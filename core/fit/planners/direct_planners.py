@@ -15,7 +15,7 @@ UNSHED = 0
 """Id of the plan that drops nothing."""
 
 NO_PLAN = -1
-"""Id where no plan in the table fits: everything is dropped."""
+"""Id where no plan in the table fits: the same share of every input is kept, or a node decides alone."""
 
 BEST = -3
 """Id where the table of plans proves too little: the best plan takes its place."""

@@ -1,7 +1,7 @@
 """Tables of precomputed plans: rates covered, and proved loss."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Protocol
 
@@ -68,6 +68,10 @@ class Finder(Protocol):
         """The plan number for each point, from 0, else -1; shape (points,)."""
         ...
 
+    def inside(self, rates: Floats) -> Floats:
+        """Rates at or below points without a plan that need no drops; shape (points, inputs)."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Proof:
@@ -80,6 +84,11 @@ class Proof:
     bounds: "Bounds | None" = None
     # combinations of rows that merging tables would try without pruning; None without merging
     combinations: float | None = None
+    beyond: bool = False  # whether plans were used for overloaded rates that they do not cover, where nothing is proved
+
+    def over(self, beyond: bool) -> "Proof":
+        """The proof for a replay, with overloaded rates beyond those covered or not."""
+        return replace(self, epsilon=None, beyond=True) if beyond and self.bounds is None else self
 
 
 class Bounds(Protocol):
@@ -94,7 +103,10 @@ class Bounds(Protocol):
 
 
 class TablePlanner:
-    """Looks up plans for overloaded points; points without a plan drop everything.
+    """Looks up plans for overloaded points.
+
+    Points without a plan keep the rates below them that are known to fit, and of the rest the same share of every
+    input, as much as fits.
 
     Attributes:
         parts: Tables with their indexes; each plans some of the drop arcs.
@@ -131,6 +143,8 @@ class TablePlanner:
         wanted = np.ascontiguousarray(rates[overloaded])
         planned, ids[overloaded] = self._found(wanted)
         planned[:, self._whole] = flows[np.ix_(overloaded, self._whole)]
+        without = (ids[overloaded] == NO_PLAN).any(axis=1)
+        planned[without] = self._raised(planned[without], flows[overloaded[without]])
         if self.proof.bounds is not None:
             weak = np.flatnonzero(self.proof.bounds.at(wanted) > (self.proof.epsilon or 0.0))
             planned[weak], _ = self._pool.plan(wanted[weak])
@@ -147,7 +161,15 @@ class TablePlanner:
             fits = found >= 0
             ids[fits, part] = found[fits] + 1
             flows[fits] += table.flows[found[fits]]
+            flows[~fits] += self.program.unshed(finder.inside(rates[~fits]))
         return flows, ids
+
+    def _raised(self, flows: Floats, unshed: Floats) -> Floats:
+        """Flows with the same share of all that they drop, as much as fits; shape (points, variables)."""
+        rows, limits = self.program.rows[: self.program.resources], self.program.limits[: self.program.resources]
+        room, more = limits - flows @ rows.T, (unshed - flows) @ rows.T
+        share = np.divide(room, more, out=np.ones_like(more), where=more > room).min(axis=1, initial=1.0)
+        return np.asarray(flows + np.maximum(share, 0.0)[:, None] * (unshed - flows))
 
 
 class MixedPlanner(TablePlanner):

@@ -36,6 +36,10 @@ class RegionTree:
         _find(rates, self.most, self.axes, self.child, self.plan, found)
         return found
 
+    def inside(self, rates: Floats) -> Floats:
+        """The rates scaled down to the box."""
+        return np.minimum(rates, self.most)
+
 
 @compiled
 def _find(rates: Floats, most: Floats, axes: Indices, child: Indices, plan: Indices, found: Indices) -> None:

@@ -300,10 +300,12 @@ def replay_fit(
             kept_use(wiring, control.flows(rates, keeps), options.cost_scale)
             for control, keeps in zip(controls, all_keeps, strict=True)
         )
+    over = overloaded(kept_use(wiring, wiring.unshed(rates), options.cost_scale / (1 - settings.headroom)))
+    beyond = bool((rates[over] > covered).any())
     outcomes = []
     for number, (name, control, runs, log) in enumerate(zip(names, controls, running, done, strict=True)):
         decisions, ticks = tuple(decision for decision, _ in log), tuple(tick for _, tick in log)
-        prepared = (control.prepared_s, control.sent, control.table, control.proof)
+        prepared = (control.prepared_s, control.sent, control.table, control.proof.over(beyond))
         seen, observer = (first_bytes[number], control.plan_bytes), control.observer
         followed = None if observer is None else Followed(tuple(observer.observations), *seen)
         measured = (runs.latencies(), *prepared, uses[number], control.traffic(), followed)

@@ -15,6 +15,7 @@ from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.registry import COORDINATED
 from adapt.core.fit.replay.bound_rows import Counts
 from adapt.core.fit.replay.outcome import FitOutcome, overloaded
+from adapt.core.fit.running.tick import LATE
 from adapt.core.fit.running.window_drop import windows_behind
 from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.values import duration
@@ -25,7 +26,11 @@ PLANNER = Column("planner")
 
 PLANNER_COLUMNS = (
     PLANNER,
-    Column("optimum_share", Kind.SHARE, about="of the best possible; results more than a tick late do not count"),
+    Column(
+        "optimum_share",
+        Kind.SHARE,
+        about=f"of the best possible; results that come more than {LATE} ticks after their row do not count",
+    ),
     Column("optimum_share_full", Kind.SHARE, about="the same, over overloaded ticks: more arrived than fits"),
     Column("score", Kind.NUMBER, "tuples/s", "mean weighted output rate"),
     Column("error_p50", Kind.SHARE, about="lost of the best score, over ticks"),
@@ -257,11 +262,11 @@ def _proofs(outcomes: Sequence[FitOutcome], asked: float) -> Iterator[str]:
     for outcome in outcomes:
         name, proof = outcome.planner, outcome.proof
         kept = proof.epsilon is not None and proof.epsilon <= asked
-        if not outcome.table or (kept and not proof.unproved):
+        if outcome.table is None or (kept and not proof.unproved):
             continue
         some = f"{proof.unproved:.2%} of the overloaded rates"
-        if proof.epsilon is None and name in (DropPlanner.SOLVER, DropPlanner.SOLVER_W):
-            yield f"{name}: its plans were made for other costs and selectivities, so nothing is proved of them."
+        if proof.beyond:
+            yield f"{name}: nothing is proved of its plans for overloaded rates above those that they cover."
         elif proof.epsilon is None:
             yield f"{name}: nothing is proved of its plans while messages are on their way."
         elif proof.bounds is not None:

@@ -1,12 +1,14 @@
 """The fluid simulator: average flows, without random draws."""
 
+from collections import deque
+
 import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, inlined
 from adapt.core.fit.network.wiring import Indices, Wiring
-from adapt.core.fit.running.tick import Offered, Tick
+from adapt.core.fit.running.tick import LATE, Offered, Tick
 
 
 class Fluid:
@@ -14,7 +16,7 @@ class Fluid:
 
     Operators are served in the order of the network, sources first. Joins have full windows. A plan that fits is served
     within its tick, and its score is that of the program. Queues are served in order of arrival; what waits more
-    than a tick does not count in the score.
+    than `LATE` ticks does not count in the score.
     """
 
     def __init__(self, wiring: Wiring, cost_scale: float = 1.0) -> None:
@@ -25,7 +27,8 @@ class Fluid:
         """
         self._cost_scale = cost_scale
         self.follow(wiring)
-        self._queued, self._came = np.zeros(len(wiring.arcs)), np.zeros(len(wiring.arcs))
+        self._queued = np.zeros(len(wiring.arcs))
+        self._kept = deque([self._queued.copy()] * LATE, LATE)
 
     def follow(self, wiring: Wiring) -> None:
         """Change costs and selectivities, from the next tick on."""
@@ -40,7 +43,9 @@ class Fluid:
         network = (wiring.source, wiring.target, wiring.gain, self._use, wiring.limits * offered.tick_s)
         came, dropped, served = np.zeros(arcs), np.zeros(arcs), np.zeros(arcs)
         each = np.ascontiguousarray(keeps, np.float64)
-        _flow(given, late, each, *network, self._queued, self._came, came, dropped, served, read_late)
+        older = self._queued - sum(self._kept)
+        _flow(given, late, each, *network, self._queued, older, self._kept[0], came, dropped, served, read_late)
+        self._kept.append(came - dropped)
         return Tick(
             offered=came,
             dropped=dropped,
@@ -73,17 +78,9 @@ def scales(wiring: Wiring) -> Floats:
 
 
 @inlined
-def _late_share(waited: float, came: float, done: float) -> float:
-    """Part of the tuples served in a tick that came more than a tick before.
-
-    Tuples come and are served evenly within ticks.
-
-    Args:
-        waited: In the queue when the tick began.
-        came: In the tick before.
-        done: Served in the tick.
-    """
-    older, faster = waited - came, done - came
+def _late_share(older: float, came: float, done: float) -> float:
+    """Part of the tuples `done` in a tick that waited too long, where tuples come and go evenly within ticks."""
+    faster = done - came
     if faster == 0:
         return 1.0 if older > 0 else 0.0
     since = min(max(older / faster, 0.0), 1.0)
@@ -101,6 +98,7 @@ def _flow(
     use: Floats,
     left: Floats,
     queued: Floats,
+    older: Floats,
     came: Floats,
     offered: Floats,
     dropped: Floats,
@@ -109,7 +107,8 @@ def _flow(
 ) -> None:
     """One tick; `left` is the capacity that remains, `queued` what waits before and after.
 
-    `late` is the part of `given` that waited for more than a tick, and `came` what was kept in the last tick.
+    `late` is the part of `given` that waited too long; `came` what was kept `LATE` ticks ago, and `older` what waits
+    less what was kept since then.
     """
     resources = len(left)
     for arc in range(len(source)):
@@ -126,10 +125,10 @@ def _flow(
         for resource in range(resources):
             left[resource] = max(0.0, left[resource] - use[resource, arc] * done)
         served[arc] = done
-        old = done * _late_share(queued[arc], came[arc], done)
+        old = done * _late_share(older[arc], came[arc], done)
         if kept > 0:
             old += (done - old) * late[source[arc]] * keeps[arc] / kept
-        served_late[arc], came[arc] = old, kept
+        served_late[arc] = old
         queued[arc] = waiting - done
         if target[arc] >= 0:
             given[target[arc]] += gain[arc] * done

@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Indices, Wiring
 
+LATE = 10
+"""Ticks after the arrival of a row in which its results count in the score."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Offered:

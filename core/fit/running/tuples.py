@@ -16,14 +16,14 @@ from adapt.core.fit.running.arcs import (
 )
 from adapt.core.fit.running.fluid import scales, true_use
 from adapt.core.fit.running.passing import Books, Withdrawal, advance, spoiled_of, withdrawn_worth
-from adapt.core.fit.running.tick import Offered, Tick
+from adapt.core.fit.running.tick import LATE, Offered, Tick
 from adapt.core.fit.running.window_drop import LivingWindows
 from adapt.core.histogram import BINS
 from adapt.core.random_bits import substream
 from adapt.core.stage.conditions.shed_factor import Overload
 
 _FEW = 50
-"""Service times that a result may wait for others that arrive at once, where a tick is shorter."""
+"""Service times that a result may be late, where ticks are short."""
 
 
 class Tuples:
@@ -32,8 +32,8 @@ class Tuples:
     Nodes and links serve in order of arrival, at the speed of their capacity. An operator emits a tuple whenever its
     selectivity, summed over its input, reaches another whole number; aggregates emit evenly in the same way, not at the
     ends of windows. Where windows are dropped, tuples have positions among them; see `LivingWindows`. A join matches a
-    tuple with the latest tuples of its other side, up to the window. A result later than a tick after its row does not
-    count in the score.
+    tuple with the latest tuples of its other side, up to the window. A result more than `LATE` ticks after its row
+    does not count in the score.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Tuples:
                 self._withdrawal = self._withdrawal._replace(tally=self.windows.tally)
         servers["busy"] = 0.0
         read[:] = 0
-        read["late"] = max(offered.tick_s, _FEW * _service_s(self._wiring, self._seconds))
+        read["late"] = max(LATE * offered.tick_s, _FEW * _service_s(self._wiring, self._seconds))
         at_us = np.ascontiguousarray(offered.at_us, np.int64)
         inputs = np.ascontiguousarray(offered.inputs, np.int64)
         nodes = len(self._wiring.network.nodes)

@@ -234,6 +234,10 @@ class PointTree:
         _search(self.points, self.first, self.following, self.orthant, rates, found)
         return np.where(found >= 0, self.order[found] if len(self.order) else -1, -1)
 
+    def inside(self, rates: Floats) -> Floats:
+        """Nothing: no rate is known to fit where no row does."""
+        return np.zeros_like(rates)
+
 
 @inlined
 def _best(

@@ -82,8 +82,9 @@ def test_the_papers_triangle_leaves_points_without_a_plan_and_the_safe_one_none(
     assert (ids != NO_PLAN).all()
     _, paper, _ = made(network, 0.1, Grid.PAPER)
     loss, ids = errors(paper, program, rates)
-    assert (ids == NO_PLAN).any()
-    assert loss.max() == 1
+    without = (ids == NO_PLAN).any(axis=1)
+    assert without.any()
+    assert loss[without].max() < 1, "the same share of every input is kept"
 
 
 GUARANTEED = [

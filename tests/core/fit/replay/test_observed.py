@@ -13,9 +13,6 @@ from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.true_values import Drawn
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.observing import Observing
-from adapt.core.fit.planners.kept_plans import KeptPlans
-from adapt.core.fit.program.program import Program
-from adapt.core.fit.registry import PlannerOptions, planner_of
 from adapt.core.fit.replay.bound_rows import Binding
 from adapt.core.fit.replay.observed import Judged
 from adapt.core.fit.replay.replay import FitOptions, replay_fit
@@ -144,25 +141,6 @@ def test_deltas_that_are_late_leave_nodes_stale_and_are_counted() -> None:
     assert any(stale[int(first) + 1 :]), "after the change, tables are on their way again"
     assert row["replans"] >= 1
     assert row["replan_bytes"] > 0
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_plans_kept_with_newer_statistics_overload_no_node(seed) -> None:
-    network, random = random_network(seed, "tree"), np.random.default_rng(seed)
-    rates = random_rates(seed, len(network.inputs), 40)
-    options = PlannerOptions(epsilon=0.2, max_rates=np.maximum(rates.max(axis=0), 1.0), max_plans=200)
-    for made in planner_of(DropPlanner.SOLVER, network, options).planners:
-        program = made.program
-        mine = rates[:, : program.inputs]
-        same = KeptPlans(program, made).plan(mine)
-        assert same.keeps == pytest.approx(made.plan(mine).keeps, abs=1e-9)
-        true = Drawn(jump=1.0, seed=seed).over(program.wiring.network, np.arange(10))
-        now = Program.from_network(true.wiring(int(random.integers(1, 10))).network)
-        planned = KeptPlans(now, made).plan(mine)
-        uses = now.wiring.uses(now.wiring.flows(mine, planned.keeps))
-        assert uses.max(initial=0.0) <= 1 + 1e-9
-        fits = now.feasible(mine)
-        assert (planned.keeps[fits] == 1).all()
 
 
 @pytest.mark.parametrize(
