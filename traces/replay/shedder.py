@@ -3,7 +3,7 @@
     python shedder.py clicks=120 orders=40
 
 `shares` is for use in a job: keep a tuple on an arc with the probability given for it. Rates are in tuples/s. Where no
-regime of the rules holds, every input keeps the same share, as much as fits.
+regime of the rules holds, all inputs are scaled down by the same share until one does, or everything fits.
 """
 
 import sys
@@ -40,7 +40,27 @@ def _of_part(part: Mapping[str, Any], rates: Sequence[float]) -> dict[str, float
     for regime in part.get("regime", ()):
         if all(_at(function, rates) >= -TOLERANCE for function in regime["when"]):
             return {arc: _share(keep, rates) for arc, keep in regime["keep"].items()}
-    return kept | dict.fromkeys(part["roots"], 1 / load)
+    down = 1 / load
+    for regime in part.get("regime", ()):
+        reach = _reach(regime["when"], rates)
+        if reach > down:
+            down, lower = reach, [reach * rate for rate in rates]
+            kept = {arc: _share(keep, lower) for arc, keep in regime["keep"].items()}
+    return {arc: share * (down if arc in part["roots"] else 1.0) for arc, share in kept.items()}
+
+
+def _reach(when: Sequence[Sequence[float]], rates: Sequence[float]) -> float:
+    """The largest share of the rates, at most 1, at which a regime holds; 0 if at none."""
+    lowest, highest = 0.0, 1.0
+    for function in when:
+        constant, slope = function[0] + TOLERANCE, _at(function, rates) - function[0]
+        if slope < 0:
+            highest = min(highest, -constant / slope)
+        elif slope > 0:
+            lowest = max(lowest, -constant / slope)
+        elif constant < 0:
+            return 0.0
+    return highest if lowest <= highest else 0.0
 
 
 def _share(keep: float | Mapping[str, Sequence[float]], rates: Sequence[float]) -> float:

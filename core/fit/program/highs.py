@@ -26,13 +26,17 @@ class WarmSolver:
     def __init__(self, scaled: Scaled) -> None:
         self._columns = np.arange(len(scaled.weights), dtype=np.int32)
         self._lower = np.zeros(len(self._columns))
+        self._rows, self._most = scaled.rows, _twice_the_most(scaled.rows, scaled.limits)
         self._solver = _solver()
         self._solver.passModel(_model(scaled))
 
     def values(self, upper: Floats) -> Floats:
         """The best values of the variables within these bounds, shape (variables,)."""
-        self._solver.changeColsBounds(len(self._columns), self._columns, self._lower, upper)
+        self._solver.changeColsBounds(len(self._columns), self._columns, self._lower, np.minimum(upper, self._most))
         self._solver.run()
+        if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            self._solver.clearSolver()  # without the last basis, from which it may find no way
+            self._solver.run()
         status = self._solver.getModelStatus()
         if status != highspy.HighsModelStatus.kOptimal:
             raise RuntimeError(f"HiGHS ended with {status} on a solvable program with bounds {upper}")
@@ -44,6 +48,7 @@ class WarmSolver:
 
     def limit(self, limits: Floats) -> None:
         """Set new right-hand sides; shape (rows,)."""
+        self._most = _twice_the_most(self._rows, limits)
         free = np.full(len(limits), -highspy.kHighsInf)
         self._solver.changeRowsBounds(len(limits), np.arange(len(limits), dtype=np.int32), free, limits)
 
@@ -61,6 +66,13 @@ class WarmSolver:
         found = self._solver.getBasis()
         states = np.array([int(state) for state in (*found.col_status, *found.row_status)])
         return states == _BASIC, states[: len(self._columns)] == _UPPER
+
+
+def _twice_the_most(rows: Floats, limits: Floats) -> Floats:
+    """Bounds of the variables that cut off nothing; higher ones make a solver lose its way. Shape (variables,)."""
+    uses = (rows > 0) & (rows >= 0).all(axis=1)[:, None] & (limits > 0)[:, None]
+    ends = np.divide(limits[:, None], rows, out=np.full(rows.shape, np.inf), where=uses)
+    return np.asarray(2 * ends.min(axis=0, initial=np.inf))
 
 
 class WarmProgram:

@@ -15,7 +15,10 @@ MAX_REGIMES = 500
 """Maximum number of bases to look for."""
 
 SAMPLES = 20_000
-"""Random rates at which regimes are looked for, up to twice the highest of each input."""
+"""Random rates at which regimes are looked for, up to twice the highest of each input; as many again are mostly low."""
+
+_LOW = 8
+"""Power of evenly distributed numbers that are mostly low."""
 
 TOLERANCE = 1e-9
 """By how much a condition may be broken, with limits scaled near 1."""
@@ -47,6 +50,18 @@ class Regime:
         """Whether the plan is the best one; shape (points, inputs) to (points,)."""
         return np.asarray((_at(self.when, rates) >= -TOLERANCE).all(axis=1))
 
+    def reach(self, rates: Floats) -> Floats:
+        """The largest share of rates, at most 1, at which the plan is the best one; 0 if at none.
+
+        Shape (points, inputs) to (points,).
+        """
+        constant, slope = self.when[:, 0] + TOLERANCE, rates @ self.when[:, 1:].T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            end = -constant / slope
+        highest = np.where(slope < 0, end, 1.0).min(axis=1, initial=1.0)
+        lowest = np.where(slope > 0, end, np.where((slope == 0) & (constant < 0), np.inf, 0.0)).max(axis=1, initial=0.0)
+        return np.where(lowest <= highest, highest, 0.0)
+
     def shares(self, rates: Floats) -> Floats:
         """Share kept on each drop arc, shape (points, variables)."""
         kept, offered = _at(self.kept, rates), _at(self.offered, rates)
@@ -76,8 +91,9 @@ def regimes_of(program: Program, rates: Floats, random: np.random.Generator) -> 
         rates: Known rates, tuples/s, shape (points, inputs); regimes between them are found at random ones.
     """
     most = rates.max(axis=0, initial=0.0)
-    drawn = random.uniform(0, 2, (SAMPLES, program.inputs)) * np.where(most > 0, most, 1.0)
-    points = np.concatenate((rates, drawn))
+    drawn = random.uniform(0, 1, (2 * SAMPLES, program.inputs))
+    drawn[SAMPLES:] **= _LOW
+    points = np.concatenate((rates, 2 * drawn * np.where(most > 0, most, 1.0)))
     over = ~program.feasible(points)
     known, points = int(over[: len(rates)].sum()), points[over]
     pool = BasisPool(program, MAX_REGIMES)

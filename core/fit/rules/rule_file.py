@@ -10,7 +10,8 @@ _HEADER = """\
 # Shares to keep, by regime of input rates; read by shedder.py in this folder.
 # A linear function of the rates of a part's inputs, in tuples/s, is [constant, factor of the first input, ...].
 # loads: of each node and link, as a share of its capacity, per tuple/s of each input; above 1, tuples must be dropped.
-# when: functions that are all at least 0 in a regime. The first regime that holds applies.
+# when: functions that are all at least 0 in a regime. The first regime that holds applies; where none does, all inputs
+# are scaled down by the same share until one does, or everything fits.
 # keep: share kept on an arc, or the functions kept / offered."""
 
 

@@ -42,7 +42,8 @@ class FragmentRules:
 class Rules:
     """The best drop plan of a network over all rates.
 
-    Where rates are in no known regime, rules keep the same share of every input, as much as fits.
+    Where rates are in no known regime, all inputs are scaled down by the same share until they are in one, or fit. As
+    the best score is a concave function of the rates, no more than that share of it is lost.
     """
 
     network: Network  # of all parts
@@ -86,9 +87,14 @@ class Rules:
             at, shares = regime_at(program, part.regimes, mine), np.ones((len(rates), len(program.drop_arcs)))
             for number, regime in enumerate(part.regimes):
                 shares[at == number] = regime.shares(mine[at == number])
-            lost = at == UNKNOWN
-            fullest = (mine[lost] @ part.loads().T).max(axis=1, initial=1.0)[:, None]
-            shares[lost] = np.where(program.input_of >= 0, 1 / fullest, 1.0)
+            lost = np.flatnonzero(at == UNKNOWN)
+            down = 1 / (mine[lost] @ part.loads().T).max(axis=1, initial=1.0)
+            for regime in part.regimes:
+                reach = regime.reach(mine[lost])
+                further = reach > down
+                down = np.where(further, reach, down)
+                shares[lost[further]] = regime.shares(down[further, None] * mine[lost[further]])
+            shares[lost] *= np.where(program.input_of >= 0, down[:, None], 1.0)
             keeps[:, part.fragment.arcs[program.drop_arcs]] = shares
         return keeps
 

@@ -116,7 +116,38 @@ def test_what_changes_first_does_change_there() -> None:
         assert np.isinf(factor) or not regime.holds(rates[tick : tick + 1] * factor * (1 + 1e-6)).any()
 
 
-def test_where_no_regime_holds_every_input_keeps_the_same_share(monkeypatch) -> None:
+def test_where_no_regime_holds_rates_are_scaled_down_until_one_does(tmp_path) -> None:
+    rates = np.random.default_rng(1).uniform(0, 100, (300, 5))
+    rules = Rules.from_network(EXAMPLE, rates, 0.0, 0)
+    (part,) = rules.parts
+    for gone in range(len(part.regimes)):
+        regimes = part.regimes[:gone] + part.regimes[gone + 1 :]
+        less = replace(rules, parts=(replace(part, regimes=regimes),))
+        keeps = less.keeps(rates)
+        even = 1 / np.maximum(rates @ part.loads().T, 1.0).max(axis=1)
+        wiring = Wiring.from_network(EXAMPLE)
+        shares = np.where(wiring.source < 5, even[:, None], 1.0)
+        assert (scores(EXAMPLE, rates, keeps) >= scores(EXAMPLE, rates, shares) * (1 - 1e-9)).all()
+        write_rules(less, tmp_path / str(gone))
+        read = shedder.read_rules(tmp_path / str(gone) / "rules.toml")
+        for point, kept in zip(rates[:60], keeps[:60], strict=True):
+            told = shedder.shares(read, {each.name: rate for each, rate in zip(EXAMPLE.inputs, point, strict=True)})
+            assert [told.get(arc.name, 1.0) for arc in wiring.arcs] == pytest.approx(kept, rel=1e-6, abs=1e-9)
+
+
+def test_rules_hold_where_some_inputs_are_quiet() -> None:
+    # Rates of some streams are a hundredth of the others, at which the rates known do not say what to do.
+    for seed in SEEDS:
+        network, random = any_network(seed), np.random.default_rng(seed)
+        known = random_rates(seed, len(network.inputs), 40)
+        rules = Rules.from_network(network, known, 0.0, seed)
+        rates = random.uniform(0, 1, (2000, known.shape[1])) ** random.choice([1, 4, 8], (2000, 1)) * known.max(axis=0)
+        wanted, reached = best(network, rates), scores(network, rates, rules.keeps(rates))
+        assert (reached >= 0.9 * wanted).all(), seed
+        assert np.isclose(reached, wanted, rtol=1e-6, atol=1e-9).mean() > 0.999, seed
+
+
+def test_where_no_regime_is_known_every_input_keeps_the_same_share(monkeypatch) -> None:
     monkeypatch.setattr("adapt.core.fit.rules.rules.regimes_of", lambda *_: ())
     rules = Rules.from_network(FIGURE_7, np.array([[0.05], [0.2]]), 0.0, 0)
     assert rules.parts[0].of_tick.tolist() == [UNSHED, UNKNOWN]
