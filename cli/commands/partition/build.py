@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from adapt.cli.options.artefacts import CountedPath
 from adapt.cli.options.channels import check_channels
@@ -50,6 +50,7 @@ def build(
     from adapt.core.partitioning.build import build_plan, hashers_of
     from adapt.core.partitioning.plans.plan import plan_to_data
     from adapt.core.partitioning.plans.plan_tables import explicit_keys_table, load_table, plan_first_table, plan_table
+    from adapt.core.partitioning.problem.tracking import theta, threshold
     from adapt.core.verdict.answering import answer_on, hashers_today, planned
     from adapt.core.verdict.goal import Goal
     from adapt.traces.store.atomic import check_free
@@ -89,11 +90,16 @@ def build(
         made = Provenance(command_line(), dict(plan.parameters), inputs, runner=keys.runner)
         write_plan(plan, out, made, answer=found, force=output.force)
         narrate_written(out)
+    metrics, pinning = plan_table(plan), dict[str, Any]()
+    if recipe.scheme is Scheme.HYBRID and recipe.own is None:
+        delta = threshold(population.frequencies, recipe.resources, channels)
+        pinning = {"theta": [theta(alpha, channels) for alpha in recipe.resources.tolerance], "delta": delta}
+        metrics = replace(metrics, note=f"Every key above delta, {delta:.4%} of the rows, is pinned.")
     long = [for_people(table, output.format) for table in (load_table(plan), explicit_keys_table(plan))]
     if is_for_programs(output.format):
-        tables = [plan_table(plan), *long]
+        tables = [metrics, *long]
     else:
         tables = [for_people(table, output.format) for table in (*found.channels_tables(), plan_first_table(plan))]
-        tables += [plan_table(plan), *long, *found.more_tables()] if output.all else []
-    show(tables, output.format, plan_to_data(plan) | found.as_data(), lead=[verdict_of(found.lead)])
+        tables += [metrics, *long, *found.more_tables()] if output.all else []
+    show(tables, output.format, plan_to_data(plan) | pinning | found.as_data(), lead=[verdict_of(found.lead)])
     return plan

@@ -47,6 +47,13 @@ def test_build_prints_the_explicit_map_and_the_metrics(adapt, here):
     assert plan["explicit"]["k1"] in range(3)
     assert plan["parent"] == read_plan(here / "P2").content_hash()
     assert plan["metrics"]["migrated_keys"] > 0
+    theta = 0.2 / (1 + 1.2 / 2)
+    assert plan["theta"] == pytest.approx([theta] * 3)
+    assert plan["delta"] == pytest.approx(0.1 * theta / 3)
+    counts = {f"k{n}": 3000 // n for n in range(1, 300)}
+    assert set(plan["explicit"]) == {
+        key for key, count in counts.items() if count >= plan["delta"] * sum(counts.values())
+    }
 
 
 def test_compare_prints_one_document_with_every_field(adapt, here):
