@@ -21,6 +21,9 @@ from adapt.core.stage.input.offered_load import Demand
 from adapt.core.stage.movement.controller import Controller
 from adapt.core.stage.movement.spilling import Memory
 
+ROUNDS = 100
+"""Most rounds of Flux in a control period: a stream of years has no use for statistics every 0.15 s."""
+
 
 def memory_of(scenario: Scenario, settings: StageSettings) -> Memory | None:
     """Memory of each worker, at least that of the largest partition."""
@@ -33,7 +36,7 @@ def memory_of(scenario: Scenario, settings: StageSettings) -> Memory | None:
 def controller_of_scenario(scenario: Scenario, terms: Terms) -> Controller | None:
     """What moves partitions between workers; None without a policy."""
     policy = scenario.flux or FluxPolicy.NONE
-    return controller_of(policy, min(MIN_COLLECTION_S, terms.period_s))
+    return controller_of(policy, max(min(MIN_COLLECTION_S, terms.period_s), terms.period_s / ROUNDS))
 
 
 def scaling_of(scenario: Scenario, terms: Terms, stage: Staged) -> Scaling | None:

@@ -30,7 +30,8 @@ from adapt.core.stage.charts import series_tables
 from adapt.core.stage.conditions.settings import StageSettings, even_groups
 from adapt.core.stage.control.workers import Scaling
 from adapt.core.stage.input.keyed_rows import Reading
-from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
+from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of, network_s
+from adapt.core.stage.input.speed import LEAST_PERIOD_S
 from adapt.core.stage.outcome import outcome_of
 from adapt.core.stage.replay_parameters import INTERVALS, Told, stage_parameters, telling
 from adapt.core.stage.simulate import Actors, simulate
@@ -233,17 +234,19 @@ class _Stage:
         return self.replan.step_length.size / 1e6 / self.live.speedup
 
     def check_steps(self) -> None:
-        """Refuse more steps than a replay can have, until the busiest worker has done its work."""
-        steps, most = self.bounds.static_s / self.step_s, max(MOST_LIVE_STEPS, self.bounds.rows)
+        """Refuse more steps than a replay can have."""
+        ends_s = self.bounds.static_s + network_s(self.settings, self.bounds.rows)
+        steps, most = ends_s / self.step_s, max(MOST_LIVE_STEPS, self.bounds.rows)
         if steps > most:
             raise UsageError(
-                f"the work of the busiest worker takes {steps:,.0f} steps of {self.replan.step_length}, and at most"
-                f" {most:,} are possible with --live; decrease --speedup, or give a longer --period or --step"
+                f"the replay takes {steps:,.0f} steps of {self.replan.step_length}, and at most {most:,} are possible"
+                " with --live; decrease --speedup, or give a longer --period or --step"
             )
 
     def outcome(self, case: str, actors: Actors) -> LiveOutcome:
         """Run a case."""
-        per_step = max(1, math.ceil(INTERVALS * self.step_s / self.bounds.static_s))
+        sample_s = max(LEAST_PERIOD_S, self.bounds.static_s / INTERVALS)
+        per_step = max(1, math.ceil(self.step_s / sample_s))
         done = simulate(
             self.settings,
             self.reading.rows(lambda: self.batches(self.reading.columns)),

@@ -23,6 +23,10 @@ from adapt.core.stage.movement.splitting import HotSplit, SplitReport, Splitting
 from adapt.core.stage.movement.standby import Standby
 from adapt.core.stage.records.arrays import Records
 from adapt.core.table import Column, Kind, Table
+from adapt.core.values import duration
+
+MOST_SAMPLES = 50_000
+"""Most samples of a replay, unless it has more rows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -227,13 +231,19 @@ def run(
 ) -> Simulated:
     """Run an assembled stage; arguments as in `simulate`."""
     stage = of.stage
-    series = Series(stage)
+    series, rows = Series(stage), 0
     while True:
         end_s = (len(series.intervals) + 1) * interval_s
         stage.run(end_s if duration_s is None else min(end_s, duration_s))
         taken = series.take()
         if on_interval is not None:
             on_interval(taken)
+        rows += taken.generated
+        if len(series.intervals) > max(MOST_SAMPLES, rows):
+            raise UsageError(
+                f"the replay of {rows:,} rows has not ended after {len(series.intervals):,} samples, one each"
+                f" {duration(interval_s)}; give a longer --interval or --period, or set --duration"
+            )
         if stage.drained or (duration_s is not None and stage.now_s >= duration_s):
             break
     reports = of.recovery.reports if of.recovery else []

@@ -24,8 +24,9 @@ from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.mechanisms.sustainable import SHED, is_sustained, largest_sustained
 from adapt.core.mechanisms.sweep.grid import Sweep
 from adapt.core.own.own_code import OwnCode
+from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.input.keyed_rows import Reading
-from adapt.core.stage.input.offered_load import Demand, bounds_of
+from adapt.core.stage.input.offered_load import Demand, bounds_of, network_s
 from adapt.core.stream import Weight
 from adapt.core.table import Table
 from adapt.core.units.seals import as_json
@@ -145,7 +146,7 @@ def compare_on_trace(
             Job(*source, scenario, terms, options.sustained, code_hash(), folder / f"{name}{CHILD}", options.runner)
             for name, scenario in ((each.name, each) for each in options.scenarios)
         ]
-        made = _made(jobs, out, run_all, progress, options)
+        made = _made(jobs, out, run_all, progress, options, wanted.uniform, demand)
         runs = [made[job.scenario.name] for job in jobs]
         chunks = rows_of(trace, reading_of(wanted, terms)).chunks()
         bounds = bounds_of(Demand.from_chunks(chunks, wanted.uniform), wanted.uniform)
@@ -279,14 +280,20 @@ def _unfinished(out: Path | None, *, force: bool) -> Iterator[Path]:
 
 
 def _made(
-    jobs: Sequence[Job], out: Path | None, run_all: RunAll, progress: Progress, options: ComparingOptions
+    jobs: Sequence[Job],
+    out: Path | None,
+    run_all: RunAll,
+    progress: Progress,
+    options: ComparingOptions,
+    uniform: StageSettings,
+    demand: Demand,
 ) -> Mapping[str, StoredRun]:
     """The run of each scenario by name; only missing ones are made."""
     found = {job.scenario.name: run for job in jobs if (run := _finished(job, out)) is not None}
     missing = [job for job in jobs if job.scenario.name not in found]
     done = len(found)
     if missing:
-        _check_length(missing, options.sweep)
+        _check_length(missing, options.sweep, uniform, demand)
     progress(f"resuming after {done} finished scenarios" if done else "simulating", done, len(jobs))
     for name in run_all(run_scenario, missing):
         done += 1
@@ -302,14 +309,16 @@ def _made(
     return found
 
 
-def _check_length(jobs: Sequence[Job], sweep: Sweep | None) -> None:
+def _check_length(jobs: Sequence[Job], sweep: Sweep | None, uniform: StageSettings, demand: Demand) -> None:
     """Refuse scenarios that would take hours; of a sweep, if none is dropped."""
     trace, terms = open_trace(jobs[0].trace), jobs[0].terms
     counts = PROBES * len(jobs[0].sustained) + (1 if sweep is None else sweep.most_runs)
     lasts_s = (trace.last_us - trace.first_us) / 1e6 / terms.speedup
-    span_s = min(lasts_s, inf if terms.duration_s is None else terms.duration_s)
-    rows = max(1, round(trace.rows * span_s / lasts_s))
-    length = Length(rows, span_s / terms.period_s, span_s / terms.interval_s, len(jobs) * counts)
+    bounds = bounds_of(demand, uniform)
+    ends_s = max(lasts_s, (bounds.static_load or 0.0) * bounds.last_s) + network_s(uniform, trace.rows)
+    ends_s = min(ends_s, inf if terms.duration_s is None else terms.duration_s)
+    rows = max(1, round(trace.rows * min(1.0, ends_s / lasts_s)))
+    length = Length(rows, ends_s / terms.period_s, ends_s / terms.interval_s, len(jobs) * counts)
     length.check("choose fewer scenarios with --scenario, a higher --offered, or set --duration")
 
 

@@ -58,7 +58,7 @@ def replay_elastic_trace(
     rows = rows_of(trace, reading)
     demand = Demand.from_chunks(rows.chunks(), settings)
     bounds, cases = bounds_of(demand, settings), len(elastic.cases())
-    length = stage_length(bounds, elastic.period_s, options.interval_s, cases, options.duration_s)
+    length = stage_length(bounds, settings, elastic.period_s, options.interval_s, cases, options.duration_s)
     length.check(SHORTER.format("--period"))
     run = replay_elastic(
         rows,

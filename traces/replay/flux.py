@@ -73,7 +73,7 @@ def replay_flux_trace(
     told: dict[str, Any] = {**options.operator.parameters(), "plan": plan and plan.plan.content_hash()}
     pace, adapting = Pace(reading.speedup, options.duration_s, options.interval_s), options.adapting
     bounds, cases = bounds_of(demand, settings, conditions.faults), len(adapting.cases())
-    length = stage_length(bounds, adapting.min_collection_s, pace.interval_s, cases, pace.duration_s)
+    length = stage_length(bounds, settings, adapting.min_collection_s, pace.interval_s, cases, pace.duration_s)
     length.check(SHORTER.format("--min-collection"))
     run = replay_flux(
         rows,

@@ -305,5 +305,21 @@ def bounds_of(demand: Demand, settings: StageSettings, faults: FaultSchedule | N
     )
 
 
+def network_s(settings: StageSettings, rows: int) -> float:
+    """Time of the network that the bounds leave out.
+
+    All rows over the slowest link, a row and its credit there and back, and one move of the largest partition.
+    """
+    network, bits = settings.network, 8.0 * settings.costs.tuple_bytes
+    links = [each for each in np.atleast_1d(np.asarray(network.link_bits_per_s, object)) if each is not None]
+    sent_s = rows / settings.workers * bits / min(links, default=np.inf)
+    state_s = (
+        float(np.max(settings.state_tuples))
+        * bits
+        / min(network.state_bits_per_s, *np.atleast_1d(network.flow_bits_per_s))
+    )
+    return sent_s + 4 * network.latency_s + state_s
+
+
 def _capacity(settings: StageSettings, faults: FaultSchedule | None) -> Capacity:
     return Capacity.from_disturbances(settings.workers, (*settings.disturbances, *(faults.faults if faults else ())))

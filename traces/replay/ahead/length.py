@@ -1,11 +1,13 @@
 """Length of a replay, computed from its arguments before work starts."""
 
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import isfinite
 
 from adapt.core.errors import UsageError
 from adapt.core.phrases import counted
-from adapt.core.stage.input.offered_load import Bounds
+from adapt.core.stage.conditions.settings import StageSettings
+from adapt.core.stage.input.offered_load import Bounds, network_s
+from adapt.core.stage.replay_parameters import usual_interval_s
 
 MOST = {"row": 10_000_000_000, "control period": 500_000, "sample": 50_000}
 """Most of each in a replay, over all cases.
@@ -43,7 +45,12 @@ class Length:
 
 
 def stage_length(
-    bounds: Bounds, period_s: float, interval_s: float | None, cases: int, duration_s: float | None
+    bounds: Bounds,
+    settings: StageSettings,
+    period_s: float,
+    interval_s: float | None,
+    cases: int,
+    duration_s: float | None,
 ) -> Length:
     """Length of the replay of a stage, without rebalancing.
 
@@ -54,5 +61,7 @@ def stage_length(
         interval_s: How often the series are sampled.
     """
     ends_s = bounds.static_s if isfinite(bounds.static_s) else bounds.last_s
+    ends_s += network_s(settings, bounds.rows)
     ends_s = ends_s if duration_s is None else min(ends_s, duration_s)
-    return Length(bounds.rows, ends_s / period_s, ends_s / (interval_s or inf), cases)
+    interval_s = usual_interval_s(bounds, duration_s) if interval_s is None else interval_s
+    return Length(bounds.rows, ends_s / period_s, ends_s / interval_s, cases)

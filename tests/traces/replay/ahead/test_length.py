@@ -1,9 +1,32 @@
 """Lengths of replays: what is too long is refused with its numbers."""
 
+import numpy as np
 import pytest
 
 from adapt.core.errors import UsageError
-from adapt.traces.replay.ahead.length import Length
+from adapt.core.stage.conditions.settings import Network, StageSettings, even_groups
+from adapt.core.stage.input.offered_load import Demand, bounds_of
+from adapt.core.stage.replay_parameters import usual_interval_s
+from adapt.traces.replay.ahead.length import Length, stage_length
+
+
+@pytest.mark.parametrize(
+    ("network", "least_s"),
+    [
+        (Network(latency_s=3600.0), 14_400),
+        (Network(link_bits_per_s=1.0), 200 / 4 * 640),
+        (Network(link_bits_per_s=(None, None, 1.0, None)), 200 / 4 * 640),
+        (Network(state_bits_per_s=1.0), 10_000 * 640),
+    ],
+)
+def test_waiting_for_the_network_counts_in_the_length_of_a_replay(network, least_s):
+    stage = StageSettings(4, np.repeat(np.arange(4, dtype=np.int32), 2), even_groups(8, 8), network=network)
+    demand = Demand(np.full(8, 25), None, 1.0, 0.0)
+    length = stage_length(bounds_of(demand, stage), stage, 1.0, None, 1, None)
+    assert least_s < length.periods < 1.01 * least_s
+    assert length.samples == length.periods / usual_interval_s(bounds_of(demand, stage), None)
+    with pytest.raises(UsageError, match="control periods|samples"):
+        length.check("shorter")
 
 
 def test_a_replay_of_too_many_rows_or_control_periods_is_refused_with_the_number():
