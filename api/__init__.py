@@ -3,6 +3,13 @@
 Every command of `adapt` is a function here, as docs/python.md shows. Names are loaded on first use.
 """
 
+import _signal  # type: ignore[import-not-found]  # loads at once, as `signal` does not
+import os
+import sys
+
+if os.path.basename(sys.argv[0]) == "adapt":  # the program: an interrupt ends it before it can be explained, too
+    _signal.signal(_signal.SIGINT, lambda *_: os._exit(130))
+
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

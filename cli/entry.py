@@ -14,7 +14,11 @@ _MOST = 100
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    sys.exit(interruptible(_run))
+    try:
+        code = interruptible(_run)
+    except KeyboardInterrupt:  # a second one, as it ends
+        code = INTERRUPTED
+    sys.exit(code)
 
 
 def interruptible(run: Callable[[], int]) -> int:

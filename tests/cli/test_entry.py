@@ -3,9 +3,12 @@
 import os
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 
+import adapt
+from adapt.cli import entry
 from adapt.cli.entry import INTERRUPTED, interruptible
 from adapt.cli.failures import INTERRUPTED as OF_COMMANDS
 
@@ -65,3 +68,31 @@ def test_a_module_that_never_ends_is_interrupted_all_the_same(tmp_path, monkeypa
 
 def test_without_an_interrupt_the_code_is_that_of_the_program():
     assert [interruptible(lambda code=code: code) for code in (0, 3)] == [0, 3]
+
+
+@pytest.mark.parametrize("name", ["adapt", "script.py"])
+def test_the_first_line_of_the_program_handles_an_interrupt_and_a_library_leaves_it_alone(name, monkeypatch):
+    left = []
+    monkeypatch.setattr("os._exit", left.append)
+    monkeypatch.setattr("sys.argv", [f"/usr/bin/{name}"])
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        exec(Path(adapt.__file__).read_text(), {"__name__": "adapt"})
+        handler = signal.getsignal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if name == "adapt":
+        handler(signal.SIGINT, None)
+        assert left == [INTERRUPTED]
+    else:
+        assert handler is before
+
+
+def test_a_second_interrupt_ends_the_program_as_the_first(monkeypatch):
+    def interrupted_twice(_run):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(entry, "interruptible", interrupted_twice)
+    with pytest.raises(SystemExit) as left:
+        entry.main()
+    assert left.value.code == INTERRUPTED
