@@ -1,18 +1,17 @@
 """Where scenarios run: in this process, in others, or in Spark tasks."""
 
 import os
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import active_children, get_context, parent_process
-from threading import Thread
+from multiprocessing import active_children, get_context
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from adapt.core.errors import EnvironmentFailure
+from adapt.traces.replay.comparing.worker import die_with_command
 from adapt.traces.spark.executors import parallelism
 from adapt.traces.spark.lazy import SparkSession
 from adapt.traces.spark.names import RunnerName
@@ -76,7 +75,7 @@ def _in_processes(work: Work, each: Sequence[Any], processes: int, pools: list[P
         log_ran(RunnerName.IN_PROCESS)
         with _safe_path():
             if not pools:
-                pools.append(ProcessPoolExecutor(processes, get_context("spawn"), _die_with_command))
+                pools.append(ProcessPoolExecutor(processes, get_context("spawn"), die_with_command))
             futures = [pools[0].submit(work, one) for one in each]
         yield from _as_done(futures)
 
@@ -92,19 +91,6 @@ def _safe_path() -> Iterator[None]:
         del os.environ[_SAFE_PATH]
         if before is not None:
             os.environ[_SAFE_PATH] = before
-
-
-def _die_with_command() -> None:
-    """Die silently on Ctrl-C, which reaches every process of a command, and when the command is killed."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    Thread(target=_die_after_parent, daemon=True).start()
-
-
-def _die_after_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _on_spark(work: Work, each: Sequence[Any], options: Spark) -> Iterator[str]:

@@ -4,13 +4,13 @@ import subprocess
 import sys
 
 COMMAND = """
-import os, signal, sys, time
+import ctypes
 from adapt.traces.replay.comparing.parallel import runner_of_scenarios
 from adapt.traces.spark.names import RunnerName
 
 def work(number):
     print("began", flush=True)
-    time.sleep(3600)
+    ctypes.PyDLL(None).sleep(3600)  # keeps the interpreter's lock, as compiled code does
 
 if __name__ == "__main__":
     with runner_of_scenarios(RunnerName.IN_PROCESS, 2, None) as run_all:
@@ -26,3 +26,8 @@ def test_no_worker_outlives_a_command_that_is_killed(tmp_path):
         assert [command.stdout.readline() for _ in range(2)] == [b"began\n"] * 2
         command.kill()
         assert command.communicate(timeout=60)[0] == b""
+
+
+def test_a_worker_watches_its_command_before_it_loads_what_takes_long():
+    code = "import sys, adapt.traces.replay.comparing.worker; print({'numpy', 'pyarrow'} & {*sys.modules})"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
