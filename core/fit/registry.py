@@ -50,7 +50,9 @@ class PlannerOptions:
     """Options of all planners."""
 
     headroom: float = 0.0  # share of every node and link that plans leave free, in [0, 1)
-    epsilon: float = 0.05  # share of the best score that plans of a table may lose; with solver-w, on average
+    # share of the best score that plans of a table may lose; with solver-w, on average; with d-fit, only the distance
+    # between rates
+    epsilon: float = 0.05
     # the highest rates that tables cover, tuples/s, shape (inputs,); other planners ignore it
     max_rates: Floats | None = None
     workload: Workload | None = None  # distribution of rates; solver-w needs it

@@ -13,7 +13,8 @@ class SheddingSettings:
     Attributes:
         tick_us: Planning interval.
         planner: The drop planner.
-        epsilon: Share of the best score that planners with an error bound may lose, in (0, 1).
+        epsilon: Share of the best score that planners with an error bound may lose, in (0, 1); with d-fit, only the
+            distance between the rates of its tables, as a share of the highest.
         headroom: Share of every capacity that plans leave free, in [0, 1).
         lag_ticks: Age of the newest rates that a plan knows, in ticks.
         smoothing: Weight of the newest rates in the moving average, in (0, 1]; 1: no smoothing.

@@ -23,10 +23,11 @@ from paper.fit.measured import (
     Matched,
     Planned,
     Resent,
+    _expected,
     loads_of,
     overloaded_points,
 )
-from paper.fit.networks import fan_out, two_chains
+from paper.fit.networks import PAIRS, Reading, fan_out, two_chains, two_servers
 from paper.fit.scope import C_FIT, EPSILON, SOLVER, Scope, chained
 from tests.core.fit.oracles import scipy_score
 
@@ -186,3 +187,18 @@ def test_figure_12_is_the_distribution_of_two_exponential_rates():
             for (x, y), share in cells.items()
             if share > 1e-4
         ) == pytest.approx(0, abs=5)
+
+
+def test_the_expected_error_of_solver_depends_on_the_mean_rate_and_not_on_the_highest() -> None:
+    found = {}
+    for most in (100.0, 200.0):
+        for reading in Reading:
+            errors = []
+            for pair in PAIRS:
+                regions = Regions(Program.from_network(two_servers(reading, *pair)), np.full(2, most))
+                regions.divide(0.05)
+                workload = Exponential(np.full(2, PROVISIONED_RATE))
+                errors.append(_expected(regions.planner(), workload, np.full(2, most)))
+            found.setdefault(reading, []).append(np.mean(errors))
+    assert found[Reading.CROSSED] == pytest.approx([0.0145] * 2, abs=5e-5), "the paper says 1.44 %"
+    assert found[Reading.PARALLEL] == pytest.approx([0.0182] * 2, abs=1e-4)
