@@ -211,13 +211,6 @@ class Control:
             )
             self._replan(replace(self._network, nodes=slower))
 
-    def flows(self, rates: Floats, keeps: Floats) -> Floats:
-        """Tuples/s kept on each arc at these shares; shape (ticks, arcs)."""
-        shedding = self._shedding
-        return (
-            shedding.flows(rates, keeps)[0] if isinstance(shedding, WindowAware) else self._wiring.flows(rates, keeps)
-        )
-
     @property
     def table(self) -> int | None:
         """Number of precomputed plans or table rows; None without tables."""

@@ -8,12 +8,14 @@ from typing import Any
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.fit.drop_plans import DropPlans, from_tables
 from adapt.core.fit.network.doubts import doubts
+from adapt.core.fit.network.names import Drops
 from adapt.core.fit.network.network_file import NetworkFile, read_network
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.planners.solver import Learnt
 from adapt.core.fit.registry import PRECOMPUTED, PlannerOptions
 from adapt.core.fit.replay.bound_rows import Binding
 from adapt.core.fit.replay.replay import FitOptions, FitRun, planner_options, replay_fit
+from adapt.core.fit.running.window_drop import few_batches
 from adapt.traces.read_errors import parsed
 from adapt.traces.replay.ahead.length import Length
 from adapt.traces.replay.rules import write_rules
@@ -106,7 +108,10 @@ def replay_fit_trace(
         progress=lambda what, done, total: progress(what, done, total or trace.rows),
         plans=kept,
     )
-    warnings = [*run.counts.unmatched(run.network), *doubts(Wiring.from_network(run.network), run.rates)]
+    wiring = Wiring.from_network(run.network)
+    warnings = [*run.counts.unmatched(run.network), *doubts(wiring, run.rates)]
+    if fit.settings.drops is Drops.WINDOW:
+        warnings += few_batches(wiring, fit.settings.batch, len(run.rates) * fit.settings.tick_us)
     if kept is not None:
         run = replace(run, parameters={**run.parameters, "plans": kept.manifest.content_hash})
         warnings += kept.plans.beyond(run.rates)

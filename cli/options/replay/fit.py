@@ -75,7 +75,11 @@ class PlanningOptions:
     HEAD: ClassVar[str] = "network"
     network: Annotated[Path, option("Query network file. Keys override its [settings].", "N.toml")]
     tick: str | None = setting(None, "Planning interval.", "1s")
-    epsilon: float | None = setting(None, "Score that precomputed plans may lose, as a share of the best; with d-fit only the grid of its tables.", "RATIO")
+    epsilon: float | None = setting(
+        None,
+        "Score that precomputed plans may lose, as a share of the best; with d-fit only the grid of its tables.",
+        "RATIO",
+    )
     headroom: float | None = setting(None, "Share of every capacity that plans leave free.", "RATIO")
     lag: int | None = setting(None, "Age of the newest input rates that a plan knows.", "TICKS")
     smoothing: float | None = setting(

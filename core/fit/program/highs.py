@@ -70,7 +70,7 @@ class WarmSolver:
 
 def _twice_the_most(rows: Floats, limits: Floats) -> Floats:
     """Bounds of the variables that cut off nothing; higher ones make a solver lose its way. Shape (variables,)."""
-    uses = (rows > 0) & (rows >= 0).all(axis=1)[:, None] & (limits > 0)[:, None]
+    uses = (rows > 0) & np.all(rows >= 0, axis=1, keepdims=True) & (limits > 0)[:, None]
     ends = np.divide(limits[:, None], rows, out=np.full(rows.shape, np.inf), where=uses)
     return np.asarray(2 * ends.min(axis=0, initial=np.inf))
 

@@ -1,6 +1,6 @@
 """The replay of a trace through a query network, planner by planner."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import Any, ClassVar, TypeAlias
@@ -297,8 +297,8 @@ def replay_fit(
     else:
         optimum = optimum_of(network, rates, options.cost_scale)
         uses = tuple(
-            kept_use(wiring, control.flows(rates, keeps), options.cost_scale)
-            for control, keeps in zip(controls, all_keeps, strict=True)
+            kept_use(wiring, _kept(wiring, rates, keeps, [tick for _, tick in log], settings), options.cost_scale)
+            for keeps, log in zip(all_keeps, done, strict=True)
         )
     over = overloaded(kept_use(wiring, wiring.unshed(rates), options.cost_scale / (1 - settings.headroom)))
     beyond = bool((rates[over] > covered).any())
@@ -313,6 +313,13 @@ def replay_fit(
     decisive = {**parameters_of(binding, options), **(parameters or {})}
     true_use = None if changing is None else judged.offered_use
     return FitRun(tuple(outcomes), network, options, counts, covered, rates, optimum, decisive, true, true_use)
+
+
+def _kept(wiring: Wiring, rates: Floats, keeps: Floats, ticks: Sequence[Tick], settings: SheddingSettings) -> Floats:
+    """Tuples/s kept on each arc, shape (ticks, arcs): as planned, or of whole windows, as chance had it."""
+    if settings.drops is Drops.RANDOM:
+        return wiring.flows(rates, keeps)
+    return np.array([tick.offered - tick.dropped for tick in ticks]) / (settings.tick_us / 1e6)
 
 
 def optimum_of(network: Network, rates: Floats, cost_scale: float = 1.0) -> Floats:

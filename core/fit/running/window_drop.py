@@ -1,6 +1,6 @@
 """Window Drop: an aggregate's windows are kept whole or dropped whole."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from adapt.core.fit.network.network import Network, Operator, Window
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.planners.direct_planners import Planner, Plans
 from adapt.core.random_bits import substream, uniforms
+from adapt.core.values import duration
 
 _HALVINGS = 60
 
@@ -308,10 +309,25 @@ def windows_of_arcs(wiring: Wiring) -> tuple[tuple[Window, ...], ...]:
     return behind
 
 
+_FEW_BATCHES = 20
+"""Batches below which chance decides how much is dropped."""
+
+
+def few_batches(wiring: Wiring, batch: int, span_us: int) -> Iterator[str]:
+    """Aggregates whose batches are so long that a trace of this span has few of them."""
+    for name, windows in dict(zip((arc.target for arc in wiring.arcs), windows_behind(wiring), strict=True)).items():
+        if windows and windows[0].timed and batch * (needed := needed_for(windows)).slide * _FEW_BATCHES > span_us:
+            lasts = duration(batch * needed.slide / 1e6)
+            yield (
+                f"{batch:,} windows before {name!r} are kept or dropped together, for {lasts}, so chance decides how"
+                f" much of {duration(span_us / 1e6)} is dropped; lower --network batch"
+            )
+
+
 class LivingWindows:
     """Decides for each window, when it starts, whether it is kept.
 
-    The decision follows the share that the arc keeps at that time, and applies to windows of the last aggregate
+    The decision follows the share that the arc keeps when a batch starts, and applies to windows of the last aggregate
     downstream of the arc; a kept window needs results of the aggregates before it, and these need tuples. Later plans
     do not change a window's fate. The windows of one batch share a random draw, on all arcs that operators connect: a
     window kept on an arc is kept on all before it, and of streams that merge, on the one that keeps fewest. A tuple is
@@ -334,6 +350,7 @@ class LivingWindows:
         given: For arcs to aggregates, the row for their own windows that are opened; else -1.
         lived: Number of kept windows before each window number; shape (rows, numbers).
         begun: Number of windows decided, shape (rows,).
+        fates: Whether the batch of the last of them is kept, shape (arcs with windows,).
         tally: Results emitted for each window by the aggregate whose windows the row has; shape (rows or 0, numbers).
         batch: Consecutive windows kept or dropped together.
     """
@@ -367,6 +384,7 @@ class LivingWindows:
         self.begun = np.zeros(len(arcs) + len(nested), np.int64)
         self.lived: NDArray[np.int32] = np.zeros((len(self.begun), 1), np.int32)
         self.tally = np.zeros((len(self.begun) if tallies else 0, 1))
+        self.fates = np.zeros(len(arcs), np.bool_)
 
     def begin(self, end_us: int, keeps: Floats, offered: Floats | None = None) -> None:
         """Decide for the windows that start before a time.
@@ -380,7 +398,13 @@ class LivingWindows:
         ends = self._ends(end_us, offered)
         for row, arc in enumerate(self._arcs):
             numbers = self._numbers(row, self.windows[arc], ends[arc])
-            self._append(row, uniforms(self._streams[row], numbers // self.batch) < through[arc])
+            alive = uniforms(self._streams[row], numbers // self.batch) < through[arc]
+            begun = int(self.begun[row])
+            if begun % self.batch:  # the fate of a batch is that of its first window
+                alive[: -begun % self.batch] = self.fates[row]
+            if len(alive):
+                self.fates[row] = alive[-1]
+            self._append(row, alive)
         for arc, needed in self._further.items():
             row, own = int(self.given[arc]), self.own[arc]
             assert own is not None
