@@ -405,6 +405,10 @@ def translated(error: Exception, doing: str) -> AdaptError:
             f"{doing}: no space left on the disk ({free:,} bytes free in {tempfile.gettempdir()}, where Spark keeps "
             "temporary files); free some there or at the output, or point --spark-conf spark.local.dir elsewhere"
         )
+    if "File too large" in text:
+        return EnvironmentFailure(
+            f"{doing}: a file reached the limit of this shell on file sizes; raise it (ulimit -f), run again"
+        )
     unserved = _UNSERVED.search(text)
     if unserved:
         return EnvironmentFailure(f"{doing}: {unserved[0]}")

@@ -121,11 +121,16 @@ def _explained(error: OSError, target: Path) -> EnvironmentFailure:
         return EnvironmentFailure(
             f"{where}the disk is full ({free:,} bytes free); the partial output was removed: free space, run again"
         )
+    reason = os.strerror(error.errno) if error.errno else str(error)  # not a library's own sentence
+    if error.errno == errno.EFBIG:
+        return EnvironmentFailure(
+            f"{where}cannot be written: {reason}; raise the limit of this shell on file sizes (ulimit -f), run again"
+        )
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return EnvironmentFailure(f"{where}{_at_fault(error, target)} is not writable; choose another -o")
     if isinstance(error, ConnectionError):
-        return EnvironmentFailure(f"{where}the connection broke while writing ({error.strerror or error}); run again")
-    return EnvironmentFailure(f"{where}cannot be written: {error.strerror or error}{_elsewhere(error, target)}")
+        return EnvironmentFailure(f"{where}the connection broke while writing ({reason}); run again")
+    return EnvironmentFailure(f"{where}cannot be written: {reason}{_elsewhere(error, target)}")
 
 
 def _at_fault(error: OSError, target: Path) -> str:

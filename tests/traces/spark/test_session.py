@@ -231,6 +231,7 @@ def test_java_that_has_gone_is_told_so(kind):
     ("text", "sentence"),
     [
         ("java.io.IOException: No space left on device", "no space left on the disk"),
+        ("java.io.IOException: File too large", "raise it (ulimit -f)"),
         ("java.io.IOException: Disk quota exceeded", "no space left on the disk"),
         (
             "java.lang.OutOfMemoryError: Java heap space",

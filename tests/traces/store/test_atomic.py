@@ -252,11 +252,11 @@ def test_a_run_that_fails_late_leaves_the_next_run_alone(tmp_path, monkeypatch):
         if path == tmp_path and not entered:
             entered.append(whole_folder(tmp_path / "new", force=True))
             disk.write_bytes(entered[0].__enter__() / MANIFEST, b"next")
-            raise OSError(errno.EIO, "bad disk")
+            raise OSError(errno.EIO, "words of a library")
         real_sync(path)
 
     monkeypatch.setattr(disk, "sync", sync)
-    with pytest.raises(EnvironmentFailure, match="bad disk"):
+    with pytest.raises(EnvironmentFailure, match="Input/output error"):
         make(tmp_path / "new", "1", force=True)
     entered[0].__exit__(None, None, None)
     assert content(tmp_path / "new") == {MANIFEST: b"next"}
@@ -324,6 +324,23 @@ def test_a_full_disk_is_told_with_the_room_there_is(tmp_path, monkeypatch):
     with pytest.raises(EnvironmentFailure, match=r"the disk is full \(12,345 bytes free\)") as full:
         make(tmp_path / "new", "1")
     assert full.value.exit_code == 4
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("write", [make, lambda out, text: write_whole(out, text.encode())], ids=["folder", "file"])
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (errno.EFBIG, r"new: cannot be written: File too large; raise .* \(ulimit -f\), run again$"),
+        (errno.ENOSPC, r"new: the disk is full \([\d,]+ bytes free\); .*: free space, run again$"),
+        (errno.EDQUOT, r"new: the disk is full \([\d,]+ bytes free\); .*: free space, run again$"),
+        (errno.EIO, r"new: cannot be written: Input/output error$"),
+    ],
+)
+def test_a_disk_that_refuses_is_told_in_our_words(tmp_path, monkeypatch, number, said, write):
+    fail_at(monkeypatch, 3, OSError(number, f"Error writing bytes to file. Detail: [errno {number}] some words"))
+    with pytest.raises(EnvironmentFailure, match=said):
+        write(tmp_path / "new", "1")
     assert os.listdir(tmp_path) == []
 
 
