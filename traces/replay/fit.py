@@ -8,7 +8,7 @@ from typing import Any
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.fit.drop_plans import DropPlans, from_tables
 from adapt.core.fit.network.doubts import doubts
-from adapt.core.fit.network.names import Drops
+from adapt.core.fit.network.names import Drops, Flow
 from adapt.core.fit.network.network_file import NetworkFile, read_network
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.planners.solver import Learnt
@@ -25,6 +25,9 @@ from adapt.traces.store.drop_plans import read_drop_plans, write_drop_plans
 from adapt.traces.store.manifest import Manifest, Provenance
 from adapt.traces.store.runs import keep_run
 from adapt.traces.store.trace import Trace
+
+MOST_TUPLES = 20_000_000
+"""Most tuples of scaled inputs, each of which may wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,12 @@ def replay_fit_trace(
     ticks = (trace.last_us - trace.first_us) / binding.speedup / binding.tick_us
     cases = len({*fit.planners, "best possible"})
     Length(trace.rows, ticks, cases=cases).check("increase --speedup or --network tick, or choose fewer planners")
+    tuples = round(trace.rows * max(each.scale for each in network.read.network.inputs))
+    if fit.flow is Flow.TUPLES and tuples > max(MOST_TUPLES, trace.rows):
+        raise UsageError(
+            f"the scale of the inputs makes up to {tuples:,} tuples of {trace.rows:,} rows, and at most"
+            f" {MOST_TUPLES:,} are simulated one by one; decrease scale, or give --flow fluid"
+        )
     run = replay_fit(
         lambda: trace.batches(columns),
         binding,

@@ -25,7 +25,7 @@ TROUBLE_PANEL = "Slow and failing workers"
 DEFAULT_STATE = "10000"
 
 SpeedupOption: TypeAlias = Annotated[float, option("Trace seconds replayed per simulated second.", "RATIO")]
-SeedOption: TypeAlias = Annotated[int, option("Random seed.", "S")]
+SeedOption: TypeAlias = Annotated[int, option("Random seed.", "S", min=0, max=2**63 - 1)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ Source: Flux, section 5.3.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Protocol
 
 import numpy as np
@@ -39,8 +40,8 @@ class LoadBalancing:
     imbalance: Imbalance = Imbalance.DIFFERENCE
 
     def __post_init__(self) -> None:
-        if not self.min_imbalance >= 1:
-            raise UsageError(f"min_imbalance must be at least 1 (got {self.min_imbalance:g})")
+        if not 1 <= self.min_imbalance < inf:
+            raise UsageError(f"min_imbalance must be finite and at least 1 (got {self.min_imbalance:g})")
         if not 0 < self.max_receiver_utilization <= 1:
             raise UsageError(
                 f"max_receiver_utilization must be above 0 and at most 1 (got {self.max_receiver_utilization:g})"
@@ -130,8 +131,8 @@ class MemoryBalancing:
     min_imbalance: float = MIN_IMBALANCE  # smallest ratio of memory utilization that triggers a move, at least 1
 
     def __post_init__(self) -> None:
-        if not self.min_imbalance >= 1:
-            raise UsageError(f"min_imbalance must be at least 1 (got {self.min_imbalance:g})")
+        if not 1 <= self.min_imbalance < inf:
+            raise UsageError(f"min_imbalance must be finite and at least 1 (got {self.min_imbalance:g})")
 
     def plan(self, observed: Observation) -> tuple[Move, ...]:
         """Moves of this round, at most one per worker."""

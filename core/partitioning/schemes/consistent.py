@@ -18,6 +18,10 @@ DEFAULT_REPLICAS = 1000
 """Replicas (virtual nodes) of a channel on the ring, as in the paper (section 5.5)."""
 
 
+MOST_REPLICAS = 10_000_000
+"""Most replicas of a ring, which take some seconds."""
+
+
 @dataclass(frozen=True, slots=True)
 class ConsistentHash(ByColumn):
     """A hash ring: new channels take keys from all others.
@@ -95,10 +99,10 @@ def replica_names(channels: int, replicas: int) -> pa.Array:
 
 
 def _refuse_impossible(channels: int, replicas: int) -> None:
-    if channels < 1 or replicas < 1 or channels * replicas >= 2**31:
+    if channels < 1 or replicas < 1 or channels * replicas > MOST_REPLICAS:
         raise UsageError(
-            "a ring needs at least 1 channel with at least 1 replica, and fewer than 2147483648 replicas in all (got"
-            f" {channels} with {replicas} each)"
+            f"a hash ring needs at least 1 channel with at least 1 replica, and has at most {MOST_REPLICAS:,} replicas"
+            f" in all (got {channels:,} channels with {replicas:,} each, {channels * replicas:,}); decrease one"
         )
 
 

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.costs.profile import Pause
+from adapt.core.errors import UsageError
 from adapt.core.histogram import BINS
 from adapt.core.stage.conditions.arrivals import Drawn, Made, Rows, Source, alias_table
 from adapt.core.stage.conditions.disturbances import segments_of
@@ -57,6 +58,9 @@ from adapt.core.stage.records.workers import (
     WORKER,
 )
 
+MOST_BYTES = 4 << 30
+"""Most memory of the buffers of a stage."""
+
 SERVICE_TIMES = 2**16
 """Number of drawn service times; each worker cycles through them from its own offset."""
 
@@ -74,15 +78,23 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
     own = queueing.engine is QueueingName.FLUX
     places = (pool + 2 * workers * credits if standby else pool) if own else 0
     copies, paired = (2, 1) if standby else (1, 0)
+    hold = settings.overload.capacity_tuples if settings.overload else 0
+    mirrored = MIRRORED.itemsize if standby else 0
+    of_worker = places * (POOLED.itemsize + mirrored) + hold * HELD.itemsize + partitions * FLOW.itemsize
+    size = workers * (of_worker + workers * (credits * QUEUED.itemsize + CONNECTION.itemsize))
+    if size > MOST_BYTES:
+        raise UsageError(
+            f"the buffers of {workers:,} workers would take {size / 2**30:,.1f} GiB, and at most"
+            f" {MOST_BYTES / 2**30:g} GiB are simulated; decrease --producers buffer, --network connection-buffer,"
+            " --shed or the number of workers"
+        )
     slots = 2 ** int(np.ceil(np.log2(2 * workers)))
     due = _filled(slots, DUE, at=np.inf)
     due["at"][:workers] = 0.0
     segments, firsts = segments_of(workers, settings.disturbances)
     cursors = np.arange(workers) * (SERVICE_TIMES // workers)
     chance = np.random.default_rng([settings.seed, 1])
-    overload = settings.overload
-    hold = overload.capacity_tuples if overload else 0
-    parts = overload.factor.table(hold) if overload else np.empty(0)
+    parts = settings.overload.factor.table(hold) if settings.overload else np.empty(0)
     pause_from, pauses = _pauses(settings)
     arrays = Arrays(
         worker=_filled(
@@ -171,8 +183,8 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
         world["grows"], world["ranked"], world["keeps"] = 1, growth.is_ranked, growth.rows_per_group
         world["sized"] = growth.sized
         world["group_bytes"], world["row_bytes"] = growth.group_bytes, growth.row_bytes
-    if overload is not None:
-        world["hold"], world["held_for"] = hold, overload.window_s
+    if settings.overload is not None:
+        world["hold"], world["held_for"] = hold, settings.overload.window_s
         world["draws"] = np.random.default_rng([settings.seed, 2]).integers(0, 2**64, dtype=np.uint64)
     return arrays
 

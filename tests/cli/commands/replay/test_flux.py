@@ -320,7 +320,7 @@ def test_a_plan_is_compared_with_uniform_hashing(adapt, here):
         (2, "x.trace --workers 4 --arrivals rotate --state rows@1s", "omit --join, or the window of --state"),
         (2, "x.trace --workers 4 --producers key", "--producers has no choice 'key'; available: row, stream"),
         (2, "x.trace --workers 4 --min-collection 0", "--min-collection must be above 0 (got 0)"),
-        (2, "x.trace --workers 4 --policy load:min-imbalance=0.5", "min_imbalance must be at least 1 (got 0.5)"),
+        (2, "x.trace --workers 4 --policy load:min-imbalance=0.5", "must be finite and at least 1 (got 0.5)"),
         (
             2,
             "x.trace --workers 4 --policy load:max-receiver-utilization=2",
