@@ -235,7 +235,7 @@ class _Stage:
 
     def check_steps(self) -> None:
         """Refuse more steps than a replay can have."""
-        ends_s = self.bounds.static_s + network_s(self.settings, self.bounds.rows)
+        ends_s = max(self.bounds.static_s, network_s(self.settings, self.bounds.rows))
         steps, most = ends_s / self.step_s, max(MOST_LIVE_STEPS, self.bounds.rows)
         if steps > most:
             raise UsageError(

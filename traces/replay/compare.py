@@ -315,7 +315,7 @@ def _check_length(jobs: Sequence[Job], sweep: Sweep | None, uniform: StageSettin
     counts = PROBES * len(jobs[0].sustained) + (1 if sweep is None else sweep.most_runs)
     lasts_s = (trace.last_us - trace.first_us) / 1e6 / terms.speedup
     bounds = bounds_of(demand, uniform)
-    ends_s = max(lasts_s, (bounds.static_load or 0.0) * bounds.last_s) + network_s(uniform, trace.rows)
+    ends_s = max(lasts_s, (bounds.static_load or 0.0) * bounds.last_s, network_s(uniform, trace.rows))
     ends_s = min(ends_s, inf if terms.duration_s is None else terms.duration_s)
     rows = max(1, round(trace.rows * min(1.0, ends_s / lasts_s)))
     length = Length(rows, ends_s / terms.period_s, ends_s / terms.interval_s, len(jobs) * counts)

@@ -74,7 +74,6 @@ def build(
         population = counting.population(source, keys, wanted, progress, [before])
     narrate_keys(source, recipe.hashing if isinstance(recipe.hashing, Engine) else engine)
     narrate_counts(population, weighed, channels)
-    plan = build_plan(population, recipe, channels, previous=before, trace=keys.fingerprint)
     found = answer_on(
         *(population, engine, channels, replace(recipe, own=None)),
         panes=panes,
@@ -82,6 +81,7 @@ def build(
         trace=keys.fingerprint,
         goal=Goal(placement.loads.max_imbalance),
     )
+    plan = build_plan(population, recipe, channels, previous=before, trace=keys.fingerprint)
     found = planned(found, population, engine, recipe, plan, before)
     if out is not None:
         inputs = [keys.source]

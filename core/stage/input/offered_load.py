@@ -318,7 +318,7 @@ def network_s(settings: StageSettings, rows: int) -> float:
         * bits
         / min(network.state_bits_per_s, *np.atleast_1d(network.flow_bits_per_s))
     )
-    return sent_s + 4 * network.latency_s + state_s
+    return float(sent_s + 4 * network.latency_s + state_s)
 
 
 def _capacity(settings: StageSettings, faults: FaultSchedule | None) -> Capacity:

@@ -61,7 +61,7 @@ def stage_length(
         interval_s: How often the series are sampled.
     """
     ends_s = bounds.static_s if isfinite(bounds.static_s) else bounds.last_s
-    ends_s += network_s(settings, bounds.rows)
+    ends_s = max(ends_s, network_s(settings, bounds.rows))
     ends_s = ends_s if duration_s is None else min(ends_s, duration_s)
     interval_s = usual_interval_s(bounds, duration_s) if interval_s is None else interval_s
     return Length(bounds.rows, ends_s / period_s, ends_s / interval_s, cases)
