@@ -314,7 +314,7 @@ _FEW_BATCHES = 20
 
 
 def few_batches(wiring: Wiring, batch: int, span_us: int) -> Iterator[str]:
-    """Aggregates whose batches are so long that a trace of this span has few of them."""
+    """Aggregates of whose batches a trace of this span has few."""
     for name, windows in dict(zip((arc.target for arc in wiring.arcs), windows_behind(wiring), strict=True)).items():
         if windows and windows[0].timed and batch * (needed := needed_for(windows)).slide * _FEW_BATCHES > span_us:
             lasts = duration(batch * needed.slide / 1e6)
