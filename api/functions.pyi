@@ -377,7 +377,7 @@ class replay:
         producers: str | Sequence[str] | Mapping[str, object] | None = None,
         network: str | Sequence[str] | Mapping[str, object] | None = None,
         interval: str | None = None,
-        state: float | str = "10000",
+        state: str | None = None,
     ) -> ElasticRun:
         """Simulate a trace through a stage that adds and removes workers."""
 
@@ -438,7 +438,7 @@ class replay:
         producers: str | Sequence[str] | Mapping[str, object] | None = None,
         network: str | Sequence[str] | Mapping[str, object] | None = None,
         interval: str | None = None,
-        state: float | str = "10000",
+        state: str | None = None,
         router: Literal["exchange", "river", "flux"] = "flux",
     ) -> AnyFluxRun:
         """Replay a trace through a simulated stage and rebalance it online."""

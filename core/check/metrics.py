@@ -157,7 +157,7 @@ prepared_s | seconds lower | fit | time to build the planner and its table
 planned_s | seconds lower | fit | time to make all drop plans
 # stages
 throughput | number higher rows/s | flux,elastic,ordered,compare | rows per second until the last was processed
-capacity_share | share higher | flux | throughput over what all workers could process
+capacity_share | share higher | flux | share of the possible: earliest end over the end, or rows over those possible
 moves | count lower | repartition=cases. flux,elastic,compare | partitions moved
 moved_bytes | bytes lower bytes | repartition=cases.moved flux,elastic,compare=moved |
     state moved to another worker

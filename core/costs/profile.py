@@ -78,7 +78,7 @@ class Service:
 
     rows: int = 0  # rows that were measured; 0, unknown
     by: ServiceBy = ServiceBy.ALL  # what the mean of a row depends on
-    mean_s: float | None = measured("mean", "--service-time, else 45us (compare: 1ms)")
+    mean_s: float | None = measured("mean", "--service-time, else 1ms")
     # overall distribution, ascending: means of equally many measurements each
     quantiles_s: tuple[float, ...] | None = measured(
         "distribution over all rows", "lognormal with a coefficient of variation of 1"

@@ -30,7 +30,7 @@ class Outcome:
     simulated: Simulated  # result of the simulation
     finished_s: float  # time of the last processed row, or of the cut-off
     left: int  # rows that had arrived by then and were not processed, lost or shed
-    of_capacity: float  # throughput over the capacity of the workers
+    of_capacity: float  # earliest end of any schedule over the end; if rows are left or shed, rows over those possible
     operator: Latencies  # latency from when a consumer takes a row until it is processed
     total: Latencies  # latency from the arrival of a row until it is processed
     lag: int | None  # most rows that had arrived and were not processed at a time; None without arrival times
@@ -80,14 +80,14 @@ def outcome_of(case: str, simulated: Simulated, bounds: Bounds) -> Outcome:
     behind, still = _behind(intervals, bounds)
     recovered_s = behind[-1].end_s - behind[0].start_s if behind else 0.0
     timed = waiting is not None
+    due = census.generated + (waiting or 0) if simulated.failed is None else bounds.rows
+    of_capacity = _of_capacity(drained and not census.shed, census.processed, due, finished_s, timed, bounds)
     return Outcome(
         case=case,
         simulated=simulated,
         finished_s=finished_s,
-        left=census.generated - census.processed - census.lost - census.shed + (waiting or 0),
-        of_capacity=_of_capacity(
-            drained and not census.shed, census.processed, census.generated + (waiting or 0), finished_s, timed, bounds
-        ),
+        left=due - census.processed - census.lost - census.shed,
+        of_capacity=of_capacity if simulated.failed is None else census.processed / bounds.rows,
         operator=together([one.operator for one in intervals]),
         total=together([one.total for one in intervals]),
         lag=max(one.lag or 0 for one in intervals) if timed else None,

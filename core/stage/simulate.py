@@ -18,7 +18,7 @@ from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.engine.series import Interval, Series, interval_table, worker_table
 from adapt.core.stage.movement.controller import STEPS, Controller, Moved, Round
 from adapt.core.stage.movement.protocol import Movement
-from adapt.core.stage.movement.spilling import Memory, Spilling
+from adapt.core.stage.movement.spilling import Memory, Outgrown, Spilling
 from adapt.core.stage.movement.splitting import HotSplit, SplitReport, Splitting
 from adapt.core.stage.movement.standby import Standby
 from adapt.core.stage.records.arrays import Records
@@ -153,6 +153,7 @@ class Simulated:
     queueing: QueueingName = QueueingName.FLUX  # whose queues it had
     batches: list[tuple[float, float, int]] = field(default_factory=list)  # start, end and rows of each micro-batch
     checkpoints: list[tuple[float, float]] = field(default_factory=list)  # start and end of each checkpoint
+    failed: str | None = None  # why the run could not go on; None if it could
 
     @property
     def throughput(self) -> float:
@@ -231,10 +232,15 @@ def run(
 ) -> Simulated:
     """Run an assembled stage; arguments as in `simulate`."""
     stage = of.stage
-    series, rows = Series(stage), 0
+    series, rows, failed = Series(stage), 0, None
     while True:
         end_s = (len(series.intervals) + 1) * interval_s
-        stage.run(end_s if duration_s is None else min(end_s, duration_s))
+        try:
+            stage.run(end_s if duration_s is None else min(end_s, duration_s))
+        except Outgrown as fault:
+            failed = str(fault)
+            if series.intervals and stage.now_s <= series.intervals[-1].end_s:
+                break
         taken = series.take()
         if on_interval is not None:
             on_interval(taken)
@@ -244,7 +250,7 @@ def run(
                 f"the replay of {rows:,} rows has not ended after {len(series.intervals):,} samples, one each"
                 f" {duration(interval_s)}; give a longer --interval or --period, or set --duration"
             )
-        if stage.drained or (duration_s is not None and stage.now_s >= duration_s):
+        if failed or stage.drained or (duration_s is not None and stage.now_s >= duration_s):
             break
     reports = of.recovery.reports if of.recovery else []
     for report in reports:
@@ -270,6 +276,7 @@ def run(
         queueing=stage.settings.queueing.engine,
         batches=stage.queues.batches,
         checkpoints=stage.queues.checkpoints,
+        failed=failed,
     )
 
 

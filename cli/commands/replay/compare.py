@@ -67,6 +67,6 @@ def compare(
             raise
         raise Interrupted("interrupted; repeat the command to resume with the missing scenarios") from stopped
     tables = list(run.tables().values()) if is_for_programs(output.format) else run.shown()
-    stage.costs.say_what_is_assumed(opened)
+    stage.costs.say_what_is_assumed(opened, None if workers.speed.chosen else wanted.speed.offered)
     output.show(tables, run.as_data(), lead=[run.lead()])
     return run

@@ -46,8 +46,8 @@ def elastic(
 
     output.check()
     asked = speed.only("adapt replay elastic")
-    operator = stage.operator(join)
     opened = open_trace(trace)
+    operator = stage.operator(join, opened)
     placed = plans.placed(scaling.pool, stage.queues.engine, opened.key_type)
     units = plans.units(scaling.pool, stage.queues.engine)
     if units is not None:
@@ -76,6 +76,6 @@ def elastic(
         run = replay_elastic_trace(
             opened, output.out, settings, options, force=output.force, command=command_line(), progress=progress
         )
-    stage.costs.say_what_is_assumed(opened)
+    stage.costs.say_what_is_assumed(opened, None if speed.chosen else asked.offered, tempo.lasts_s)
     output.show_verdict(run.shown(), run.as_data())
     return run

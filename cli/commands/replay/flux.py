@@ -48,7 +48,8 @@ def flux(
     """Replay a trace through a simulated stage and rebalance it online.
 
     Every row is queued, sent and processed. Flux policies move partitions with their state between workers while rows
-    keep arriving; the static case with the same seed is the baseline. Defaults are those of the Flux paper.
+    keep arriving; the static case with the same seed is the baseline. Network and disk default
+    to those of the Flux paper.
 
     Example: adapt replay flux web.trace --workers 8 --speedup 20000 --load 3@5s -o web.flux
     """
@@ -78,8 +79,10 @@ def flux(
     placed, plan = placing.placed(opened)
     if plan is not None:
         narrate_keys(trace, plan.plan.hashing)
+    if policy.split_hot is not None and stage.state is None:  # parts begin empty; the partition has its rows
+        stage = replace(stage, state=str(opened.rows // placed.count))
     settings = stage.settings(placed, faults, router)
-    operator, reading = stage.operator(join), stage.reading(opened, placed, None)
+    operator, reading = stage.operator(join, opened), stage.reading(opened, placed, None)
     conditions, tempo = faults.conditions(settings), Tempo(None)
     if arrivals is Arrivals.TRACE:
         with stages() as progress:
@@ -100,6 +103,8 @@ def flux(
             run = replay_flux_trace(opened, output.out, settings, options, **kept)
         else:
             run = replay_stages_trace(opened, output.out, named, settings, options, **kept)
-    stage.costs.say_what_is_assumed(opened)
+    stage.costs.say_what_is_assumed(
+        opened, None if speed.chosen or tempo.speedup is None else asked.offered, tempo.lasts_s
+    )
     output.show_verdict(run.shown(), run.as_data())
     return run

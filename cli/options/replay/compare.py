@@ -2,15 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from adapt.cli.options import completion
 from adapt.cli.options.amounts import above_0_or_none
 from adapt.cli.options.channels import channel_counts
-from adapt.cli.options.groups import option, setting
+from adapt.cli.options.groups import setting
 from adapt.cli.options.own import OwnPolicy
 from adapt.cli.options.placement import HashOption
-from adapt.cli.options.replay.costs import SERVICE, SERVICE_HELP, CostOptions
 from adapt.cli.options.replay.migration import MigrationOptions
 from adapt.cli.options.replay.speed import ComparedSpeedOptions
 from adapt.cli.options.replay.stage import EngineStage
@@ -33,16 +32,6 @@ class ComparisonOutput(RunOutput):
     out: Path | None = setting(None, "Where to keep the comparison, with a run per scenario.", "RUN", "--out", "-o")
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedCosts(CostOptions):
-    """Costs of a row in a comparison."""
-
-    DEFAULT_SERVICE: ClassVar[str] = "1ms"
-    service_time: Annotated[
-        str | None, option(f"{SERVICE_HELP} (default: the trace's cost, else 1ms).", SERVICE, shown=False)
-    ] = None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedStage(EngineStage):
     """The stage on which mechanisms are compared."""
@@ -51,7 +40,6 @@ class ComparedStage(EngineStage):
     state: str = setting(
         "rows", "State per partition: a number of tuples, or all its rows or bytes in the trace.", "TUPLES|rows|bytes"
     )
-    costs: ComparedCosts
     migration: MigrationOptions
 
     def partition_state(self) -> int | Weight:

@@ -23,10 +23,9 @@ DEFAULT_CONNECTION = 24
 
 SERVICE = "45us"
 SERVICE_HELP = "CPU time per row, or its distribution"
-ASSUMED = (
-    "service times: only their mean, {time}, is known, so they are drawn from a lognormal distribution with a"
-    " coefficient of variation of 1; state yours with --service-time"
-)
+DEFAULT_SERVICE = "1ms"
+SHORT_S = 1.0
+"""A shorter replay says so: latencies of the network, and moves, weigh more than they would."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +127,8 @@ class CostOptions:
     """Costs of a row, and of a tuple of state."""
 
     PANEL: ClassVar[str] = "Costs"
-    DEFAULT_SERVICE: ClassVar[str] = "45us"
     service_time: Annotated[
-        str | None, option(f"{SERVICE_HELP} (default: the trace's cost, else 45us).", SERVICE, shown=False)
+        str | None, option(f"{SERVICE_HELP} (default: the trace's cost, else 1ms).", SERVICE, shown=False)
     ] = None
     costs_file: Path | None = setting(
         None, "Cost profile from adapt calibrate; options win over it.", "FILE.toml", "--costs", panel="Options"
@@ -149,7 +147,7 @@ class CostOptions:
         profile, tuple_bytes = self.profile(), self.network.tuple_bytes
         service = measured(self._service())
         if service.mean_s is None:
-            service = Service(seconds("--service-time", self.DEFAULT_SERVICE), service.sd_s, service.spread)
+            service = Service(seconds("--service-time", DEFAULT_SERVICE), service.sd_s, service.spread)
         if profile is not None:
             service = shifted(service, transport_of(profile, tuple_bytes))
         assert service.mean_s is not None
@@ -198,13 +196,29 @@ class CostOptions:
             return costs
         return replace(costs, transport_s=transport_of(profile, tuple_bytes))
 
-    def say_what_is_assumed(self, trace: "Trace") -> None:
-        """Say so where only the mean of the service times is known."""
-        service = self._service()
-        spread = service.spread
-        if not self.by_cost(trace) and spread is not None and spread.assumed:
-            by_file = f"{1e6 * (service.mean_s or 0.0):.4g}us" if self.costs_file else self.DEFAULT_SERVICE
-            narrate(ASSUMED.format(time=self.service_time or by_file))
+    def say_what_is_assumed(self, trace: "Trace", load: float | None = None, lasts_s: float | None = None) -> None:
+        """Say which service times and which load nobody has stated.
+
+        Args:
+            load: The default load over the capacity; None, the speed is given.
+            lasts_s: Length of the replay at an offered load.
+        """
+        from adapt.core.values import duration
+
+        service, said = self._service(), []
+        if not self.by_cost(trace):
+            if self.service_time is None and (self.costs_file is None or service.mean_s is None):
+                said.append(f"{DEFAULT_SERVICE} of CPU per row (--service-time)")
+            if service.spread is not None and service.spread.assumed:
+                said.append("service times are lognormal with a coefficient of variation of 1 (--service-time)")
+        if load is not None:
+            said.append(f"load {load:g} (--offered)")
+        if lasts_s is not None and lasts_s < SHORT_S:
+            said.append(
+                f"the rows are enough for {duration(lasts_s)} of that load, so that moves weigh more than usual"
+            )
+        if said:
+            narrate(f"ASSUMED: {'; '.join(said)}")
 
     def by_cost(self, trace: "Trace") -> bool:
         """Whether rows take the CPU time of the trace's cost column."""
@@ -228,7 +242,7 @@ class CostOptions:
             found = service_of(profile)
             if found is not None:
                 return found
-        return amount_of("--service-time", self.service_time or self.DEFAULT_SERVICE, Service.parse)
+        return amount_of("--service-time", self.service_time or DEFAULT_SERVICE, Service.parse)
 
 
 def given(option: str, text: str | None, by_file: float | None, default: str) -> float:

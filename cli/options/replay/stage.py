@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from adapt.traces.store.trace import Trace
 
 TROUBLE_PANEL = "Slow and failing workers"
-DEFAULT_STATE = "10000"
 
 SpeedupOption: TypeAlias = Annotated[float, option("Trace seconds replayed per simulated second.", "RATIO")]
 SeedOption: TypeAlias = Annotated[int, option("Random seed.", "S", min=0, max=2**63 - 1)]
@@ -140,10 +139,10 @@ class EngineStage(StageOptions):
     """A simulated stage with an engine's queues and state per partition."""
 
     interval: str | None = setting(None, "Sampling interval of the time series (default: about 300 samples).", "1s")
-    state: str = setting(
-        DEFAULT_STATE,
+    state: str | None = setting(
+        None,
         "State: tuples per partition, or what it grows by: a tuple per row or key, or the rows' bytes. After @10m of"
-        " trace time rows expire; rows@9rows keeps 9 rows per key.",
+        " trace time rows expire; rows@9rows keeps 9 rows per key. Default: bytes, if the trace has them, else rows.",
         "TUPLES|rows|bytes|keys[@10m]",
     )
     queues: QueueingOptions
@@ -155,19 +154,23 @@ class EngineStage(StageOptions):
 
     def fixed_state(self) -> int | None:
         """State per partition in tuples; None if it depends on the trace."""
-        return int(self.state) if self.state.isdecimal() and len(self.state) < 16 else None
+        state = self.state or ""
+        return int(state) if state.isdecimal() and len(state) < 16 else None
 
-    def operator(self, join: JoinOptions) -> "Operator":
+    def operator(self, join: JoinOptions, trace: "Trace") -> "Operator":
         """The operator of the stage: its state, or a join."""
-        from adapt.core.stage.input.keyed_rows import StateSource
+        from adapt.core.stage.input.keyed_rows import BYTES, StateSource, StateUnit
         from adapt.traces.replay.operators import Operator
 
         joined = join.joined()
-        if joined is not None and self.state != DEFAULT_STATE:
+        if joined is not None and self.state is not None:
             raise UsageError("--state does not apply to --join, whose state is the rows in the window")
         if joined is not None:
             return Operator(join=joined, side=join.join or "")
-        return Operator() if self.fixed_state() is not None else Operator(StateSource.parse(self.state, "--state"))
+        if self.fixed_state() is not None:
+            return Operator()
+        usual = StateUnit.BYTES if BYTES in trace.columns else StateUnit.ROWS
+        return Operator(StateSource.parse(self.state or usual, "--state"))
 
     def _queues(self) -> QueueingOptions:
         return self.queues

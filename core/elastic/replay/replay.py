@@ -104,9 +104,8 @@ class ElasticRun(Displayed):
 
     def summary(self) -> Table:
         """One row with the verdict."""
-        pool, partitions = self.settings.workers, self.settings.partitions
         speedup = self.parameters.get("speedup")
-        table = elastic_summary(self.outcomes, self.bounds, self.least, pool, partitions, self.starts, speedup)
+        table = elastic_summary(self.outcomes, self.bounds, self.least, self.settings, self.starts, speedup)
         outcomes = [one.outcome for one in self.outcomes]
         table = with_sentence(table, self.placed)
         return with_queues(table, outcomes)

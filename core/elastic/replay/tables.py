@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from adapt.core.elastic.replay.outcome import ElasticOutcome
-from adapt.core.phrases import counted, listed
+from adapt.core.phrases import counted, listed, rounded
 from adapt.core.stage.charts import series_tables
+from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.control.elasticity import Step
 from adapt.core.stage.engine.series import LAG
 from adapt.core.stage.input.offered_load import OWN_COLUMNS, Bounds, own_cells, stressed
@@ -143,16 +144,15 @@ def elastic_summary(
     outcomes: Sequence[ElasticOutcome],
     bounds: Bounds,
     least: int,
-    pool: int,
-    partitions: int,
+    settings: StageSettings,
     starts: float | None,
     speedup: float | None,
 ) -> Table:
     """One row with the verdict; arguments as in `ElasticRun`."""
-    own = bounds.own_rate(speedup)
+    pool, partitions, own = settings.workers, settings.partitions, bounds.own_rate(speedup)
     limit = {f"a pool of {counted(pool, 'worker')}": bounds.full_at(speedup)[1]}
     stress = stressed(speedup or 1.0, bounds.last_s, bounds.even_load, "the whole pool")
-    need = "" if own is None else f"{own.sentence(pool, limit)} {stress} "
+    need = "" if own is None else f"{own.sentence(pool, limit)} {stress} {_buffered(bounds, settings)}"
     columns = (
         Column("verdict"),
         Column("rows", Kind.COUNT, about="rows replayed"),
@@ -170,6 +170,19 @@ def elastic_summary(
     stage = bounds.rows, least, pool, partitions, capacity, bounds.heaviest_share, bounds.even_load
     row = need + _verdict(outcomes, least, starts), *stage, known, *own_cells(own)
     return Table.from_rows("The run", columns, [row])
+
+
+def _buffered(bounds: Bounds, settings: StageSettings) -> str:
+    """Sentence on the mean load of the buffers, and a space; empty without shedding."""
+    overload = settings.overload
+    if overload is None or not bounds.last_s:
+        return ""
+    rate = overload.capacity_tuples / overload.window_s
+    load = bounds.rows / bounds.last_s / settings.workers / rate
+    return (
+        f"Its buffers, {overload.capacity_tuples:,} rows per {duration(overload.window_s)} and worker, are offered"
+        f" {rounded(load)} times what they hold, on average; more in bursts. "
+    )
 
 
 def _verdict(outcomes: Sequence[ElasticOutcome], least: int, starts: float | None) -> str:

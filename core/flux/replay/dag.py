@@ -8,7 +8,7 @@ import numpy as np
 
 from adapt.core.flux.policies.registry import controller_of
 from adapt.core.flux.replay.replay import Adapting, Conditions, FluxRun, Pace
-from adapt.core.flux.replay.tables import GAINS, KEEPS_UP
+from adapt.core.flux.replay.tables import COSTS, GAINS, KEEPS_UP
 from adapt.core.phrases import counted
 from adapt.core.run import run_as_data, verdict_under
 from adapt.core.stage.charts import CASE
@@ -22,7 +22,7 @@ from adapt.core.stage.movement.controller import STEPS
 from adapt.core.stage.replay_parameters import Told, round_interval_s
 from adapt.core.stage.simulate import Simulated
 from adapt.core.table import Cell, Column, Displayed, Kind, Table
-from adapt.core.values import size
+from adapt.core.values import duration, size
 
 _LATENCY = "from the arrival of a row until the last stage has processed what was made of it"
 _WAY = "from the arrival of a row until the stage has processed what was made of it"
@@ -268,17 +268,20 @@ def without_zeros(table: Table) -> Table:
 
 
 def _verdict(static: DagOutcome, best: DagOutcome | None) -> str:
-    reached = f"it reaches {static.of_capacity:.1%} of capacity"
+    reached = f"reaches {static.of_capacity:.1%} of the possible rate"
     left = f" Tuples not processed at the end: {(best or static).left:,}." if (best or static).left else ""
     if static.of_capacity >= KEEPS_UP and not static.left:
-        return "Keep the static placement: it keeps up with all rows."
-    if best is None or best.of_capacity < GAINS * static.of_capacity:
-        against = "" if best is None else f", and {best.case} {best.of_capacity:.1%}"
-        return f"Keep the static placement: {reached}{against}.{left}"
+        reached = "keeps up with all rows"
+    times = [duration(_p99(one) or 0.0) for one in (static, best) if one is not None]
+    alike = best is not None and best.of_capacity * GAINS >= static.of_capacity and best.left <= static.left
+    faster = best is not None and alike and (_p99(static) or 0.0) > COSTS * (_p99(best) or 0.0)
+    if best is None or (best.of_capacity < GAINS * static.of_capacity and not faster):
+        against = "" if best is None else f"; {best.case} reaches {best.of_capacity:.1%}, p99 latency {times[1]}"
+        return f"Keep the static placement: it {reached}, p99 latency {times[0]}{against}.{left}"
     moved = f"{counted(best.moves, 'move')} ({size(int(_moved(best.run.stages)[1]))})"
     return (
-        f"Use {best.case}: it reaches {best.of_capacity:.1%} of capacity with {moved}; the static placement reaches"
-        f" {static.of_capacity:.1%}.{left}"
+        f"Use {best.case}: it reaches {best.of_capacity:.1%} of the possible rate with {moved}, p99 latency"
+        f" {times[1]}; the static placement {reached}, p99 latency {times[0]}.{left}"
     )
 
 

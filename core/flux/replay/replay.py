@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
-from adapt.core.errors import UsageError
+from adapt.core.errors import BadInput, UsageError
 from adapt.core.flux.policies.clairvoyant import Ahead, ahead_of
 from adapt.core.flux.policies.load_policy import MIN_COLLECTION_S, LoadBalancing
 from adapt.core.flux.policies.names import FluxPolicy
@@ -138,6 +138,9 @@ def replay_flux(
         )
         done = simulate(settings, rows, pace.duration_s, actors, interval_s=every_s, on_interval=telling(case, told))
         outcomes.append(outcome_of(case, done, bounds))
+    failed = [one.simulated.failed for one in outcomes]
+    if failed[0] is not None and all(failed):
+        raise BadInput(failed[0])
     return FluxRun(tuple(outcomes), bounds, settings, pace.speedup, {**(parameters or {}), "interval_s": every_s})
 
 

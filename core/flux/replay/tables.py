@@ -15,7 +15,7 @@ from adapt.core.table import Column, Kind, Table
 from adapt.core.values import duration, size
 
 KEEPS_UP = 0.98
-"""Share of capacity from which there is nothing to gain."""
+"""Share of the possible rate from which there is nothing to gain."""
 
 GAINS = 1.05
 """Ratio of throughput from which one case is better."""
@@ -29,7 +29,7 @@ COSTS = 2.0
 class FluxVerdict:
     """Verdict on the cases of a replay."""
 
-    best: str | None  # the policy closest to capacity; None without policies
+    best: str | None  # the policy closest to the possible rate; None without policies
     static_full_at: float | None  # speed-up at which the busiest worker is fully utilized on average
     best_full_at: float | None  # the same for the best placement of whole partitions
     sentence: str
@@ -51,7 +51,7 @@ def verdict_of(
     """
     static, *moving = outcomes
     real = [each for each in moving if each.case != FluxPolicy.OPTIMUM]
-    best = max(real or moving, key=lambda each: (round(each.of_capacity, 3), -_p99(each)), default=None)
+    best = _best(static, real or moving)
     static_at, best_at = bounds.full_at(speedup)
     own = bounds.own_rate(speedup)
     this = "this placement" if uniform_at is None else "this plan"
@@ -59,35 +59,46 @@ def verdict_of(
     stress = stressed(speedup or 1.0, bounds.last_s, bounds.static_load, "the busiest worker")
     sentences = [
         *([] if own is None else [own.sentence(workers, places), stress]),
-        *(_compared(static, best), *_left(static, best), *_limit(bounds, best or static)),
+        *(
+            _compared(static, best),
+            *(f"{_failed(each)}." for each in outcomes if each.simulated.failed),
+            *_left(static, best),
+            *_limit(bounds, best or static),
+        ),
         *(_gap(one, real) for one in moving if one.case == FluxPolicy.OPTIMUM and real),
     ]
     return FluxVerdict(best.case if best else None, static_at, best_at, " ".join(sentences))
 
 
+def _best(static: Outcome, others: Sequence[Outcome]) -> Outcome | None:
+    """The case with the lowest p99 of those about as close to what is possible as any."""
+    most = max((each.of_capacity for each in others), default=0.0)
+    gains = GAINS * static.of_capacity
+    least = max(KEEPS_UP * most, gains if most >= gains else 0.0)
+    return min((each for each in others if each.of_capacity >= least), key=_p99, default=None)
+
+
 def _compared(static: Outcome, best: Outcome | None) -> str:
-    reached = f"{static.of_capacity:.1%} of capacity{_with_p99(static)}"
-    keep_up = best is not None and min(best.of_capacity, static.of_capacity) >= KEEPS_UP
-    if best is not None and keep_up and not (static.shed or best.shed) and _p99(static) > COSTS * _p99(best):
-        return (
-            f"Use {best.case}: both placements keep up with all rows, but its p99 latency is {duration(_p99(best))},"
-            f" against {duration(_p99(static))} with the static one. It makes"
-            f" {counted(len(best.simulated.moves), 'move')} ({size(best.moved_bytes)})."
-        )
+    reached = f"{static.of_capacity:.1%} of the possible rate{_with_p99(static)}"
     if static.of_capacity >= KEEPS_UP and not static.shed:
-        return f"Keep the static placement: it keeps up with all rows{_with_p99(static)}.{_latencies(static, best)}"
+        reached = f"keeps up with all rows{_with_p99(static)}"
+    else:
+        reached = f"reaches {reached}"
     if best is None:
-        return f"The static placement reaches {reached}."
-    moved = f"{counted(len(best.simulated.moves), 'move')} ({size(best.moved_bytes)}){_with_p99(best)}"
-    if best.of_capacity >= GAINS * static.of_capacity:
+        return f"The static placement {reached}."
+    alike = best.of_capacity * GAINS >= static.of_capacity and _gone(best) <= _gone(static)
+    if best.of_capacity >= GAINS * static.of_capacity or (alike and _p99(static) > COSTS * _p99(best)):
+        moved = f"{counted(len(best.simulated.moves), 'move')} ({size(best.moved_bytes)}){_with_p99(best)}"
         return (
-            f"Use {best.case}: it reaches {best.of_capacity:.1%} of capacity with {moved}; the static placement reaches"
-            f" {static.of_capacity:.1%}{_with_p99(static)}."
+            f"Use {best.case}: it reaches {best.of_capacity:.1%} of the possible rate with {moved}; the static"
+            f" placement {reached}."
         )
-    if not best.simulated.moves:
-        return f"Keep the static placement: it reaches {reached}; {best.case} finds nothing to move."
-    least = "" if best.of_capacity * GAINS > static.of_capacity else "only "
-    return f"Keep the static placement: it reaches {reached}; {best.case} {least}{best.of_capacity:.1%} with {moved}."
+    return f"Keep the static placement: it {reached}{_instead(static, best)}."
+
+
+def _gone(one: Outcome) -> int:
+    """Rows without a result."""
+    return one.left + one.lost + one.shed
 
 
 def _with_p99(one: Outcome) -> str:
@@ -96,12 +107,17 @@ def _with_p99(one: Outcome) -> str:
     return "" if p99 is None else f", p99 latency {duration(p99)}"
 
 
-def _latencies(static: Outcome, best: Outcome | None) -> str:
-    """Effect of moves on latency if the static placement keeps up."""
-    if best is None or not best.simulated.moves or best.total.share_below_s(0.99) is None:
-        return ""
-    sentence = f" With {best.case} p99 latency is {duration(_p99(best))}"
-    return f"{sentence}." if _p99(best) <= COSTS * _p99(static) else f"{sentence}: moves only cost latency."
+def _instead(static: Outcome, best: Outcome) -> str:
+    """What moves would do where the static placement stays."""
+    if not best.simulated.moves:
+        return f"; {best.case} finds nothing to move"
+    costs = "; moves only cost latency" if _p99(best) > COSTS * _p99(static) else ""
+    moved = f"{counted(len(best.simulated.moves), 'move')} ({size(best.moved_bytes)}){_with_p99(best)}"
+    return f"; {best.case} reaches {best.of_capacity:.1%} with {moved}{costs}"
+
+
+def _failed(one: Outcome) -> str:
+    return f"{one.case.capitalize()} fails: {one.simulated.failed}"
 
 
 def _left(static: Outcome, best: Outcome | None) -> list[str]:
@@ -109,9 +125,14 @@ def _left(static: Outcome, best: Outcome | None) -> list[str]:
     left = [f"{each.left:,} with {each.case}" for each in (static, best) if each is not None and each.left]
     lost = [f"{each.lost:,} with {each.case}" for each in (static, best) if each is not None and each.lost]
     shed = [f"{each.shed:,} with {each.case}" for each in (static, best) if each is not None and each.shed]
+    of_state = {
+        each.case: sum(one.lost_state_bytes for one in each.simulated.crashes) for each in (static, best or static)
+    }
+    state = [f"{size(lost)} with {case}" for case, lost in of_state.items()] if any(of_state.values()) else []
     return [
         *([f"Rows not processed at the end: {', '.join(left)}."] if left else []),
         *([f"Rows lost in crashes: {', '.join(lost)}."] if lost else []),
+        *([f"State lost in crashes: {', '.join(state)}."] if state else []),
         *([f"Rows dropped by load shedding: {', '.join(shed)}."] if shed else []),
     ]
 
@@ -123,11 +144,11 @@ def _p99(outcome: Outcome) -> float:
 def _limit(bounds: Bounds, best: Outcome) -> list[str]:
     """Limit of any placement of whole partitions."""
     reachable = bounds.even_s / bounds.least_s if bounds.least_s else 1.0
-    if best.of_capacity >= KEEPS_UP or reachable >= KEEPS_UP:
-        return []
+    if _gone(best) or max(best.of_capacity, reachable) >= KEEPS_UP or best.of_capacity > reachable:
+        return []  # a rate by rows is not the share of the time that the limit is
     return [
         f"The hottest partition alone has {bounds.heaviest_share:.1%} of the work, which limits any placement of whole"
-        f" partitions to {reachable:.1%} of capacity."
+        f" partitions to {reachable:.1%} of the possible rate."
     ]
 
 
@@ -138,13 +159,17 @@ def _gap(optimum: Outcome, others: Sequence[Outcome]) -> str:
         f" {_p99(each) / _p99(optimum):.2f} times its latency"
         for each in others
     )
-    return f"Against optimum ({optimum.of_capacity:.1%} of capacity, p99 {duration(_p99(optimum))}): {gaps}."
+    return f"Against optimum ({optimum.of_capacity:.1%} of the possible rate, p99 {duration(_p99(optimum))}): {gaps}."
 
 
 CASE_COLUMNS = (
     CASE,
     Column("throughput", Kind.NUMBER, "rows/s", "until all rows were processed, or the cut-off"),
-    Column("capacity_share", Kind.SHARE, about="throughput over the capacity of all workers for the same rows"),
+    Column(
+        "capacity_share",
+        Kind.SHARE,
+        about="share of the possible: the earliest end over the end, or with rows left, the rows over those possible",
+    ),
     Column("finished", Kind.SECONDS, "s", "time of the last processed row, or of the cut-off"),
     Column("latency_mean", Kind.SECONDS, "s", "from the arrival of a row until it is processed"),
     Column("latency_p50", Kind.SECONDS, "s", "from the arrival of a row until it is processed"),
@@ -181,7 +206,7 @@ JOIN_COLUMNS = (Column("answers", Kind.COUNT, "", "matches found"),)
 
 SUMMARY_COLUMNS = (
     Column("verdict"),
-    Column("best", about="the policy closest to capacity"),
+    Column("best", about="the policy closest to the possible rate, or of those alike, that with the lowest p99"),
     Column("rows", Kind.COUNT, about="replayed rows of the trace"),
     Column("workers", Kind.COUNT),
     Column("partitions", Kind.COUNT),

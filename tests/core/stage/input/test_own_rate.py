@@ -72,7 +72,7 @@ def test_it_says_when_one_worker_is_enough_and_when_it_is_not():
 def test_it_says_how_fast_the_trace_is_replayed():
     assert stressed(1.0, 2.0, None, "") == "Replayed at that rate, in 2\u202fs."
     assert stressed(2e6, 3.0, 1.2, "the busiest worker") == (
-        "Replayed at 2,000,000 times that rate, in 3\u202fs, the busiest worker is offered 1.20 times its capacity."
+        "Replayed at 2,000,000 times that rate, in 3\u202fs, the busiest worker is offered 1.2 times its capacity."
     )
 
 
