@@ -74,6 +74,7 @@ def flux(
             "--offered": speed.offered,
         }
         dag.check(of_one_stage, [each.name for each in policy.policy])
+        stage = stage if stage.state else replace(stage, state="rows")  # later stages do not know the rows' bytes
         asked = asked if speed.chosen else Speed(speedup=1.0)  # times of the file are simulated times
     opened = open_trace(trace)
     placed, plan = placing.placed(opened)

@@ -68,11 +68,11 @@ def repartition(
     staged = None
     if live:
         weight = weight or (Weight.COST if stage.stage.costs.by_cost(opened) else Weight.COUNT)
-        replan = replace(weighed(replan, opened, weight), costs=stage.stage.costs.costs())
+        replan = weighed(replan, opened, weight)
         staged = stage.live(opened, replan, compares=baseline)
     else:
         replan = weighed(replan, opened, weight)
-    replan = replace(replan, today=engine if baseline else None)
+    replan = replace(replan, today=engine if baseline else None, costs=stage.stage.costs.costs())
     with stages() as progress:
         run = replay_trace(
             *(opened, output.out, replan, staged),

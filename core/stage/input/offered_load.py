@@ -158,7 +158,9 @@ def stressed(speedup: float, last_s: float, load: float | None, whose: str) -> s
         whose: Whose load it is, such as the busiest worker.
     """
     times = f"Replayed at {'' if speedup == 1 else f'{rounded(speedup)} times '}that rate, in {duration(last_s)}"
-    return f"{times}." if load is None else f"{times}, {whose} is offered {rounded(load)} times its capacity."
+    if load is None:
+        return f"{times}."
+    return f"{times}, {whose} is offered {f'{load:.2f}' if load >= 0.01 else rounded(load)} times its capacity."
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -64,7 +64,7 @@ class Memory:
 
 
 class Outgrown(BadInput):
-    """A partition that no worker can hold any more: its case ends there."""
+    """State of a partition above the memory of every worker."""
 
 
 def check_memory(settings: StageSettings, memory: Memory) -> None:

@@ -123,7 +123,7 @@ def test_rows_cost_what_the_trace_says_unless_a_service_time_is_given(adapt, her
     assert drawn["parameters"]["costs"]["service_from"] == "drawn"
     assert drawn["summary"]["capacity"] == pytest.approx(4 / 500e-6, rel=0.05)
     bare = told(adapt, *f"bare.trace {QUICK} --arrivals saturate --policy none".split())
-    assert bare["parameters"]["costs"]["service_s"] == 45e-6
+    assert bare["parameters"]["costs"]["service_s"] == 1e-3
     assert bare["parameters"]["costs"]["spread"]["assumed"]
 
 
@@ -286,8 +286,8 @@ def test_a_plan_is_compared_with_uniform_hashing(adapt, here):
         (2, "x.trace --workers 4 --slow 1@1s:fast", "--slow needs the remaining speed"),
         (3, "x.trace --workers 4 --slow 1@1s:0%", "above 0, or 0 with an end"),
         (2, "x.trace --workers 4 --memory 1TB", "unknown unit 'TB'"),
-        (3, "x.trace --workers 4 --memory 1kB", "the largest partition, 800,000 bytes (got 1,000)"),
-        (3, "x.trace --workers 4 --memory 1GB --memory 0@1s:1kB", "the largest partition, 800,000 bytes"),
+        (3, "x.trace --workers 4 --state 10000 --memory 1kB", "the largest partition, 800,000 bytes (got 1,000)"),
+        (3, "x.trace --workers 4 --state 10000 --memory 1GB --memory 0@1s:1kB", "the largest partition, 800,000 bytes"),
         (2, "x.trace --workers 4 --memory 0@1s:1GB", "--memory needs an initial limit"),
         (3, "x.trace --workers 4 --faults none.json", "none.json"),
         (3, "x.trace --workers 4 --faults x.trace", "x.trace"),

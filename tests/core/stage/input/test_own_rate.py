@@ -72,8 +72,12 @@ def test_it_says_when_one_worker_is_enough_and_when_it_is_not():
 def test_it_says_how_fast_the_trace_is_replayed():
     assert stressed(1.0, 2.0, None, "") == "Replayed at that rate, in 2\u202fs."
     assert stressed(2e6, 3.0, 1.2, "the busiest worker") == (
-        "Replayed at 2,000,000 times that rate, in 3\u202fs, the busiest worker is offered 1.2 times its capacity."
+        "Replayed at 2,000,000 times that rate, in 3\u202fs, the busiest worker is offered 1.20 times its capacity."
     )
+
+
+def test_a_small_load_is_not_shown_as_0():
+    assert "is offered 0.000812 times" in stressed(2.0, 3.0, 0.000812, "the pool")
 
 
 def test_rows_without_a_rate_need_nothing():
