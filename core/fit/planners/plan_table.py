@@ -69,7 +69,10 @@ class Finder(Protocol):
         ...
 
     def inside(self, rates: Floats) -> Floats:
-        """Rates at or below points without a plan that need no drops; shape (points, inputs)."""
+        """Rates that need no drops, below points without a plan.
+
+        Shape (points, inputs).
+        """
         ...
 
 
@@ -87,7 +90,7 @@ class Proof:
     beyond: bool = False  # whether plans were used for overloaded rates that they do not cover, where nothing is proved
 
     def over(self, beyond: bool) -> "Proof":
-        """The proof for a replay, with overloaded rates beyond those covered or not."""
+        """The proof for a replay, perhaps of rates beyond those covered."""
         return replace(self, epsilon=None, beyond=True) if beyond and self.bounds is None else self
 
 

@@ -51,9 +51,9 @@ class Regime:
         return np.asarray((_at(self.when, rates) >= -TOLERANCE).all(axis=1))
 
     def reach(self, rates: Floats) -> Floats:
-        """The largest share of rates, at most 1, at which the plan is the best one; 0 if at none.
+        """The largest share of rates at which the plan is best.
 
-        Shape (points, inputs) to (points,).
+        At most 1; 0 if at none. Shape (points, inputs) to (points,).
         """
         constant, slope = self.when[:, 0] + TOLERANCE, rates @ self.when[:, 1:].T
         with np.errstate(divide="ignore", invalid="ignore"):
