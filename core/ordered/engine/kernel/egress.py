@@ -95,14 +95,17 @@ def leave(header: Header, operator: Operator, outputs: int, count: int) -> int:
 _REST_AFTER, _REST_US = 50, 50
 """Rounds without progress of any worker, or without work, after which a worker sleeps; and the length of the sleep."""
 
+_ROUND = 1 << 16
+"""More than all workers."""
+
 WAKING_US, LONGEST_US = 100, 1000
 """How much earlier than the next arrival an idle worker wakes, since systems wake it late; and its longest sleep."""
 
 
 @inlined
 def _progress(header: Header) -> int:
-    """A number that grows whenever a tuple moves."""
-    moved = load_atomic(header, "fed")
+    """A number that grows whenever a tuple moves, or is found waiting for something outside of the chain."""
+    moved = load_atomic(header, "fed") + load_atomic(header, "delays")
     for number in range(header.operators):
         operator = operator_at(header, number)
         moved += load_atomic(operator, "head") + load_atomic(operator, "tail") + load_atomic(operator, "next")
@@ -131,34 +134,41 @@ def _pause_us(header: Header) -> int:
 
 
 @inlined
-def rest(header: Header, moved: int, rounds: int, unused: int) -> tuple[int, int]:
+def rest(header: Header, moved: int, since: int, counted: int, unused: int) -> tuple[int, int, int]:
     """Yield to other threads, and detect a stalled run.
 
-    The run ends as stalled if all workers are idle and no tuple moves for a while. `unused` are the rounds since this
-    worker had work; where rows arrive, it does not sleep for that, so that it notices them in time.
-
-    A worker counts as idle only here, where it holds nothing, and not while it is descheduled.
+    Only workers move tuples. So a run has stalled where each of them has looked for work in vain after all others had,
+    and no tuple has moved: the round after next would do, and `patience` rounds leave a margin. A worker that the
+    system does not let run completes no round, however long that takes. Rounds do not count while tuples wait for rows
+    to arrive, or for kept ones to be taken. `unused` are the rests since this worker had work; where rows arrive, it
+    does not sleep for that, so that it notices them in time.
 
     Returns:
-        The progress, and the rounds since it last changed; arguments of the next call.
+        The progress, the round from which on there was none, and the round in which this worker counts; arguments of
+        the next call.
     """
-    idle = fetch_add(header, "idle", 1) + 1
-    now = _progress(header)
+    seen = load_atomic(header, "vain")
+    turn, now = seen // _ROUND, _progress(header)
     if now != moved:
-        moved, rounds = now, 0
-    elif idle == header.workers and not awaits_taking(header) and not _awaits_arrival(header):
-        rounds += 1
-        if rounds > header.patience:
-            replace(header, "stop", GOES_ON, STALLED)
+        moved, since = now, turn + 1
+    elif awaits_taking(header) or _awaits_arrival(header):
+        fetch_add(header, "delays", 1)
+    elif turn - since > header.patience:
+        replace(header, "stop", GOES_ON, STALLED)
+    elif turn != counted:
+        more = seen + 1
+        if more % _ROUND == header.workers:
+            more = (turn + 1) * _ROUND
+        if replace(header, "vain", seen, more):
+            counted = turn
     pause_us = _pause_us(header)
-    if rounds >= _REST_AFTER or (unused >= _REST_AFTER and not fixed(header, "arrivals_at")):
+    if turn - since >= _REST_AFTER or (unused >= _REST_AFTER and not fixed(header, "arrivals_at")):
         pause_us = _REST_US
     if pause_us > 0:
         rest_us(pause_us)
     else:
         give_way()
-    fetch_add(header, "idle", -1)
-    return moved, rounds
+    return moved, since, counted
 
 
 @inlined

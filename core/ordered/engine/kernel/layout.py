@@ -58,7 +58,10 @@ HEADER = _on_lines(
     (
         "stop",  # why the run ends (`GOES_ON` while it does not)
     ),
-    ("idle",),  # idle workers
+    (
+        "vain",  # rounds in which each worker looked for work in vain, and workers that have in this round
+        "delays",  # times that a worker found tuples waiting for something outside of the chain
+    ),
     ("fed",),  # rows taken in
     ("arrived",),  # rows that have arrived, if they have arrival times
     (
@@ -85,7 +88,7 @@ HEADER = _on_lines(
         "mark_every",
         "marks_at",
         "checked",
-        "patience",  # rounds without progress after which a run has stalled
+        "patience",  # rounds in vain after which a run has stalled
         "scratch_at",  # room of a worker: a tuple's outputs, or the partitions of a chunk
         "scratch_words",
         "room_words",  # of them, those of a tuple's outputs

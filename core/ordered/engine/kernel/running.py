@@ -111,11 +111,11 @@ def run_one(header: Header, tally: Tally, operator: Operator, partition: int, se
 def _wait_for_room(header: Header, tally: Tally, operator: Operator, serial: int) -> None:
     """Wait until a tuple's outputs have room in the ring buffer, or the run ends: the paper's blocked worker."""
     apart()
-    start, moved, rounds = clock_ns(), -1, 0
+    start, moved, since, counted = clock_ns(), -1, 0, -1
     while serial > load_atomic(operator, "next") + fixed(operator, "ring_mask") and not load_atomic(header, "stop"):
         tally.retries += 1
         drain_apart(header, tally, operator)
-        moved, rounds = rest(header, moved, rounds, 0)
+        moved, since, counted = rest(header, moved, since, counted, 0)
     tally.waited_ns += clock_ns() - start
 
 

@@ -59,7 +59,7 @@ def work(address: int, worker: int) -> None:
     scratch = header.scratch_at + 8 * header.scratch_words * worker
     half = (header.queue + 1) // 2
     barred = load(header.barred_at, worker)
-    passed, moved, rounds, rested, unused = barred, -1, 0, False, 0
+    passed, moved, since, counted, rested, unused = barred, -1, 0, -1, False, 0
     while not load_atomic(header, "stop"):
         feed(header, half, rested)
         rested = False
@@ -74,7 +74,7 @@ def work(address: int, worker: int) -> None:
             if number > 0:
                 drain_if_ready(header, record_after(tally, -1), record_after(operator, -1))
             if is_done:
-                passed, rounds, unused = barred, 0, 0
+                passed, unused = barred, 0
             else:
                 passed |= 1 << number
             continue
@@ -86,7 +86,7 @@ def work(address: int, worker: int) -> None:
         if is_finished(header):
             replace(header, "stop", GOES_ON, FINISHED)
         else:
-            moved, rounds = rest(header, moved, rounds, unused)
+            moved, since, counted = rest(header, moved, since, counted, unused)
             unused += 1
             rested = True
 

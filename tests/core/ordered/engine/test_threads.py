@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from adapt.core.atomics import load_atomic
 from adapt.core.compiled import AtAddress, record_at
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words, bind
@@ -19,6 +20,8 @@ from adapt.core.ordered.engine import binding, memory
 from adapt.core.ordered.engine.binding import Sizes
 from adapt.core.ordered.engine.kernel import worker as kernel
 from adapt.core.ordered.engine.kernel.claiming import chunk_of
+from adapt.core.ordered.engine.kernel.codes import GOES_ON, STALLED
+from adapt.core.ordered.engine.kernel.egress import rest
 from adapt.core.ordered.engine.kernel.estimates import quota_of
 from adapt.core.ordered.engine.kernel.layout import HEADER, operator_at
 from adapt.core.ordered.engine.memory import Memory
@@ -259,6 +262,27 @@ def test_a_run_in_which_no_tuple_moves_ends_and_says_where_they_are(monkeypatch:
     monkeypatch.setattr(binding, "_most", none_for_state)
     with pytest.raises(RuntimeError, match=r"the run stalled; .*'e' \(64, 0, 0\)"):
         run_by_workers(chain_of("all kinds", 100_000)[0], RunSettings(workers=3, queue_capacity=64), pace=1)
+
+
+def test_a_worker_that_does_not_run_does_not_make_a_run_stall() -> None:
+    """However often the others look for work in vain; a run stalls when all of them do."""
+
+    @numba.njit
+    def rests(address: int, workers: int, times: int) -> int:
+        header = record_at(address, HEADER, 0)
+        moved, since, counted = np.full(workers, -1), np.zeros(workers, np.int64), np.full(workers, -1)
+        for _ in range(times):
+            for worker in range(workers):
+                moved[worker], since[worker], counted[worker] = rest(
+                    header, moved[worker], since[worker], counted[worker], 0
+                )
+        return load_atomic(header, "stop")
+
+    held = Memory(chain_of("one output", 100)[0], RunSettings(3), 1, 0)
+    held.header["patience"] = 20
+    assert rests(held.address, 2, 500) == GOES_ON
+    assert rests(held.address, 3, 500) == STALLED
+    held.release()
 
 
 def test_a_run_that_would_take_too_much_memory_is_refused() -> None:

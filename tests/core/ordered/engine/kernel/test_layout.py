@@ -10,7 +10,7 @@ from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PART
 
 ALONE = [
     (HEADER, {"stop"}),  # written seldom, and read together before each slice
-    (HEADER, {"idle"}),
+    (HEADER, {"vain", "delays"}),
     (HEADER, {"fed"}),
     (HEADER, {"keep"}),
     (HEADER, {"window_start"}),
