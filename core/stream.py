@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 from typing import TypeAlias
 
 Key: TypeAlias = str | int | bytes | None
@@ -46,14 +46,14 @@ class KeyType(StrEnum):
         """The types of several columns; empty for one."""
         return _columns(self.value)
 
-    @property
+    @cached_property
     def storage(self) -> "KeyType":
         """Type of the column that holds such keys."""
         if self in (KeyType.INT8, KeyType.INT16, KeyType.INT32, KeyType.INT64):
             return KeyType.INT64
         return KeyType.BINARY if self is KeyType.BINARY else KeyType.STRING
 
-    @property
+    @cached_property
     def precision(self) -> tuple[int, int] | None:
         """Digits of a decimal, and those after its point."""
         found = re.fullmatch(r"decimal\((\d+),(\d+)\)", self.value)

@@ -4,7 +4,6 @@ from abc import abstractmethod
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -12,10 +11,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.keys.channel_count import check_channels
-from adapt.core.keys.columns import KeyBytes, key_bytes, key_type_of, one_array
-from adapt.core.keys.partitioner import AtRandom, ByColumn, Channels
+from adapt.core.keys.columns import KeyBytes, key_bytes, key_type_of, one_array, one_key
+from adapt.core.keys.partitioner import AtRandom, ByBytes, Channels
 from adapt.core.keys.typed_keys import narrowed
-from adapt.core.stream import KeyType
+from adapt.core.stream import Key, KeyType
 
 Hashes: TypeAlias = NDArray[np.int32] | NDArray[np.uint32]
 """Hashes, shape (rows,)."""
@@ -24,22 +23,7 @@ BytesHash: TypeAlias = Callable[[KeyBytes, KeyType], Hashes]
 """Hashes keys as plans keep them: UTF-8 of text, 8 bytes little-endian of integers."""
 
 
-def empty_key() -> KeyBytes:
-    """The empty key alone."""
-    return one_key(b"")
-
-
-def one_key(key: bytes) -> KeyBytes:
-    """The bytes of a single key."""
-    return KeyBytes(np.frombuffer(key, np.uint8), _ends(len(key)))
-
-
-@lru_cache(maxsize=256)
-def _ends(length: int) -> NDArray[np.int64]:
-    return np.array([0, length], np.int64)
-
-
-class EnginePartitioner(ByColumn):
+class EnginePartitioner(ByBytes):
     """An engine's placement, by key bytes; null is the empty key.
 
     A key that the engine places at random has a fixed channel here, so that every key has one.
@@ -57,18 +41,27 @@ class EnginePartitioner(ByColumn):
 
     def of_null(self, key_type: KeyType) -> int:
         """The channel of the null key."""
-        return int(self.of_bytes(empty_key(), key_type)[0])
+        return int(self.of_bytes(one_key(b""), key_type)[0])
 
     def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
         """The channel of each key of a column."""
         column = one_array(keys)
-        key_type = key_type_of(column.type)
-        if self.key_type is not None and self.key_type.storage is key_type:
-            key_type = self.key_type
+        key_type = self._in_source(key_type_of(column.type))
         placed = self.of_bytes(key_bytes(column), key_type)
         if column.null_count:
             placed[column.is_null().to_numpy(zero_copy_only=False)] = self.of_null(key_type)
         return placed
+
+    def channel_of(self, key: Key) -> int:
+        """The channel of one key."""
+        return self.of_null(self.key_type or KeyType.STRING) if key is None else super().channel_of(key)
+
+    def channel_of_bytes(self, key: bytes, key_type: KeyType) -> int:
+        """The channel of one key by its bytes."""
+        return int(self.of_bytes(one_key(key), self._in_source(key_type))[0])
+
+    def _in_source(self, key_type: KeyType) -> KeyType:
+        return self.key_type if self.key_type is not None and self.key_type.storage is key_type else key_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +81,10 @@ class HashModulo(EnginePartitioner):
         hashes = self.hash(keys, key_type)
         return np.mod(hashes, hashes.dtype.type(self.channels)).astype(np.int32, copy=False)
 
+    def channel_of_bytes(self, key: bytes, key_type: KeyType) -> int:
+        """The channel of one key by its bytes."""
+        return int(self.hash(one_key(key), self._in_source(key_type))[0]) % self.channels
+
 
 def hash_of_column(function: BytesHash, keys: pa.Array | pa.ChunkedArray) -> Hashes:
     """The hash of each key; null is the empty key."""
@@ -105,9 +102,8 @@ def serialized(keys: KeyBytes, key_type: KeyType) -> KeyBytes:
     Integers become 8, 4 or 2 bytes big-endian, as by `LongSerializer`, `IntegerSerializer` or `ShortSerializer`; int8,
     which has no serializer, decimal text; other keys are unchanged.
     """
-    if key_type in WIDTHS:
-        return narrowed(keys, f">i{WIDTHS[key_type]}")
-    return as_text(keys, key_type)
+    width = WIDTHS.get(key_type) if key_type.storage is KeyType.INT64 else None
+    return as_text(keys, key_type) if width is None else narrowed(keys, f">i{width}")
 
 
 def as_text(keys: KeyBytes, key_type: KeyType) -> KeyBytes:

@@ -1,6 +1,7 @@
 """Key columns as bytes, the input of every hash."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -47,6 +48,16 @@ def key_bytes(keys: pa.Array | pa.ChunkedArray) -> KeyBytes:
     return _of_integers(column) if key_type_of(column.type) is KeyType.INT64 else _of_texts(column)
 
 
+def one_key(key: bytes) -> KeyBytes:
+    """The bytes of a single key."""
+    return KeyBytes(np.frombuffer(key, np.uint8), _ends(len(key)))
+
+
+@lru_cache(maxsize=256)
+def _ends(length: int) -> NDArray[np.int64]:
+    return np.array([0, length], np.int64)
+
+
 def one_array(keys: pa.Array | pa.ChunkedArray) -> pa.Array:
     """The same keys in a single array, with 64-bit offsets for text."""
     column = keys.cast(keys.type.value_type) if pa.types.is_dictionary(keys.type) else keys
@@ -91,12 +102,28 @@ def _arrow(keys: Any) -> pa.Array | pa.ChunkedArray:
 def column_of(key: Key, key_type: KeyType | None = None) -> pa.Array:
     """A column of a single key; `key_type` types a null key."""
     try:
-        return pa.array([key], ARROW_TYPES[_type_of(key) or key_type or KeyType.STRING])
+        return pa.array([key], ARROW_TYPES[type_of(key) or key_type or KeyType.STRING])
     except (OverflowError, pa.ArrowInvalid, UnicodeEncodeError) as error:
         raise UsageError(f"key {key!r} is not a valid key: {error}") from error
 
 
-def _type_of(key: Key) -> KeyType | None:
+def bytes_of(key: Key) -> bytes:
+    """The bytes of one key, as by `key_bytes`; null has none."""
+    try:
+        match key:
+            case str():
+                return key.encode()
+            case int():
+                return key.to_bytes(8, "little", signed=True)
+            case None:
+                return b""
+        return key
+    except (OverflowError, UnicodeEncodeError) as error:
+        raise UsageError(f"key {key!r} is not a valid key: {error}") from error
+
+
+def type_of(key: Key) -> KeyType | None:
+    """The type of the column of one key; None of null."""
     match key:
         case str():
             return KeyType.STRING
@@ -110,7 +137,7 @@ def _type_of(key: Key) -> KeyType | None:
 
 def _of_texts(column: pa.Array) -> KeyBytes:
     if len(column) == 0:
-        return KeyBytes(_read_only(None), np.zeros(1, np.int64))
+        return KeyBytes(read_only(None), np.zeros(1, np.int64))
     if column.null_count:
         column = column.fill_null("" if key_type_of(column.type) is KeyType.STRING else b"")
     _, offsets, data = column.buffers()
@@ -118,7 +145,7 @@ def _of_texts(column: pa.Array) -> KeyBytes:
     kind = np.dtype(np.int64 if is_large else np.int32)
     # The copy makes offsets aligned and writable: one signature for every kernel.
     ends = np.frombuffer(offsets, kind, len(column) + 1, column.offset * kind.itemsize).astype(np.int64)
-    return KeyBytes(_read_only(data), ends)
+    return KeyBytes(read_only(data), ends)
 
 
 def _of_integers(column: pa.Array) -> KeyBytes:
@@ -126,7 +153,7 @@ def _of_integers(column: pa.Array) -> KeyBytes:
     offsets = np.arange(len(column) + 1)
     if column.null_count:
         np.cumsum(column.is_valid().to_numpy(zero_copy_only=False), out=offsets[1:])
-    return KeyBytes(_read_only(np.ascontiguousarray(values)), offsets * 8)
+    return KeyBytes(read_only(np.ascontiguousarray(values)), offsets * 8)
 
 
 def _large(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
@@ -138,7 +165,8 @@ def _large(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     return column
 
 
-def _read_only(data: pa.Buffer | NDArray[np.int64] | None) -> NDArray[np.uint8]:
+def read_only(data: pa.Buffer | NDArray[Any] | None) -> NDArray[np.uint8]:
+    """Bytes that are not to be changed."""
     buffer = np.frombuffer(b"" if data is None else data, np.uint8)
     buffer.flags.writeable = False
     return buffer

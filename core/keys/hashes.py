@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+import mmh3
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.keys import murmur3, xxhash64
-from adapt.core.keys.columns import KeyBytes, Words, key_bytes, one_array
+from adapt.core.keys.columns import KeyBytes, Words, key_bytes, one_array, one_key
 from adapt.core.keys.names import HashName
 
 
@@ -29,6 +30,12 @@ class KeyHash(Protocol):
     def modulo(self, keys: pa.Array | pa.ChunkedArray, n: int) -> NDArray[np.int32]:
         """Hashes modulo n, for n < 2^31; shape (rows,), in [0, n)."""
 
+    def position(self, key: bytes) -> tuple[int, int]:
+        """The high and low word of one key."""
+
+    def number(self, key: bytes) -> int:
+        """The hash of one key, of which `modulo` takes remainders."""
+
 
 @dataclass(frozen=True, slots=True)
 class Murmur3:
@@ -47,6 +54,16 @@ class Murmur3:
         divisor, carry = np.uint64(n), np.uint64(2**64 % n)
         return ((high % divisor * carry + low % divisor) % divisor).astype(np.int32)
 
+    def position(self, key: bytes) -> tuple[int, int]:
+        """The words h1 and h2."""
+        words: tuple[int, int] = mmh3.hash64(key, self.seed, signed=False)
+        return words
+
+    def number(self, key: bytes) -> int:
+        """The 128-bit number."""
+        high, low = self.position(key)
+        return high << 64 | low
+
 
 @dataclass(frozen=True, slots=True)
 class Xxhash64:
@@ -64,6 +81,14 @@ class Xxhash64:
         """The signed hash modulo n, never negative."""
         signed = xxhash64.xxhash64(key_bytes(keys)).view(np.int64)
         return np.mod(signed, np.int64(n)).astype(np.int32)
+
+    def position(self, key: bytes) -> tuple[int, int]:
+        """The unsigned hash, and 0."""
+        return xxhash64.xxhash64(one_key(key)).item(), 0
+
+    def number(self, key: bytes) -> int:
+        """The signed hash."""
+        return xxhash64.xxhash64(one_key(key)).view(np.int64).item()
 
 
 HASHES: dict[HashName, KeyHash] = {known.name: known for known in (Murmur3(), Xxhash64())}

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from adapt.core.errors import BadInput
 from adapt.core.keys.columns import ARROW_TYPES
-from adapt.core.keys.typed_keys import is_key_of, row_of
+from adapt.core.keys.typed_keys import is_key_of, is_unicode, row_of
 from adapt.core.stream import Key, KeyType
 
 
@@ -27,7 +27,7 @@ def keys_from_texts(texts: Iterable[str], key_type: KeyType) -> pa.Array:
 
 def _key_from_text(text: str, key_type: KeyType) -> Key:
     match key_type.storage:
-        case KeyType.STRING if _is_unicode(text) and (key_type is KeyType.STRING or row_of(text, key_type) is not None):
+        case KeyType.STRING if is_unicode(text) and (key_type is KeyType.STRING or row_of(text, key_type) is not None):
             return text
         case KeyType.INT64 if _is_int64(text) and is_key_of(int(text), key_type):
             return int(text)
@@ -50,11 +50,6 @@ def _meant(key_type: KeyType) -> str:
     if key_type.precision:
         return "decimal numbers"
     return examples.get(key_type, "written as 2024-01-31 23:59:59")
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether text has no lone surrogates, which JSON can express and UTF-8 cannot."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _is_int64(text: str) -> bool:

@@ -10,8 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled
-from adapt.core.keys.columns import Words, column_of, key_bytes
-from adapt.core.stream import Key
+from adapt.core.keys.columns import Words, bytes_of, column_of, key_bytes, type_of
+from adapt.core.stream import Key, KeyType
 
 Channels: TypeAlias = NDArray[np.int32]
 """Channels, shape (rows,), each in [0, N)."""
@@ -43,6 +43,20 @@ class ByColumn(ABC):
     def channel_of(self, key: Key) -> int:
         """The channel of one key."""
         return int(self.channels_of(column_of(key))[0])
+
+
+class ByBytes(ByColumn):
+    """A partitioner that looks up a single key by its bytes."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def channel_of_bytes(self, key: bytes, key_type: KeyType) -> int:
+        """The channel of a key of a type by its bytes."""
+
+    def channel_of(self, key: Key) -> int:
+        """The channel of one key."""
+        return self.channel_of_bytes(bytes_of(key), type_of(key) or KeyType.STRING)
 
 
 class AtRandom(StrEnum):
@@ -96,6 +110,13 @@ class SortedPositions:
         found = np.empty(len(high), np.int64)
         _first_at_or_after(self.high, self.low, self.starts, self.shift, high, low, found)
         return found
+
+    def first_of_one(self, high: int, low: int) -> int:
+        """The same of one position."""
+        at = self.starts.item(high >> int(self.shift))
+        while at < len(self.high) and (self.high.item(at), self.low.item(at)) < (high, low):
+            at += 1
+        return at if at < len(self.high) else 0
 
 
 @compiled

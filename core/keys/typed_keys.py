@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from adapt.core.keys.columns import KeyBytes
+from adapt.core.keys.columns import KeyBytes, key_bytes, read_only
 from adapt.core.stream import KeyType
 
 _DAY = r"[+-]?\d{4,6}-\d\d-\d\d"
@@ -20,6 +23,9 @@ _FORMS = {
     KeyType.BINARY: r"([0-9a-fA-F]{2})*",
 }
 _DECIMAL = r"-?\d+(\.\d+)?(E[+-]?\d+)?"
+_BLOCK = 512
+"""Keys that are parsed as one: fewer lists than make Python collect garbage."""
+
 _LIMITS = {KeyType.INT8: 1 << 7, KeyType.INT16: 1 << 15, KeyType.INT32: 1 << 31, KeyType.INT64: 1 << 63}
 
 
@@ -30,8 +36,17 @@ def is_key_of(value: Any, key_type: KeyType) -> bool:
         return isinstance(value, int) and not isinstance(value, bool) and -limit <= value < limit
     if not isinstance(value, str):
         return False
-    form = _DECIMAL if key_type.precision else _FORMS.get(key_type)
-    return form is None or re.fullmatch(form, value) is not None
+    form = _form_of(key_type)
+    return is_unicode(value) if form is None else re.fullmatch(form, value, re.ASCII) is not None
+
+
+def is_unicode(text: str) -> bool:
+    """Whether UTF-8 can express text: it has no lone surrogates."""
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def _form_of(key_type: KeyType) -> str | None:
+    return _DECIMAL if key_type.precision else _FORMS.get(key_type)
 
 
 def row_of(text: str, key_type: KeyType) -> tuple[Any, ...] | None:
@@ -40,7 +55,7 @@ def row_of(text: str, key_type: KeyType) -> tuple[Any, ...] | None:
         return (text,) if is_key_of(text, key_type) else None
     try:
         row = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(row, list) or len(row) != len(key_type.columns):
         return None
@@ -48,10 +63,74 @@ def row_of(text: str, key_type: KeyType) -> tuple[Any, ...] | None:
     return tuple(row) if fits else None
 
 
-def rows_of(keys: KeyBytes, key_type: KeyType) -> list[tuple[Any, ...] | None]:
-    """The same for keys without nulls."""
-    data, ends = keys.data.tobytes(), keys.offsets.tolist()
-    return [row_of(data[ends[row] : ends[row + 1]].decode(), key_type) for row in range(len(keys))]
+def columns_of(keys: KeyBytes, key_type: KeyType) -> tuple[NDArray[np.intp], list[list[Any]]]:
+    """Which keys are of a type, and their values by column.
+
+    Args:
+        keys: Without nulls.
+
+    Returns:
+        The rows of those keys, shape (such keys,), and of each column the values.
+    """
+    kinds = key_type.columns or (key_type,)
+    columns = _in_bulk(keys, kinds)
+    if columns is not None:
+        return np.arange(len(keys)), columns
+    rows = [row_of(text, key_type) for text in _texts(keys).to_pylist()]
+    known = [row for row in rows if row is not None]
+    places = np.flatnonzero([row is not None for row in rows])
+    return places, [[row[at] for row in known] for at in range(len(kinds))]
+
+
+def _in_bulk(keys: KeyBytes, kinds: Sequence[KeyType]) -> list[list[Any]] | None:
+    """The values by column; None unless all keys are of the types."""
+    texts = _texts(keys)
+    if len(kinds) == 1:
+        columns: list[list[Any]] = [texts.to_pylist()]
+        return columns if _all_are(columns[0], kinds[0]) else None
+    if not len(keys) or not pc.all(pc.match_substring_regex(texts, r"^\[.*\]$")).as_py():
+        return None
+    columns = [[] for _ in kinds]
+    for first in range(0, len(keys), _BLOCK):
+        rows = _parsed(texts[first : first + _BLOCK].to_pylist(), len(kinds))
+        if rows is None:
+            return None
+        for at, values in enumerate(columns):
+            values += [row[at] for row in rows]
+    fit = all(
+        _all_are([value for value in values if value is not None], kind)
+        for values, kind in zip(columns, kinds, strict=True)
+    )
+    return columns if fit else None
+
+
+def _parsed(texts: Sequence[str], columns: int) -> list[list[Any]] | None:
+    """The rows of texts within brackets, parsed as one; None if one is not such a row."""
+    # A line break is within no text of JSON: a bracket that is left open would put a list into a row.
+    joined = ",\n".join(texts)
+    try:
+        rows = json.loads(f"[{joined}]")
+    except (ValueError, RecursionError):
+        return None
+    alike = len(rows) == len(texts) and {*map(type, rows)} == {list} and {*map(len, rows)} == {columns}
+    return rows if alike and "\\u" not in joined else None
+
+
+def _all_are(values: Sequence[Any], key_type: KeyType) -> bool:
+    """Whether all values are of a type of one column."""
+    types = {*map(type, values)}
+    if key_type in _LIMITS:
+        limit = _LIMITS[key_type]
+        return types <= {int} and (not values or (-limit <= min(values) and max(values) < limit))
+    form = _form_of(key_type)
+    if form is None or not types <= {str}:
+        return types <= {str}
+    fits = pc.match_substring_regex(pa.array(values, pa.large_string()), f"^({form})$")
+    return bool(pc.all(fits, min_count=0).as_py())
+
+
+def _texts(keys: KeyBytes) -> pa.Array:
+    return pa.LargeStringArray.from_buffers(len(keys), pa.py_buffer(keys.offsets), pa.py_buffer(keys.data))
 
 
 def words_of(values: Sequence[Any], key_type: KeyType) -> KeyBytes:
@@ -74,13 +153,13 @@ def words_of(values: Sequence[Any], key_type: KeyType) -> KeyBytes:
             return _words(np.array(values, "datetime64[us]").astype("<i8"))
         case KeyType.BINARY:
             return _joined([bytes.fromhex(value) for value in values])
-    return _joined([value.encode() for value in values])
+    return key_bytes(pa.array(values, pa.large_string()))
 
 
 def narrowed(keys: KeyBytes, kind: str) -> KeyBytes:
     """Integers of 8 bytes little-endian as another type of numpy."""
-    words = _words(keys.data.view("<i8").astype(kind))
-    return KeyBytes(words.data, keys.offsets // 8 * np.dtype(kind).itemsize)
+    words = keys.data.view("<i8").astype(kind)
+    return KeyBytes(read_only(words), keys.offsets // (8 // words.itemsize))
 
 
 def _decimals(values: Sequence[str], precision: int, scale: int) -> KeyBytes:

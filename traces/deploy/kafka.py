@@ -1,28 +1,20 @@
 """Kafka partitions by a plan, for every Python client."""
 
-from bisect import bisect_left
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-import mmh3
-import numpy as np
 import pyarrow as pa
 
 from adapt.core.engines.names import Engine
-from adapt.core.engines.placement import WIDTHS, HashModulo, one_key
-from adapt.core.engines.registry import placement_of
+from adapt.core.engines.placement import WIDTHS
 from adapt.core.errors import BadInput, EnvironmentFailure
-from adapt.core.keys import xxhash64
 from adapt.core.keys.columns import key_bytes, key_type_of
-from adapt.core.keys.names import HashName
-from adapt.core.keys.partitioner import Channels
+from adapt.core.keys.partitioner import ByBytes, Channels
+from adapt.core.partitioning.measures.cells import base_of
 from adapt.core.partitioning.plans.plan import Plan
-from adapt.core.partitioning.schemes.consistent import ConsistentHash
-from adapt.core.partitioning.schemes.jump import TABLE, JumpHash, Maglev, Rendezvous
-from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import Key, KeyType
 from adapt.traces.locations.location import location
 from adapt.traces.store.plans import read_plan
@@ -82,7 +74,11 @@ class Router:
         self._null_channel = self._partitioner.channel_of(None)
         self._turn = count()
         self._explicit = _explicit_by_bytes(plan)
-        self._hashed = _single_key(plan)
+        base = base_of(self._partitioner)
+        assert isinstance(base, ByBytes)
+        self._base = base
+        of_text = plan.key_type.storage is KeyType.STRING
+        self._over_characters = of_text and plan.hashing in (Engine.FLINK, Engine.PULSAR_JAVA)
         self._remembered: dict[bytes, int] = {}
 
     @classmethod
@@ -186,7 +182,7 @@ class Router:
         key = self._as_hashed(serialized)
         channel = self._explicit.get(key)
         if channel is None:
-            channel = self._hashed(key)
+            channel = self._base.channel_of_bytes(key, self.plan.key_type.storage)
         if len(self._remembered) >= MOST_REMEMBERED:
             self._remembered.clear()
         self._remembered[serialized] = channel
@@ -203,6 +199,11 @@ class Router:
 
     def _as_hashed(self, serialized: bytes) -> bytes:
         """The bytes that plans hash: 8 little-endian for integers."""
+        if self._over_characters:
+            try:
+                serialized.decode()
+            except UnicodeDecodeError as error:
+                raise BadInput(f"text keys must be UTF-8 (got {serialized[:40]!r}): {error}") from error
         if self.plan.key_type.storage is not KeyType.INT64:
             return serialized
         if len(serialized) == self._width:
@@ -223,75 +224,3 @@ def _explicit_by_bytes(plan: Plan) -> dict[bytes, int]:
     data, ends = found.data.tobytes(), found.offsets.tolist()
     present, channels = keys.is_valid().to_pylist(), plan.explicit.channels.tolist()
     return {data[ends[row] : ends[row + 1]]: channels[row] for row in range(len(channels)) if present[row]}
-
-
-def _single_key(plan: Plan) -> Callable[[bytes], int]:
-    """The channel of one key by its hash, ignoring pins."""
-    words = _murmur3_words if plan.hash is HashName.MURMUR3 else _xxhash64_words
-    channels, groups = plan.channels, plan.max_parallelism or 0
-    match plan.hashing:
-        case Scheme.CONSISTENT:
-            return _on_ring(ConsistentHash(channels, plan.replicas, plan.hash), words)
-        case Scheme.UNIFORM:
-            return lambda key: _number(words(key), plan.hash) % channels
-        case Scheme.KEY_GROUPS:
-            return lambda key: _number(words(key), plan.hash) % groups * channels // groups
-        case Scheme.MAGLEV:
-            table: list[int] = Maglev(channels, plan.hash).table.tolist()
-            return lambda key: table[_number(words(key), plan.hash) % TABLE]
-        case Scheme.JUMP | Scheme.RENDEZVOUS:
-            scheme = JumpHash if plan.hashing is Scheme.JUMP else Rendezvous
-            of_words = scheme(channels, plan.hash).of_words
-            return lambda key: int(of_words(np.array([words(key)[0]], np.uint64))[0])
-        case Engine():
-            return _in_engine(plan)
-    raise AssertionError(f"scheme {plan.hashing} pins keys itself")
-
-
-def _in_engine(plan: Plan) -> Callable[[bytes], int]:
-    """The channel of one key by an engine's hash."""
-    key_type = plan.key_type
-    placed = placement_of(Engine(plan.hashing), plan.channels, plan.max_parallelism, key_type)
-    if key_type.storage is KeyType.STRING and plan.hashing in (Engine.FLINK, Engine.PULSAR_JAVA):  # over characters
-        return lambda key: int(placed.of_bytes(one_key(_text(key).encode()), key_type)[0])
-    if isinstance(placed, HashModulo):
-        hashed, channels = placed.hash, placed.channels
-        return lambda key: int(hashed(one_key(key), key_type)[0]) % channels
-    return lambda key: int(placed.of_bytes(one_key(key), key_type)[0])
-
-
-def _text(key: bytes) -> str:
-    """A key as text."""
-    try:
-        return key.decode()
-    except UnicodeDecodeError as error:
-        raise BadInput(f"text keys must be UTF-8 (got {key[:40]!r}): {error}") from error
-
-
-def _on_ring(ring: ConsistentHash, words: Callable[[bytes], tuple[int, int]]) -> Callable[[bytes], int]:
-    highs, lows = ring.positions.high.tolist(), ring.positions.low.tolist()
-    owners: list[int] = [*ring.owners.tolist(), int(ring.owners[0])]  # the ring wraps around
-
-    def channel_of(key: bytes) -> int:
-        high, low = words(key)
-        at = bisect_left(highs, high)
-        while at < len(highs) and highs[at] == high and lows[at] < low:
-            at += 1
-        return owners[at]
-
-    return channel_of
-
-
-def _number(words: tuple[int, int], hash: HashName) -> int:
-    """The number to take remainders of: 128 bits, or signed xxhash64 as for Spark's `pmod`."""
-    high, low = words
-    return high << 64 | low if hash is HashName.MURMUR3 else high - (high >> 63 << 64)
-
-
-def _murmur3_words(key: bytes) -> tuple[int, int]:
-    words: tuple[int, int] = mmh3.hash64(key, signed=False)
-    return words
-
-
-def _xxhash64_words(key: bytes) -> tuple[int, int]:
-    return int(xxhash64.xxhash64(one_key(key))[0]), 0

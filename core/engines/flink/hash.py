@@ -1,11 +1,13 @@
 """Flink's hash of key columns: Java's hash code, mixed."""
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from adapt.core.compiled import compiled
-from adapt.core.engines.hash_functions.java import array_codes, long_codes, string_codes
+from adapt.core.compiled import OfBytes, compiled, inlined
+from adapt.core.engines.hash_functions.java import array_codes, code_of_string, long_codes, string_codes
 from adapt.core.engines.hash_functions.murmur3_32 import finished, mixed
 from adapt.core.keys.columns import KeyBytes, key_bytes, key_type_of, one_array
 from adapt.core.keys.typed_keys import narrowed
@@ -38,6 +40,8 @@ def hash_codes(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
 def codes_of_bytes(keys: KeyBytes, key_type: KeyType) -> NDArray[np.int32]:
     """The same of keys as bytes, without nulls."""
     match key_type:
+        case KeyType.STRING:
+            return string_codes(keys)
         case KeyType.INT64:
             return long_codes(keys)
         case KeyType.INT8 | KeyType.INT16 | KeyType.INT32:
@@ -54,10 +58,23 @@ def mixed_codes(codes: NDArray[np.int32]) -> NDArray[np.int32]:
     return hashes
 
 
+@inlined
+def _mixed_code(code: Any) -> Any:
+    """One round of MurmurHash3 x86 32 with seed 0 over 4 bytes, made positive."""
+    signed = np.int64(np.int32(finished(mixed(np.uint32(0), np.uint32(code)) ^ np.uint32(4))))
+    # The absolute value; the minimum has none and becomes 0.
+    return np.int32(0 if signed == -(2**31) else abs(signed))
+
+
 @compiled
 def _mixed(codes: NDArray[np.int32], out: NDArray[np.int32]) -> None:
-    """One round of MurmurHash3 x86 32 with seed 0 over 4 bytes, made positive."""
     for row in range(len(out)):
-        signed = np.int64(np.int32(finished(mixed(np.uint32(0), np.uint32(codes[row])) ^ np.uint32(4))))
-        # The absolute value; the minimum has none and becomes 0.
-        out[row] = np.int32(0 if signed == -(2**31) else abs(signed))
+        out[row] = _mixed_code(codes[row])
+
+
+def _of_text(data: NDArray[np.uint8], start: int, end: int) -> Any:
+    return _mixed_code(code_of_string(data, start, end))
+
+
+flink_hash_of_text = OfBytes(_of_text)
+"""Flink's hash of one `String` in UTF-8."""

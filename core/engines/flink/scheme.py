@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.engines.flink.hash import codes_of_bytes, mixed_codes
+from adapt.core.engines.flink.hash import codes_of_bytes, flink_hash_of_text, mixed_codes
 from adapt.core.engines.placement import EnginePartitioner
-from adapt.core.keys.columns import KeyBytes
+from adapt.core.keys.columns import KeyBytes, one_key
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.schemes.key_groups import MOST_GROUPS, channels_of_groups, groups_for
 from adapt.core.stream import KeyType
@@ -33,7 +33,20 @@ class FlinkPartitioner(EnginePartitioner):
     @property
     def groups(self) -> int:
         """The number of key groups."""
-        return groups_for(self.channels, self.max_parallelism, MOST_GROUPS)
+        assert self.max_parallelism is not None
+        return self.max_parallelism
+
+    def channel_of_bytes(self, key: bytes, key_type: KeyType) -> int:
+        """The channel of one key by its bytes."""
+        return self.hash_of(key, self._in_source(key_type)) % self.groups * self.channels // self.groups
+
+    def hash_of(self, key: bytes, key_type: KeyType) -> int:
+        """The hash of one key by its bytes."""
+        return flink_hash_of_text(key) if key_type is KeyType.STRING else self.mixed_hash_of(key, key_type)
+
+    def mixed_hash_of(self, key: bytes, key_type: KeyType) -> int:
+        """The same by its hash code."""
+        return mixed_codes(self.codes_of(one_key(key), key_type)).item()
 
     def of_bytes(self, keys: KeyBytes, key_type: KeyType) -> Channels:
         """The channel of each key, without nulls."""

@@ -24,6 +24,10 @@ class FlinkSqlPartitioner(FlinkPartitioner):
         """The hash code of each key's row."""
         return row_codes_of_bytes(keys, key_type)
 
+    def hash_of(self, key: bytes, key_type: KeyType) -> int:
+        """The hash of one key by its bytes."""
+        return self.mixed_hash_of(key, key_type)
+
     def of_null(self, key_type: KeyType) -> int:  # noqa: ARG002 - of every type
         """The channel of the null key."""
         return int(self.of_codes(np.array([code_of_null()]))[0])

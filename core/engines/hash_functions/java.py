@@ -1,5 +1,7 @@
 """Java's `hashCode` of strings, longs and byte arrays."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,24 +46,29 @@ def _and_character(code: np.uint32, character: np.uint32) -> np.uint32:
     return np.uint32(code * np.uint32(31) + (np.uint32(0xDC00) | (character & np.uint32(0x3FF))))
 
 
+@inlined
+def code_of_string(data: NDArray[np.uint8], start: int, end: int) -> Any:
+    """Java's `hashCode` of a `String` in UTF-8."""
+    code = np.uint32(0)
+    while start < end:
+        first = np.uint32(data[start])
+        start += 1
+        if first < np.uint32(0x80):
+            code = np.uint32(code * np.uint32(31) + first)
+            continue
+        # UTF-8: the leading byte has a variable number of bits, the others six each.
+        character = first & np.uint32(0x1F if first < 0xE0 else 0x0F if first < 0xF0 else 0x07)
+        while start < end and data[start] & 0xC0 == 0x80:
+            character = np.uint32((character << np.uint32(6)) | np.uint32(data[start] & 0x3F))
+            start += 1
+        code = _and_character(code, character)
+    return np.int32(code)
+
+
 @compiled
 def _codes_of_strings(data: NDArray[np.uint8], offsets: NDArray[np.int64], codes: NDArray[np.int32]) -> None:
     for row in range(len(codes)):
-        start, end = offsets[row], offsets[row + 1]
-        code = np.uint32(0)
-        while start < end:
-            first = np.uint32(data[start])
-            start += 1
-            if first < np.uint32(0x80):
-                code = np.uint32(code * np.uint32(31) + first)
-                continue
-            # UTF-8: the leading byte has a variable number of bits, the others six each.
-            character = first & np.uint32(0x1F if first < 0xE0 else 0x0F if first < 0xF0 else 0x07)
-            while start < end and data[start] & 0xC0 == 0x80:
-                character = np.uint32((character << np.uint32(6)) | np.uint32(data[start] & 0x3F))
-                start += 1
-            code = _and_character(code, character)
-        codes[row] = np.int32(code)
+        codes[row] = code_of_string(data, offsets[row], offsets[row + 1])
 
 
 @compiled

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from adapt.core.engines.kafka.hash import murmur2
+from adapt.core.engines.kafka.hash import murmur2, murmur2_of_key
 from adapt.core.engines.placement import BytesHash, HashModulo
 from adapt.core.keys.partitioner import AtRandom
+from adapt.core.stream import KeyType
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +21,12 @@ class KafkaPartitioner(HashModulo):
 
     hash: BytesHash = murmur2
     at_random: AtRandom = AtRandom.NULL
+
+    def channel_of_bytes(self, key: bytes, key_type: KeyType) -> int:
+        """The channel of one key by its bytes."""
+        source = self._in_source(key_type)
+        if source is KeyType.INT64:
+            key = key[::-1]
+        elif source.storage is KeyType.INT64:
+            return HashModulo.channel_of_bytes(self, key, key_type)
+        return (murmur2_of_key(key) & 0x7FFFFFFF) % self.channels

@@ -6,9 +6,9 @@ from heapq import heappop, heappush
 import numpy as np
 
 from adapt.core.engines.hash_functions.murmur3_32 import murmur3_32
-from adapt.core.engines.placement import EnginePartitioner, Hashes, as_text, one_key
+from adapt.core.engines.placement import EnginePartitioner, Hashes, as_text
 from adapt.core.keys.channel_count import check_channels
-from adapt.core.keys.columns import KeyBytes
+from adapt.core.keys.columns import KeyBytes, one_key
 from adapt.core.keys.partitioner import Channels
 from adapt.core.stream import KeyType
 

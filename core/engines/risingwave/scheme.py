@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapt.core.engines.hash_functions.crc32 import crc32
-from adapt.core.engines.placement import EnginePartitioner, Hashes, one_key
+from adapt.core.engines.placement import EnginePartitioner, Hashes
 from adapt.core.keys.channel_count import check_channels
-from adapt.core.keys.columns import KeyBytes
+from adapt.core.keys.columns import KeyBytes, one_key
 from adapt.core.keys.partitioner import Channels
 from adapt.core.keys.typed_keys import narrowed
 from adapt.core.stream import KeyType

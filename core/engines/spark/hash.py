@@ -1,19 +1,21 @@
 """Spark SQL's `hash` of key columns, a variant of MurmurHash3."""
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from adapt.core.compiled import compiled
+from adapt.core.compiled import OfBytes, compiled, inlined
 from adapt.core.engines.hash_functions.murmur3_32 import finished, mixed, word_at
 from adapt.core.keys.columns import KeyBytes, key_bytes, one_array
-from adapt.core.keys.typed_keys import narrowed, rows_of, words_of
-from adapt.core.stream import KeyType
+from adapt.core.keys.typed_keys import columns_of, narrowed, words_of
+from adapt.core.stream import COLUMN_TYPES, KeyType
 
 SEED = 42
 """The seed of Spark's `hash` and of its hash partitioning; the hash of null."""
+
+_SEEDS = np.array([SEED], np.int32)
 
 
 def spark_hash(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
@@ -40,30 +42,48 @@ def spark_hash_of_bytes(keys: KeyBytes, key_type: KeyType = KeyType.STRING) -> N
 
     Source: Spark, HashExpression in hash.scala; tested against Spark.
     """
-    seeds = np.full(len(keys), SEED, np.int32)
-    if key_type in (KeyType.INT8, KeyType.INT16, KeyType.INT32):
-        return _hashed(narrowed(keys, "<i4"), seeds)
-    if key_type in (KeyType.STRING, KeyType.INT64, KeyType.BINARY):
-        return _hashed(keys, seeds)
-    rows = rows_of(keys, key_type)
-    if None in rows:
-        hashes = _hashed(keys, seeds)
-        known = np.flatnonzero([row is not None for row in rows])
-    else:
-        hashes, known = seeds, np.arange(len(keys))
-    for at, kind in enumerate(key_type.columns or (key_type,)):
-        values = [cast(tuple[Any, ...], rows[row])[at] for row in known]
+    if key_type in COLUMN_TYPES:
+        return _hashed(keys, _SEEDS)
+    if key_type.storage is KeyType.INT64:
+        return _hashed(narrowed(keys, "<i4"), _SEEDS)
+    known, columns = columns_of(keys, key_type)
+    seeds = np.full(len(known), SEED, np.int32)
+    for values, kind in zip(columns, key_type.columns or (key_type,), strict=True):
         present = np.array([value is not None for value in values], np.bool_)
-        folded = seeds[known[present]]
-        seeds[known[present]] = _hashed(words_of([value for value in values if value is not None], kind), folded)
-    hashes[known] = seeds[known]
+        seeds[present] = _hashed(words_of([value for value in values if value is not None], kind), seeds[present])
+    if len(known) == len(keys):
+        return seeds
+    hashes = _hashed(keys, _SEEDS)
+    hashes[known] = seeds
     return hashes
 
 
 def _hashed(keys: KeyBytes, seeds: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The hash of each key, from its own seed or one for all."""
     hashes = np.empty(len(keys), np.int32)
     _spark_hash(keys.data, keys.offsets, seeds, hashes)
     return hashes
+
+
+@inlined
+def _seeded(data: NDArray[np.uint8], start: int, end: int, seed: Any) -> Any:
+    length = np.uint32(end - start)
+    state = np.uint32(seed)
+    while end - start >= 4:
+        state = mixed(state, word_at(data, np.int64(start)))
+        start += 4
+    while start < end:
+        state = mixed(state, np.uint32(np.int32(np.int8(data[start]))))
+        start += 1
+    return np.int32(finished(state ^ length))
+
+
+def _of_key(data: NDArray[np.uint8], start: int, end: int) -> Any:
+    return _seeded(data, start, end, SEED)
+
+
+spark_hash_of_key = OfBytes(_of_key)
+"""Spark's hash of the bytes of one text, binary or bigint."""
 
 
 @compiled
@@ -71,13 +91,4 @@ def _spark_hash(
     data: NDArray[np.uint8], offsets: NDArray[np.int64], seeds: NDArray[np.int32], out: NDArray[np.int32]
 ) -> None:
     for row in range(len(out)):
-        start, end = offsets[row], offsets[row + 1]
-        length = np.uint32(end - start)
-        state = np.uint32(seeds[row])
-        while end - start >= 4:
-            state = mixed(state, word_at(data, start))
-            start += 4
-        while start < end:
-            state = mixed(state, np.uint32(np.int32(np.int8(data[start]))))
-            start += 1
-        out[row] = np.int32(finished(state ^ length))
+        out[row] = _seeded(data, offsets[row], offsets[row + 1], seeds[row if len(seeds) > 1 else 0])

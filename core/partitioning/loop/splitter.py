@@ -10,7 +10,7 @@ from adapt.core.counting.frequencies import Counts, Frequencies
 from adapt.core.counting.sliding import SlidingLossyCounter, SlidingWindow
 from adapt.core.engines.names import Engine
 from adapt.core.errors import UsageError
-from adapt.core.keys.columns import ARROW_TYPES, one_array
+from adapt.core.keys.columns import ARROW_TYPES, one_array, type_of
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.loop.proposal import Proposal
@@ -75,7 +75,7 @@ class Splitter:
         _check_plan(self._plan, self._recipe, channels, key_type)
         wanted = epsilon_for(self._recipe.resources, channels, _DOMAIN, self._recipe.max_pins)
         self._epsilon = epsilon or max(wanted, 1 / window.length.size if window.length.in_rows else 0.0)
-        self._weight, self._kind = weight, ARROW_TYPES[key_type]
+        self._weight, self._storage, self._kind = weight, key_type.storage, ARROW_TYPES[key_type]
         self._counter = SlidingLossyCounter(self._epsilon, self._kind, window, weight)
         self._single: list[tuple[Key, float, int]] = []
         self._routing: tuple[Partitioner, dict[Key, int]] = self._plan.partitioner(), {}
@@ -167,10 +167,12 @@ class Splitter:
         return _routed(one_array(keys), self._kind, self._routing[0])
 
     def route_key(self, key: Key) -> int:
-        """The channel of one key."""
+        """The channel of one key; raises as `route` does."""
         partitioner, known = self._routing
         channel = known.get(key)
         if channel is None:
+            if key is not None and type_of(key) is not self._storage:
+                raise UsageError(f"the splitter was made for {self._storage} keys (got {key!r}); make another one")
             channel = partitioner.channel_of(key)
             if len(known) >= _REMEMBERED:
                 known.clear()

@@ -12,7 +12,8 @@ from adapt.core.errors import UsageError
 from adapt.core.keys.columns import Words
 from adapt.core.keys.hashes import HASHES
 from adapt.core.keys.names import HashName
-from adapt.core.keys.partitioner import ByColumn, Channels, SortedPositions
+from adapt.core.keys.partitioner import ByBytes, Channels, SortedPositions
+from adapt.core.stream import KeyType
 
 DEFAULT_REPLICAS = 1000
 """Replicas (virtual nodes) of a channel on the ring, as in the paper (section 5.5)."""
@@ -23,7 +24,7 @@ MOST_REPLICAS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class ConsistentHash(ByColumn):
+class ConsistentHash(ByBytes):
     """A hash ring: new channels take keys from all others.
 
     No other key moves.
@@ -52,6 +53,10 @@ class ConsistentHash(ByColumn):
     def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
         """The channel of each key of a column."""
         return self._owners[self.replicas_of(keys)]
+
+    def channel_of_bytes(self, key: bytes, key_type: KeyType) -> int:  # noqa: ARG002 - of every type
+        """The channel of one key by its bytes."""
+        return self._owners.item(self._positions.first_of_one(*HASHES[self.hash].position(key)))
 
     def channels_at(self, high: Words, low: Words) -> Channels:
         """The channel of each hashed key.

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.keys.columns import ARROW_TYPES, column_of, key_type_of, one_array
+from adapt.core.keys.columns import ARROW_TYPES, column_of, key_type_of, one_array, type_of
 from adapt.core.keys.hashes import HashedKeys
 from adapt.core.keys.key_index import KeyIndex
 from adapt.core.keys.names import HashName
@@ -41,6 +41,7 @@ class ExplicitMap(Mapping[Key, int]):
         self.channels.flags.writeable = False
         self._index = KeyIndex(self.column)
         self._dictionary: Mapping[Key, int] | None = None
+        self._held = self.key_type if self.column.null_count < len(self) else None  # the type of keys but null
         _refuse_twins(self.column)
         refuse_out_of_range(self.column, owners, 2**31 - 1)
 
@@ -98,11 +99,8 @@ class ExplicitMap(Mapping[Key, int]):
 
         Null has every type.
         """
-        if self.column.null_count < len(self) and not self._holds_type(kind):
+        if self._held and key_type_of(kind) is not self._held:
             raise UsageError(f"the column has {key_type_of(kind)} keys, but the pinned keys are {self.key_type}")
-
-    def _holds_type(self, kind: pa.DataType) -> bool:
-        return key_type_of(kind) is self.key_type
 
     def _as_dictionary(self) -> Mapping[Key, int]:
         if self._dictionary is None:
@@ -112,6 +110,16 @@ class ExplicitMap(Mapping[Key, int]):
 
     def __getitem__(self, key: Key) -> int:
         return self._as_dictionary()[key]
+
+    def pinned(self, key: Key) -> int | None:
+        """The channel of a pinned key, None of another.
+
+        Raises as `rows_of` does.
+        """
+        found = self._as_dictionary().get(key)
+        if found is None and key is not None and self._held and type_of(key) is not self._held:
+            self.refuse_other_type(column_of(key).type)
+        return found
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self._as_dictionary())

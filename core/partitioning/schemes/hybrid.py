@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled
-from adapt.core.keys.columns import column_of, one_array
+from adapt.core.keys.columns import one_array
 from adapt.core.keys.hashes import HashedKeys
 from adapt.core.keys.partitioner import AtRandom, Channels, Partitioner, random_keys
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
@@ -56,9 +56,8 @@ class HybridPartitioner:
 
     def channel_of(self, key: Key) -> int:
         """The channel of one key; raises as `channels_of` does."""
-        column = column_of(key, self.explicit.key_type)
-        self.explicit.refuse_other_type(column.type)
-        return self.explicit[key] if key in self.explicit else int(self.base.channels_of(column)[0])
+        pinned = self.explicit.pinned(key)
+        return self.base.channel_of(key) if pinned is None else pinned
 
     def __reduce__(self) -> tuple[type["HybridPartitioner"], tuple[ExplicitMap, Partitioner]]:
         return HybridPartitioner, (self.explicit, self.base)

@@ -12,13 +12,14 @@ from adapt.core.keys.channel_count import check_channels
 from adapt.core.keys.columns import Words
 from adapt.core.keys.hashes import HASHES
 from adapt.core.keys.names import HashName
-from adapt.core.keys.partitioner import ByColumn, Channels
+from adapt.core.keys.partitioner import ByBytes, Channels
+from adapt.core.stream import KeyType
 
 _MULTIPLIER = np.uint64(2862933555777941757)
 
 
 @dataclass(frozen=True, slots=True)
-class JumpHash(ByColumn):
+class JumpHash(ByBytes):
     """Jump consistent hash: each new channel takes keys evenly from all others.
 
     The generator starts from the first word of a key's position. O(log N) per key, no memory.
@@ -42,6 +43,10 @@ class JumpHash(ByColumn):
         _jump(words, self.channels, channels)
         return channels
 
+    def channel_of_bytes(self, key: bytes, key_type: KeyType) -> int:  # noqa: ARG002 - of every type
+        """The channel of one key by its bytes."""
+        return self.of_words(np.array([HASHES[self.hash].position(key)[0]], np.uint64)).item()
+
 
 @compiled
 def _jump(words: Words, channels: int, out: Channels) -> None:
@@ -61,7 +66,7 @@ TABLE = 65537
 
 
 @dataclass(frozen=True, slots=True)
-class Maglev(ByColumn):
+class Maglev(ByBytes):
     """Spreads keys almost evenly.
 
     A rescale also moves a few keys between remaining channels.
@@ -85,6 +90,10 @@ class Maglev(ByColumn):
     def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
         """The channel of each key of a column."""
         return self._table[HASHES[self.hash].modulo(keys, TABLE)]
+
+    def channel_of_bytes(self, key: bytes, key_type: KeyType) -> int:  # noqa: ARG002 - of every type
+        """The channel of one key by its bytes."""
+        return self._table.item(HASHES[self.hash].number(key) % TABLE)
 
     @property
     def table(self) -> Channels:
@@ -130,7 +139,7 @@ _MIX2 = np.uint64(0xC4CEB9FE1A85EC53)
 
 
 @dataclass(frozen=True, slots=True)
-class Rendezvous(ByColumn):
+class Rendezvous(ByBytes):
     """Highest random weight: a rescale moves few keys.
 
     A new channel takes keys from all others, a removed one hands its keys to all.
@@ -157,6 +166,10 @@ class Rendezvous(ByColumn):
         bidders, channels = _bidders(self.channels, self.hash), np.empty(len(words), np.int32)
         _highest(words, bidders, channels)
         return channels
+
+    def channel_of_bytes(self, key: bytes, key_type: KeyType) -> int:  # noqa: ARG002 - of every type
+        """The channel of one key by its bytes."""
+        return self.of_words(np.array([HASHES[self.hash].position(key)[0]], np.uint64)).item()
 
 
 @lru_cache(maxsize=4)

@@ -10,7 +10,8 @@ from adapt.core.errors import UsageError
 from adapt.core.keys.channel_count import check_channels
 from adapt.core.keys.hashes import HASHES
 from adapt.core.keys.names import HashName
-from adapt.core.keys.partitioner import ByColumn, Channels
+from adapt.core.keys.partitioner import ByBytes, Channels
+from adapt.core.stream import KeyType
 
 FEWEST_GROUPS = 128
 """Default number of groups for few channels."""
@@ -20,7 +21,7 @@ MOST_GROUPS = 32768
 
 
 @dataclass(frozen=True, slots=True)
-class KeyGroups(ByColumn):
+class KeyGroups(ByBytes):
     """Hashes keys to key groups; a rescale re-splits their ranges.
 
     A key's group is its hash modulo the number of groups, and group g belongs to channel floor(g N / groups).
@@ -38,11 +39,16 @@ class KeyGroups(ByColumn):
     @property
     def groups(self) -> int:
         """The number of groups."""
-        return groups_for(self.channels, self.max_parallelism)
+        assert self.max_parallelism is not None
+        return self.max_parallelism
 
     def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
         """The channel of each key of a column."""
         return channels_of_groups(HASHES[self.hash].modulo(keys, self.groups), self.channels, self.groups)
+
+    def channel_of_bytes(self, key: bytes, key_type: KeyType) -> int:  # noqa: ARG002 - of every type
+        """The channel of one key by its bytes."""
+        return HASHES[self.hash].number(key) % self.groups * self.channels // self.groups
 
 
 def default_max_parallelism(channels: int) -> int:

@@ -89,6 +89,29 @@ def test_keys_of_every_type_go_where_spark_has_them(key_type):
             one.to_text()
 
 
+KEYS = {
+    "string": st.text(max_size=40),
+    "int64": st.integers(-(2**63), 2**63 - 1),
+    "int32": st.integers(-(2**31), 2**31 - 1),
+    "binary": st.binary(max_size=40),
+    "date": st.dates().map(str),
+}
+
+
+@pytest.mark.parametrize("base", [Scheme.CONSISTENT, Scheme.UNIFORM, Engine.SPARK, Engine.KAFKA, Engine.FLINK])
+@given(st.data())
+@settings(max_examples=10, deadline=None)
+def test_a_key_alone_is_routed_as_in_a_column(base, data):
+    known = [kind for kind in KEYS if base is not Engine.FLINK or kind != "date"]
+    kind = data.draw(st.sampled_from(known))
+    keys = [*data.draw(st.lists(KEYS[kind])), None, "" if kind == "string" else None]
+    pins = dict.fromkeys(data.draw(st.lists(st.sampled_from(keys), max_size=2)), 11)
+    plan = Plan(Scheme.HYBRID, 12, KeyType(kind), base=base, explicit=pins)
+    one = Splitter(12, Recipe(base=base), key_type=plan.key_type, plan=plan)
+    column = pa.array(keys, one._kind)
+    assert [one.route_key(key) for key in keys] == one.route(column).tolist()
+
+
 @pytest.mark.parametrize("key_type", TYPED)
 def test_pins_of_every_type_are_read_from_a_side_table(key_type):
     plan = Plan(Scheme.HYBRID, 12, KeyType(key_type), base=Engine.SPARK, explicit=dict.fromkeys(TYPED[key_type][0], 3))
@@ -230,6 +253,9 @@ def test_keys_of_another_type_are_refused():
     for wrong in (one.observe, one.route):
         with pytest.raises(UsageError, match="was made for string keys"):
             wrong(pa.array([1, 2]))
+    for key in (1, b"a"):
+        with pytest.raises(UsageError, match="was made for string keys"):
+            one.route_key(key)
     one.observe(pa.nulls(5))
     assert one.route(pa.nulls(2)).tolist() == [one.route_key(None)] * 2
 
