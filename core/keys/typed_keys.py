@@ -23,6 +23,9 @@ _FORMS = {
     KeyType.BINARY: r"([0-9a-fA-F]{2})*",
 }
 _DECIMAL = r"-?\d+(\.\d+)?(E[+-]?\d+)?"
+_FEW = 8
+"""Fewer keys take less time one by one."""
+
 _BLOCK = 512
 """Keys that are parsed as one: fewer lists than make Python collect garbage."""
 
@@ -73,10 +76,11 @@ def columns_of(keys: KeyBytes, key_type: KeyType) -> tuple[NDArray[np.intp], lis
         The rows of those keys, shape (such keys,), and of each column the values.
     """
     kinds = key_type.columns or (key_type,)
-    columns = _in_bulk(keys, kinds)
+    columns = _in_bulk(keys, kinds) if len(keys) >= _FEW else None
     if columns is not None:
         return np.arange(len(keys)), columns
-    rows = [row_of(text, key_type) for text in _texts(keys).to_pylist()]
+    data, ends = keys.data.tobytes(), keys.offsets.tolist()
+    rows = [row_of(data[ends[row] : ends[row + 1]].decode(), key_type) for row in range(len(keys))]
     known = [row for row in rows if row is not None]
     places = np.flatnonzero([row is not None for row in rows])
     return places, [[row[at] for row in known] for at in range(len(kinds))]
