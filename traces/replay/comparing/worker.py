@@ -1,4 +1,7 @@
-"""A process that runs scenarios ends with its command. Loads little, to watch it from its start."""
+"""A process that runs scenarios ends with its command.
+
+It loads little, to watch the command from its start.
+"""
 
 import ctypes
 import os
@@ -11,7 +14,9 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with_command() -> None:
-    """Die silently on Ctrl-C, which reaches every process of a command, and when the command is killed."""
+    """Die silently on Ctrl-C, and when the command is killed.
+
+    Ctrl-C reaches every process of a command."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.platform == "linux":  # at once, even where compiled code or a loading library keeps threads from running
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
