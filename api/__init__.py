@@ -7,7 +7,8 @@ import _signal  # type: ignore[import-not-found]  # loads at once, as `signal` d
 import os
 import sys
 
-if os.path.basename(sys.argv[0]) == "adapt":  # the program: an interrupt ends it before it can be explained, too
+# In the program, an interrupt ends it before it can be explained, too; in a job of the background it is ignored.
+if os.path.basename("".join(sys.argv[:1])) == "adapt" and _signal.getsignal(_signal.SIGINT) is not _signal.SIG_IGN:
     _signal.signal(_signal.SIGINT, lambda *_: os._exit(130))
 
 from importlib import import_module

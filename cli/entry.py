@@ -24,7 +24,8 @@ def main() -> None:
 def interruptible(run: Callable[[], int]) -> int:
     """Run a program; an interrupt is put off while a module loads.
 
-    Loaders of libraries swallow exceptions, and the program would go on.
+    Loaders of libraries swallow exceptions, and the program would go on. A program that was started to ignore
+    interrupts, as a shell's job in the background is, ignores them.
 
     Returns:
         What the program returns; `INTERRUPTED` if an interrupt was swallowed all the same.
@@ -41,6 +42,8 @@ def interruptible(run: Callable[[], int]) -> int:
             left = _MOST
             raise KeyboardInterrupt
 
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        return run()
     before = {each: signal.signal(each, interrupt) for each in (signal.SIGINT, signal.SIGALRM)}
     try:
         code = run()

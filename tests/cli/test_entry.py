@@ -46,6 +46,18 @@ def test_an_interrupt_while_a_module_loads_arrives_after_it(load):
     assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGALRM)] == handlers
 
 
+def test_a_job_of_the_background_that_ignores_interrupts_goes_on_doing_so():
+    def run():
+        os.kill(os.getpid(), signal.SIGINT)
+        return 7
+
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert interruptible(run) == 7
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_a_program_that_ends_before_it_arrives_or_swallows_it_was_interrupted_too(load):
     assert interruptible(lambda: load() and 0) == INTERRUPTED
 

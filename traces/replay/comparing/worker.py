@@ -16,7 +16,8 @@ _PR_SET_PDEATHSIG = 1
 def die_with_command() -> None:
     """Die silently on Ctrl-C, and when the command is killed.
 
-    Ctrl-C reaches every process of a command."""
+    Ctrl-C reaches every process of a command.
+    """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.platform == "linux":  # at once, even where compiled code or a loading library keeps threads from running
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
