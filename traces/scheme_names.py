@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable
 
-from adapt.core.engines.kinesis.scheme import shards_from_text
 from adapt.core.engines.names import AnyScheme, Engine
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.schemes.names import Scheme
@@ -21,6 +20,8 @@ def scheme_named(name: str, known: Iterable[AnyScheme]) -> AnyScheme | None:
         return found.get(Engine.LIBRDKAFKA)
     family, colon, file = name.partition(":")
     if family == Engine.KINESIS and colon and Engine.KINESIS in found:
+        from adapt.core.engines.kinesis.scheme import shards_from_text
+
         return Engine.kinesis_over(parsed(location(file), shards_from_text))
     return found.get(name)
 
