@@ -146,7 +146,7 @@ def compare_on_trace(
             Job(*source, scenario, terms, options.sustained, code_hash(), folder / f"{name}{CHILD}", options.runner)
             for name, scenario in ((each.name, each) for each in options.scenarios)
         ]
-        made = _made(jobs, out, run_all, progress, options, wanted.uniform, demand)
+        made = _made(jobs, out, run_all, progress, options, _least_s(demand, wanted.uniform, trace.rows))
         runs = [made[job.scenario.name] for job in jobs]
         chunks = rows_of(trace, reading_of(wanted, terms)).chunks()
         bounds = bounds_of(Demand.from_chunks(chunks, wanted.uniform), wanted.uniform)
@@ -285,15 +285,14 @@ def _made(
     run_all: RunAll,
     progress: Progress,
     options: ComparingOptions,
-    uniform: StageSettings,
-    demand: Demand,
+    least_s: float,
 ) -> Mapping[str, StoredRun]:
     """The run of each scenario by name; only missing ones are made."""
     found = {job.scenario.name: run for job in jobs if (run := _finished(job, out)) is not None}
     missing = [job for job in jobs if job.scenario.name not in found]
     done = len(found)
     if missing:
-        _check_length(missing, options.sweep, uniform, demand)
+        _check_length(missing, options.sweep, least_s)
     progress(f"resuming after {done} finished scenarios" if done else "simulating", done, len(jobs))
     for name in run_all(run_scenario, missing):
         done += 1
@@ -309,14 +308,18 @@ def _made(
     return found
 
 
-def _check_length(jobs: Sequence[Job], sweep: Sweep | None, uniform: StageSettings, demand: Demand) -> None:
+def _least_s(demand: Demand, uniform: StageSettings, rows: int) -> float:
+    """Time that the busiest channel of uniform hashing and the network need for all rows."""
+    bounds = bounds_of(demand, uniform)
+    return max((bounds.static_load or 0.0) * bounds.last_s, network_s(uniform, rows))
+
+
+def _check_length(jobs: Sequence[Job], sweep: Sweep | None, least_s: float) -> None:
     """Refuse scenarios that would take hours; of a sweep, if none is dropped."""
     trace, terms = open_trace(jobs[0].trace), jobs[0].terms
     counts = PROBES * len(jobs[0].sustained) + (1 if sweep is None else sweep.most_runs)
     lasts_s = (trace.last_us - trace.first_us) / 1e6 / terms.speedup
-    bounds = bounds_of(demand, uniform)
-    ends_s = max(lasts_s, (bounds.static_load or 0.0) * bounds.last_s, network_s(uniform, trace.rows))
-    ends_s = min(ends_s, inf if terms.duration_s is None else terms.duration_s)
+    ends_s = min(max(lasts_s, least_s), inf if terms.duration_s is None else terms.duration_s)
     rows = max(1, round(trace.rows * min(1.0, ends_s / lasts_s)))
     length = Length(rows, ends_s / terms.period_s, ends_s / terms.interval_s, len(jobs) * counts)
     length.check("choose fewer scenarios with --scenario, a higher --offered, or set --duration")

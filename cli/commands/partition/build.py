@@ -91,7 +91,7 @@ def build(
         write_plan(plan, out, made, answer=found, force=output.force)
         narrate_written(out)
     metrics, pinning = plan_table(plan), dict[str, Any]()
-    if recipe.scheme is Scheme.HYBRID and recipe.own is None:
+    if recipe.constructs:
         delta = threshold(population.frequencies, recipe.resources, channels)
         pinning = {"theta": [theta(alpha, channels) for alpha in recipe.resources.tolerance], "delta": delta}
         metrics = replace(metrics, note=f"Every key above delta, {delta:.4%} of the rows, is pinned.")

@@ -8,8 +8,9 @@ from adapt.core.phrases import counted
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.input.offered_load import Bounds, network_s
 from adapt.core.stage.replay_parameters import usual_interval_s
+from adapt.core.stage.simulate import MOST_SAMPLES
 
-MOST = {"row": 10_000_000_000, "control period": 500_000, "sample": 50_000}
+MOST = {"row": 10_000_000_000, "control period": 500_000, "sample": MOST_SAMPLES}
 """Most of each in a replay, over all cases.
 
 A case may always have as many control periods and samples as rows, and `FEW`. So a replay of few rows takes seconds,
