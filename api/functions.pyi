@@ -67,7 +67,6 @@ def generate(
     drift: str | Sequence[str] | Mapping[str, object] | None = None,
     seed: int = 0,
     force: bool = False,
-    hot_share: float | None = None,
     start: str = "2026-01-01T00:00:00Z",
     key_type: Literal[
         "string", "int64", "binary", "int8", "int16", "int32", "boolean", "date", "timestamp", "timestamp_ntz"
@@ -122,9 +121,7 @@ def ingest(
 ) -> Ingested:
     """Turn a raw keyed stream into a trace sorted by time."""
 
-def lint(
-    trace: File | Trace | Ingested | Sequence[File | Trace | Ingested], *, rule: str | Sequence[str] | None = None
-) -> Linted:
+def lint(trace: File | Trace | Ingested | Sequence[File | Trace | Ingested]) -> Linted:
     """Find what makes results from a trace misleading."""
 
 def report(
@@ -241,8 +238,6 @@ def count(
     weight: Literal["count", "cost", "bytes"] | None = None,
     measure: str | Sequence[str] | None = None,
     epsilon: float | None = None,
-    support: float | None = None,
-    counters: int = 3,
     step: str | None = None,
     max_imbalance: float = 1.2,
     tolerance: float | str = "1.2",
@@ -331,7 +326,6 @@ class replay:
         partitions: int = 64,
         hash: Literal["murmur3", "xxhash64"] = "murmur3",
         policy: str | Sequence[str] | Mapping[str, object] | None = None,
-        timing: str | Sequence[str] | Mapping[str, object] | None = None,
         duration: str | None = None,
         seed: int = 0,
         shed: str | Sequence[str] | Mapping[str, object] | None = None,

@@ -20,7 +20,6 @@ from adapt.core.check.metrics import metrics_tables
 from adapt.core.fit.network import network_file
 from adapt.core.fit.network.network import Input, Link, Node, Operator, Output
 from adapt.core.fit.network.settings import SheddingSettings
-from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.mechanisms import scenario_file
 from adapt.core.mechanisms.scenarios import BY_NAME, SCENARIOS, Scenario
 from adapt.core.ordered.chain import chain
@@ -150,7 +149,7 @@ def _keys(keys: Iterable[str], kind: type, renamed: Mapping[str, str]) -> str:
     for key in keys:
         name = renamed.get(key, key)
         choices = [each for option in _options(hints[name]) for each in option]
-        names = [str(each) for each in choices if kind is not Scenario or each is not FluxPolicy.OPTIMUM]
+        names = [str(each) for each in choices]
         notes = [_SHAPES.get((kind, key), ""), _names(names), _default(key, name, defaults[name])]
         rows.append((f"`{key}`", _text(about[name]) + "".join(f" [{note}]" for note in notes if note)))
     return _rows(("key", "meaning"), rows)

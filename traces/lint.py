@@ -1,11 +1,9 @@
 """Lint a trace from its profile, or by reading it."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.lint.evidence import LINT
 from adapt.core.lint.finding import SCHEMA, Finding, findings_columns, findings_table
@@ -28,7 +26,6 @@ class Linted(Displayed):
 
     trace: Trace
     findings: tuple[Finding, ...]  # worst first
-    rules: tuple[str, ...]  # ids of the rules that were applied
     knows_source: bool  # whether the order of rows in the source is known
 
     @property
@@ -45,7 +42,7 @@ class Linted(Displayed):
     def sentence(self) -> str:
         """Number of findings and rules, and what could not be checked."""
         unknown = "" if self.knows_source else "; the order of the source is unknown"
-        return f"{counted(len(self.findings), 'finding')}, {counted(len(self.rules), 'rule')} checked{unknown}"
+        return f"{counted(len(self.findings), 'finding')}, {len(RULES)} rules checked{unknown}"
 
     def as_data(self) -> dict[str, Any]:
         """The findings as one JSON document."""
@@ -53,7 +50,7 @@ class Linted(Displayed):
             "schema": SCHEMA,
             "trace": self.trace.path.name,
             "content_hash": self.trace.manifest.content_hash,
-            "rules": list(self.rules),
+            "rules": list(RULES),
             "source_order_known": self.knows_source,
             "findings": [finding.as_data() for finding in self.findings],
         }
@@ -63,22 +60,13 @@ class Linted(Displayed):
         return [self.table]
 
 
-def lint(path: Path, rules: Sequence[str] = (), progress: Progress = silent) -> Linted:
-    """Lint a trace; reads its rows only if its profile lacks evidence.
-
-    Args:
-        rules: Ids of the rules to apply. Default: all.
-    """
-    for rule in rules:
-        if rule not in RULES:
-            raise UsageError(f"rule {rule!r} does not exist{did_you_mean(rule, RULES)}")
+def lint(path: Path, progress: Progress = silent) -> Linted:
+    """Lint a trace; reads its rows only if its profile lacks evidence."""
     trace = open_trace(path)
     profile = trace.profile
     if LINT not in profile:
         profile[LINT] = _observed(trace, progress)
-    findings = [finding for finding in judged(profile) or () if not rules or finding.id in rules]
-    chosen = tuple(rule for rule in RULES if not rules or rule in rules)
-    return Linted(trace, tuple(findings), chosen, bool(profile[LINT].get("source")))
+    return Linted(trace, tuple(judged(profile) or ()), bool(profile[LINT].get("source")))
 
 
 def _observed(trace: Trace, progress: Progress) -> dict[str, Any]:

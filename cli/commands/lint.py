@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from adapt.cli.options.artefacts import TracePath
-from adapt.cli.options.groups import setting
 from adapt.cli.terminal.output import Format, FormatOption, narrate, show
 from adapt.cli.terminal.stages import stages
 
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
 
 def lint(
     trace: TracePath,
-    rules: list[str] | None = setting(None, "Apply this rule only; repeatable.", "ID", "--rule"),
     format: FormatOption = Format.TABLE,
 ) -> "Linted":
     """Find what makes results from a trace misleading.
@@ -27,7 +25,7 @@ def lint(
     from adapt.traces.lint import lint as lint_trace
 
     with stages() as progress:
-        found = lint_trace(trace, rules or (), progress)
+        found = lint_trace(trace, progress)
     narrate(f"{trace.name}: {found.sentence}")
     show(found.columns if format is Format.CSV else found.table, format, found.as_data())
     return found

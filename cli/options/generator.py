@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from adapt.core.synthetic.variation import Variation
     from adapt.traces.generators.write import NamedStream
 
-_PARAMETER = {"keys": "domain", "hot_share": "hot", "rate": "rate_per_s"}
+_PARAMETER = {"keys": "domain", "rate": "rate_per_s"}
 """How a generator calls an option's parameter, where the names differ."""
 
 _VARYING = ("diurnal", "bursts", "streams", "drift", "key_life", "cost", "bytes_", "bias")
@@ -144,9 +144,6 @@ class GeneratorOptions:
     )
     exponent: float | None = setting(
         None, "Zipf exponent of the keys; 0 is uniform (default: 1; calls and clicks 0.8).", "Z"
-    )
-    hot_share: float | None = setting(
-        None, "Hot share of self-similar keys: 0.2 gives 20% of the keys 80% of the rows (default: 0.2).", "SHARE"
     )
     rate: float | None = setting(
         None, "Average rate in rows per second (default: 1000; calls 5, clicks 0.05, sales 0.5).", "ROWS/S"

@@ -179,7 +179,6 @@ busiest_worker | share lower | flux=summary. | initial share of all work of the 
 hottest_partition | share lower | flux=summary. | share of all work of the hottest partition
 static_full_at | number higher | repartition,flux=summary. | speed-up of the trace that saturates the busiest worker
 best_full_at | number higher | flux=summary. | the same for the best placement of whole partitions
-uniform_full_at | number neither | flux=summary. | the same for uniform hashing; missing without a plan
 busiest_s | seconds lower | repartition=cases.busiest |
     busy time of the busiest worker of each period, migration included
 migrations | count lower | repartition=cases. | times at which partitions moved

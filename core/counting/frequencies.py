@@ -184,19 +184,6 @@ class Frequencies(Tabular):
             raise UsageError(f"column {source!r} was not measured{did_you_mean(source, names)}")
         return known[source]
 
-    def above(self, support: float) -> "Frequencies":
-        """The keys with count_low >= (support - epsilon) total.
-
-        Raises:
-            UsageError: `support` is not above the error.
-
-        Source: Manku and Motwani; partitioning functions, section 4.1.2.
-        """
-        check_support(support, self.epsilon)
-        shares = self.count_low / (self.total or 1.0)  # rounded as displayed: 7 of 100 reach 0.07
-        kept = int(np.count_nonzero(shares >= support - self.epsilon))
-        return self.first(kept)
-
     def first(self, kept: int) -> "Frequencies":
         """The first keys, in their order."""
         if kept >= len(self.keys):
@@ -215,15 +202,6 @@ class Frequencies(Tabular):
     def key_type(self) -> KeyType:
         """The type of the keys in their source."""
         return self.typed or key_type_of(self.keys.type)
-
-
-def check_support(support: float, epsilon: float) -> None:
-    """Check a share against the error of a counter."""
-    if not epsilon < support <= 1:
-        raise UsageError(
-            f"support must be above epsilon ({epsilon:g}) and at most 1 (got {support:g})"
-            + (f"; give at least {2 * epsilon:.2g}, or a smaller epsilon" if epsilon else "")
-        )
 
 
 def key_order(keys: pa.Array, counts: Counts) -> NDArray[np.int64]:

@@ -53,20 +53,20 @@ class SlidingWindow:
     def __post_init__(self) -> None:
         if not 2 <= self.counters <= MOST_PER_LENGTH + 1:
             raise UsageError(
-                f"--counters must be from 2 to {MOST_PER_LENGTH + 1} (got {self.counters});"
+                f"counters must be from 2 to {MOST_PER_LENGTH + 1} (got {self.counters});"
                 " 3 overshoot the window by at most half"
             )
         Panes(self.length, self.counters - 1)  # checks the length
 
     @classmethod
-    def derived(cls, distinct: int, epsilon: float, counters: int = DEFAULT_COUNTERS) -> "SlidingWindow":
+    def derived(cls, distinct: int, epsilon: float) -> "SlidingWindow":
         """Window of a constant factor of the distinct keys, |D|.
 
         Source: partitioning functions, section 4.1.2, which leaves the factor open. Ours: on Zipf streams (z = 1, 10^6
         keys), a longer window balances no better; with few keys, the rows of a key at delta decide.
         """
         rows = max(ROWS_PER_KEY * distinct, LEAST_BUCKETS * window_of(epsilon))
-        return cls(Length(rows, in_rows=True), counters)
+        return cls(Length(rows, in_rows=True))
 
     @property
     def panes(self) -> Panes:

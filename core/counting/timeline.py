@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from adapt.core.counting.frequencies import Frequencies, check_support
+from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.lossy import LossySummary, merge_lossy
 from adapt.core.counting.tables import key_shown
 from adapt.core.errors import UsageError
@@ -146,7 +146,6 @@ class Timeline:
         Args:
             support: A share in (epsilon, 1).
         """
-        check_support(support, self.epsilon)
         whole = self.whole()
         hot_in = [pane.summary.keys.filter(pa.array(_reaches(pane.summary, support))) for pane in self.panes]
         keys = pc.unique(pa.concat_arrays(hot_in))

@@ -130,12 +130,6 @@ class Wanted:
     least: int | None = None
     per_worker: int = 64
     speed: Speed = Speed(offered=OFFERED)  # noqa: RUF009 - frozen
-    # how often controllers run; None, a hundredth of the stream. Other times are derived from it
-    period_s: float | None = None
-    scale_out_delay_s: float | None = None
-    cooldown_s: float | None = None
-    window_s: float | None = None
-    rebuild_s: float | None = None
     interval_s: float | None = None  # length of a measurement interval; None, a period
     thresholds: Thresholds = Thresholds()  # noqa: RUF009 - frozen
     overload: Overload | None = None  # load shedding; None, a buffer holds what a channel processes in five periods
@@ -179,7 +173,7 @@ class Wanted:
             )
         speedup = self.speed.speedup_at(bounds.static_load)
         lasts_s = min(demand.last_s / speedup, np.inf if self.duration_s is None else self.duration_s)
-        period_s = period_of(lasts_s) if self.period_s is None else self.period_s
+        period_s = period_of(lasts_s)
         retention_s = RETENTION * period_s
         capacity = max(_LEAST_CAPACITY, round(retention_s / bounds.row_s))
         busy = bounds.rows * bounds.row_s / demand.last_s * speedup
@@ -193,11 +187,11 @@ class Wanted:
             per_worker=self.per_worker,
             speedup=speedup,
             period_s=period_s,
-            scale_out_delay_s=_or(self.scale_out_delay_s, SCALE_OUT_DELAY * period_s),
-            cooldown_s=_or(self.cooldown_s, COOLDOWN * period_s),
-            window_s=_or(self.window_s, max(LEAST_S, WINDOW * period_s)),
-            rebuild_s=_or(self.rebuild_s, REBUILD * period_s),
-            interval_s=_or(self.interval_s, period_s),
+            scale_out_delay_s=SCALE_OUT_DELAY * period_s,
+            cooldown_s=COOLDOWN * period_s,
+            window_s=max(LEAST_S, WINDOW * period_s),
+            rebuild_s=REBUILD * period_s,
+            interval_s=period_s if self.interval_s is None else self.interval_s,
             thresholds=self.thresholds,
             overload=self.overload or usual_overload,
             lag_rows=float(max(1, round(period_s / bounds.row_s))),
@@ -217,7 +211,3 @@ class Wanted:
     def _fewest(self, busy: float) -> int:
         """Too few workers for the average rate, so that scaling has to act; at most N/2."""
         return max(1, min(self.channels // 2, int(SHORT * busy)))
-
-
-def _or(given: float | None, default: float) -> float:
-    return default if given is None else given

@@ -13,7 +13,7 @@ from adapt.core.mechanisms.staged import Staged
 from adapt.core.run import run_as_data
 from adapt.core.stage.engine.series import LAG, Interval
 from adapt.core.stage.input.offered_load import Bounds
-from adapt.core.stage.outcome import ORDERED, QUEUEING, outcome_of
+from adapt.core.stage.outcome import QUEUEING, outcome_of
 from adapt.core.stage.simulate import Simulated
 from adapt.core.table import Column, Kind, Table
 
@@ -98,7 +98,7 @@ def outcome_row(one: ElasticOutcome, bounds: Bounds, stage: Staged) -> list[str 
     rows = outcome.lag, outcome.late_s, outcome.finished_s, processed, outcome.left
     spilled = max(each.spilled for each in outcome.simulated.intervals)
     counts = len(outcome.simulated.moves), spilled, merges, stage.sent.messages, stage.sent.size
-    quality = one.case, throughput, *latencies, outcome.queueing if stage.sharing is None else ORDERED, shed
+    quality = one.case, throughput, *latencies, outcome.queueing, shed
     return [*quality, *cost, *moved, *workers, *rows, *counts, bounds.static_load]
 
 

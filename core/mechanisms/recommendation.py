@@ -184,14 +184,13 @@ def _best(
 
 
 def _effort_of(scenario: Scenario) -> int:
-    """Effort of a scenario: placement, migration, scaling, split keys, another runtime, drops."""
+    """Effort of a scenario: placement, migration, scaling, split keys, drops."""
     return (
         (scenario.plan is not Static.UNIFORM)
         + 2 * scenario.rebuilds
         + 3 * (scenario.flux is not None)
         + 4 * (scenario.elastic is not None)
         + 5 * (scenario.split is not None)
-        + 6 * (scenario.ordered is not None)
         + 10 * (scenario.sheds or scenario.drops is not None)
     )
 

@@ -1,7 +1,4 @@
-"""One scenario on one stream: its stage, simulation and outcome.
-
-The ordered runtime is imported only for scenarios in it.
-"""
+"""One scenario on one stream: its stage, simulation and outcome."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,7 +12,6 @@ from adapt.core.elastic.policies.registry import policy_of
 from adapt.core.elastic.policies.scaler import check_pool
 from adapt.core.errors import UsageError
 from adapt.core.fit.control import Sent
-from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
 from adapt.core.mechanisms.actors import (
     chosen_of,
@@ -102,8 +98,7 @@ def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
         owners = placement_of(terms, settings, demand).place(terms.least_of(scenario)).owners
         settings = replace(settings, owners=owners)
     memory, dropped = memory_of(scenario, settings), in_all - rows_read
-    sharing = None if scenario.ordered is None else terms.least_of(scenario)
-    return Staged(rows, demand, settings, memory, rows_read, dropped, sent, sharing)
+    return Staged(rows, demand, settings, memory, rows_read, dropped, sent)
 
 
 def simulated(
@@ -114,10 +109,6 @@ def simulated(
     on_interval: Callable[[Interval], None] | None = None,
 ) -> Simulated:
     """Simulate a scenario until all rows are processed, or until a time."""
-    if scenario.ordered is not None:
-        from adapt.core.mechanisms.ordered.stage import run_ordered
-
-        return run_ordered(scenario.ordered, stage.rows, stage.settings, terms.interval_s, duration_s)
     controller, scaling = controller_of_scenario(scenario, terms), scaling_of(scenario, terms, stage)
     actors = Actors(controller, stage.memory, scaling=scaling)
     done = simulate(
@@ -132,12 +123,6 @@ def check_scenario(scenario: Scenario, terms: Terms) -> None:
         check_pool(terms.least_of(scenario), terms.workers_of(scenario))
         check_workers(terms.workers_of(scenario))
         MiniPartitions(terms.workers_of(scenario), terms.per_worker, terms.hash)
-        if scenario.ordered is not None:
-            from adapt.core.ordered.engine.settings import RunSettings
-
-            RunSettings(terms.workers_of(scenario))
-        if scenario.flux is FluxPolicy.OPTIMUM:
-            raise UsageError('a comparison has no flux = "optimum"; use `adapt replay flux --policy optimum`')
         if scenario.elastic is not None:
             policy_of(scenario.elastic, chosen_of(scenario, terms))
         if isinstance(scenario.flux, OwnCode):

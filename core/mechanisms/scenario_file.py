@@ -11,7 +11,6 @@ from adapt.core.errors import AdaptError, BadInput, UsageError
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.mechanisms.scenarios import Scenario, Static
-from adapt.core.ordered.chain.names import OrderedWorkQueue
 from adapt.core.own.own_code import OPTIONS, OwnCode
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.stage.conditions.names import Migrating, RestartName
@@ -24,7 +23,7 @@ KIND = "scenario"
 FIELDS = (
     *("name", "plan", "split", "flux", "memory", "rebuild", "rebuild_limit", "elastic", "workers", "pool", "tau"),
     *("signal", "scale_on", "scale_out_delay", "cooldown", "alignment", "utilization", "lag", "migrate", "restart"),
-    *("shed", "drop", "ordered", OPTIONS),
+    *("shed", "drop", OPTIONS),
 )
 """The fields of a scenario."""
 
@@ -111,7 +110,6 @@ def _scenario(where: str, fields: Mapping[str, Any], own: Finder) -> Scenario:
             restart=element.choice("restart", RestartName) if "restart" in fields else None,
             sheds=element.truth("shed", False),
             drops=_planner(element, fields),
-            ordered=element.choice("ordered", OrderedWorkQueue) if "ordered" in fields else None,
         )
         if OPTIONS in fields and not any(isinstance(each, OwnCode) for each in (one.flux, one.elastic)):
             raise UsageError(f"{OPTIONS} are those of a policy of your own; name it as MODULE:CLASS, or remove them")

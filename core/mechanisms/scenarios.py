@@ -12,7 +12,6 @@ from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import AnyFluxPolicy
-from adapt.core.ordered.chain.names import OrderedWorkQueue
 from adapt.core.own.own_code import OwnCode
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.stage.conditions.names import Migrating, RestartName
@@ -62,7 +61,6 @@ class Scenario:
         restart: What a restart costs.
         sheds: Whether channels shed load as their buffers fill.
         drops: The FIT planner that drops rows before they reach workers; None, no drops.
-        ordered: How the workers of the ordered runtime share rows, in its model; None, the simulated stage.
     """
 
     name: str
@@ -88,7 +86,6 @@ class Scenario:
     restart: RestartName | None = None
     sheds: bool = False
     drops: DropPlanner | None = None
-    ordered: OrderedWorkQueue | None = None
 
     def __post_init__(self) -> None:
         if not self.name or not all(letter.isalnum() or letter in "-_." for letter in self.name) or self.name[0] == ".":
@@ -129,7 +126,6 @@ class Scenario:
             "elastic": self.elastic is not None,
             "a plan": self.plan is not Static.UNIFORM,
             "drop": self.drops is not None,
-            "ordered": self.ordered is not None,
             "shed": self.sheds,
             "migrate": self.migrating is not None,
             "restart": self.restart is not None,
@@ -142,7 +138,6 @@ class Scenario:
             *(("memory", other) for other in ("rebuild", "elastic")),
             *(("a plan", other) for other in ("rebuild", "elastic")),
             *(("drop", other) for other in ("split", "flux", "rebuild", "elastic")),
-            *(("ordered", other) for other in has if other != "ordered"),
         )
         return [pair for pair in apart if has[pair[0]] and has[pair[1]]]
 
@@ -177,11 +172,9 @@ BY_NAME = (
     Scenario("slicer", flux=FluxPolicy.SLICER),
     Scenario("flink", elastic=ScalingPolicy.FLINK, migrating=Migrating.RESTART, restart=RestartName.FLINK_SAVEPOINT),
     Scenario("spark", elastic=ScalingPolicy.SPARK),
-    Scenario("ordered-hybrid", ordered=OrderedWorkQueue.HYBRID),
-    Scenario("ordered-partitioned", ordered=OrderedWorkQueue.PARTITIONED),
 )
 """Further built-in scenarios, which run only by name: comparisons are often shorter than the intervals of policies of
-other systems, and the ordered runtime is one machine, where nothing crosses a network."""
+other systems."""
 
 BASELINE = SCENARIOS[0].name
 """The baseline: plain hashing, nothing adapts."""

@@ -13,10 +13,7 @@ from adapt.core.stage.simulate import Simulated
 from adapt.core.table import Column, Table
 from adapt.core.values import duration
 
-ORDERED = "ordered"
-"""What stands for the queues of an engine, where workers share memory."""
-
-QUEUEING = Column("queueing", about="whose queues the latencies are from: flux, flink, kafka, spark, or ordered")
+QUEUEING = Column("queueing", about="whose queues the latencies are from: flux, flink, kafka or spark")
 
 BELOW = 0.85
 """A case is behind below this share of the workers' capacity, while input waits."""
@@ -101,9 +98,8 @@ def queues_in(table: Table) -> str:
     """Whose queues the latencies of a table are from, if it says."""
     if QUEUEING.name not in [column.name for column in table.columns] or not table.rows:
         return ""
-    name = str(table.values(QUEUEING.name)[0])
-    said = "shared by all workers, outputs in the order of the rows" if name == ORDERED else SAID[QueueingName(name)]
-    return f" (queues: {name}, {said})"
+    name = QueueingName(str(table.values(QUEUEING.name)[0]))
+    return f" (queues: {name}, {SAID[name]})"
 
 
 def with_queues(table: Table, outcomes: Sequence[Outcome]) -> Table:

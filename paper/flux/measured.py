@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, TypeAlias
 
-from adapt.core.flux.policies.clairvoyant import ahead_of
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
 from adapt.core.stage.conditions.arrivals import Drawn, Made
@@ -13,6 +12,7 @@ from adapt.core.stage.dag.simulation import DagControl, simulate_dag
 from adapt.core.stage.movement.controller import Controller
 from adapt.core.stage.simulate import Simulated
 from paper.experiments import Data
+from paper.flux.beyond import Compared, controller_for
 from paper.flux.scenarios import (
     Scenario,
     crashed,
@@ -56,7 +56,7 @@ class StageRun:
     alone: ClassVar[bool] = False
     scenario: str
     arguments: tuple[tuple[str, Argument], ...]
-    policy: FluxPolicy
+    policy: Compared
     collection_s: float
     seed: int
     interval_s: float
@@ -78,12 +78,8 @@ class StageRun:
         return Ran.of(scenario, scenario.run(self.controller(scenario), self.interval_s)).as_data()
 
     def controller(self, scenario: Scenario) -> Controller | None:
-        """Controller that moves partitions; the optimum knows the scenario."""
-        if self.policy is FluxPolicy.NONE:
-            return None
-        knows = self.policy is FluxPolicy.OPTIMUM
-        ahead = ahead_of(scenario.settings, scenario.source, scenario.memory) if knows else None
-        return controller_of(self.policy, self.collection_s, ahead=ahead)
+        """Controller that moves partitions."""
+        return controller_for(self.policy, self.collection_s, scenario)
 
 
 @dataclass(frozen=True, slots=True)

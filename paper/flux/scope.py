@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from adapt.core.flux.policies.names import FluxPolicy
 from paper.experiments import Results
+from paper.flux.beyond import Compared
 from paper.flux.measured import COLLECTION_S, Argument, Ran, StageRun, TandemRun
 from paper.flux.scenarios import FULL_PER_WORKER, WORKERS
 
@@ -104,7 +105,7 @@ class Scope:
     def runs(
         self,
         scenario: str,
-        policy: FluxPolicy = FluxPolicy.NONE,
+        policy: Compared = FluxPolicy.NONE,
         collection_s: float = COLLECTION_S,
         interval_s: float = 1.0,
         **arguments: Argument,

@@ -10,9 +10,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from adapt.core.flux.policies.clairvoyant import ahead_of
+from adapt.core.flux.policies.load_policy import MIN_COLLECTION_S
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
+from paper.flux.clairvoyant import OptimumController, ahead_of
 from paper.flux.scenarios import (
     COUNTS,
     FULL,
@@ -103,6 +104,6 @@ def test_figure_7_the_stage_degrades_with_the_number_of_loaded_workers(policy, m
 def test_the_optimum_is_nearer_to_the_bound_than_any_policy(count):
     scenario = several_loaded(count, SECONDS if SOAK else 6)
     ahead = ahead_of(scenario.settings, scenario.source)
-    run = scenario.run(controller_of(FluxPolicy.OPTIMUM, ahead=ahead))
+    run = scenario.run(OptimumController(ahead, MIN_COLLECTION_S))
     assert ahead.bound_rate(0, scenario.seconds) == pytest.approx(capacity_bound(count))
     assert 0.97 * capacity_bound(count) <= mean_rate(run, scenario.seconds - 2) <= 1.01 * capacity_bound(count)

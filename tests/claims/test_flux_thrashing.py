@@ -11,9 +11,11 @@ from functools import cache
 import numpy as np
 import pytest
 
+from adapt.core.flux.policies.load_policy import LoadBalancing
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
 from paper.flux.scenarios import drifting, few_hot, one_loaded, ping_pongs
+from paper.flux.tuned import TunedController
 
 SOAK = bool(os.environ.get("ADAPT_SOAK"))
 SECONDS = 60.0 if SOAK else 25.0
@@ -85,7 +87,7 @@ def test_the_guarded_policies_do_not_thrash_with_groups_in_order(policy):
 @pytest.mark.parametrize("case", CASES if SOAK else [HOT[0]])
 def test_the_collection_time_that_is_found_is_near_the_best_fixed_one(case):
     """At least 95 % of its throughput, with the same settings in all cases; and less thrashing than the briefest."""
-    found = CASES[case](0).run(controller_of(FluxPolicy.LOAD_AUTO))
+    found = CASES[case](0).run(TunedController(LoadBalancing()))
     fixed = {time: run_of(case, FluxPolicy.LOAD, time) for time in (FIXED if SOAK else (BRIEF, 1.0, 2.0))}
     assert found.throughput >= 0.95 * max(run.throughput for run in fixed.values())
     assert ping_pongs(found) <= max(1, 0.5 * ping_pongs(fixed[BRIEF]))

@@ -109,7 +109,7 @@ def test_the_version_is_printed(adapt):
         ("partition build x --channels 2 --resources LLX", "LLX"),
         ("partition build x --channels 2 --spark-conf spark", "NAME=VALUE"),
         ("ingest -o x.trace", "SOURCE"),
-        ("generate zipf --hot-share 0.1 -o x.trace", "does not take --hot-share"),
+        ("generate clicks --cost constant(1us) -o x.trace", "does not take --cost"),
         ("ingest y --key k --max-rejects some -o x.trace", "some"),
         ("replay repartition x", "either --channels N or --schedule"),
         ("replay repartition x --channels 2 --schedule 0h:2", "either --channels N or --schedule"),

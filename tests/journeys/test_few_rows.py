@@ -22,7 +22,7 @@ LIGHT = [
     "verdict x.trace --channels N [--max-imbalance {1|1.5}] --force --format {json|csv|md}",
     "partition count x.trace --channels N -o OUT/x.freq",
     "partition count x.trace --method {exact|lossy} [--weight count] [--resources {LLQ|CLL}] --format json",
-    "partition count x.trace --method sliding --window {auto|1h|2rows} [--counters 2]",
+    "partition count x.trace --method sliding --window {auto|1h|2rows}",
     "partition count x.trace --over time [--step {1h|2rows}]",
     "partition build x.trace --channels N [--engine BASE] [--max-pins M] [--max-migration 10%] -o OUT/x.plan --all",
     "partition build x.trace --channels N --scheme SCHEME --resources QQQ -o OUT/y.plan",

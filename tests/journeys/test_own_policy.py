@@ -183,7 +183,7 @@ def test_a_wrong_move_is_one_sentence(adapt, here, body):
         ),
         ("--policy my_policies:Calm:thresh=1", "my_policies:Calm has no such parameter; did you mean 'threshold'?"),
         ("--policy load:threshold=1", "--policy has no key 'threshold'"),
-        ("--policy memory:imbalance=ratio", "--policy imbalance is for load or load-auto or hybrid"),
+        ("--policy memory:imbalance=ratio", "--policy imbalance is for load or hybrid"),
     ],
 )
 def test_wrong_usage_is_one_sentence(adapt, here, words, sentence):

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from adapt.core.counting.frequencies import Frequencies, check_support
+from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.lossy import check_epsilon
 from adapt.core.counting.names import CountMethod
-from adapt.core.counting.sliding import SlidingWindow
+from adapt.core.counting.sliding import DEFAULT_COUNTERS, SlidingWindow
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.problem.tracking import SERVED, Known, epsilon_for
@@ -22,7 +22,7 @@ from adapt.traces.counting.lossy import count_lossy, rows_together
 from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import Spark
-from adapt.traces.store.frequencies import HEAVIEST, read_frequencies
+from adapt.traces.store.frequencies import read_frequencies
 from adapt.traces.store.trace import Trace
 
 DEFAULT_CHANNELS = 10
@@ -40,7 +40,6 @@ class Counting:
     # how many keys to pin besides those above the threshold; None is `SERVED`, or none with a window, which may be
     # too short for so small an error
     track: int | None = None
-    support: float | None = None  # list only keys whose share may reach this; None lists all known keys
     window: SlidingWindow | None = None  # the window of a sliding counter
     weight: Weight | None = None  # what a row weighs; None is its cost if the trace has costs, else 1
 
@@ -49,8 +48,6 @@ class Counting:
             if self.method is CountMethod.EXACT:
                 raise UsageError("--epsilon needs lossy counting; exact counts have no error")
             check_epsilon(self.epsilon)
-        if self.support is not None:
-            check_support(self.support, self.epsilon or 0.0)
         if (self.window is not None) != (self.method is CountMethod.SLIDING):
             raise UsageError(
                 "--method sliding and --window need each other; give both, e.g. --method sliding --window 1h"
@@ -76,7 +73,7 @@ class Counting:
         together = rows_together(trace, chosen_weight(trace, self.weight))
         return rows_held(trace, trace.blocks(), lambda _: int(2 / epsilon), together)
 
-    def over_window(self, trace: Trace, text: str, counters: int) -> "Counting":
+    def over_window(self, trace: Trace, text: str) -> "Counting":
         """The same over a sliding window as typed: a length, or `auto`.
 
         Args:
@@ -85,20 +82,18 @@ class Counting:
         if text == "auto":
             known = _known(trace, self.weight)
             epsilon = self.epsilon or epsilon_for(self.resources, self.channels, known, self.track)
-            rows = SlidingWindow.derived(known.domain, epsilon, counters).length.size
-            length = Length(min(rows, max(trace.rows, counters)), in_rows=True)
+            rows = SlidingWindow.derived(known.domain, epsilon).length.size
+            length = Length(min(rows, max(trace.rows, DEFAULT_COUNTERS)), in_rows=True)
         else:
             length = Length.parse(text, "--window")
             check_window(length, trace)
-        return replace(self, method=CountMethod.SLIDING, window=SlidingWindow(length, counters))
+        return replace(self, method=CountMethod.SLIDING, window=SlidingWindow(length))
 
     def parameters(self, frequencies: Frequencies) -> dict[str, Any]:
         """The parameters for a manifest."""
         made: dict[str, Any] = {"method": self.method.value, "weight": frequencies.weight.value}
         if self.method is not CountMethod.EXACT:
             made["epsilon"] = frequencies.epsilon
-        if self.support is not None:
-            made["support"] = self.support
         if self.window is not None:
             made |= {"window": str(self.window.length), "counters": self.window.counters}
         return made
@@ -129,17 +124,16 @@ def count_trace(
     """
     how = counting or Counting()
     if how.method is CountMethod.EXACT and too_many_keys(trace):
-        if how.support is not None and how.support * HEAVIEST < 1:
-            least = f"{1 / HEAVIEST:.2g} with exact counts of {trace.profile['distinct_keys']:,} keys"
-            raise UsageError(f"--support must be at least {least} (got {how.support:g})")
         counted, _ = read_frequencies(all_keys(trace, how.weight, spark_options=spark_options, progress=progress))
     elif how.method is CountMethod.EXACT:
         counted = count_exactly(trace, weight=how.weight, spark_options=spark_options, progress=progress)
     else:
-        epsilon = how.epsilon_on(trace)
-        if how.support is not None:
-            check_support(how.support, epsilon)
         counted = count_lossy(
-            trace, epsilon, weight=how.weight, window=how.window, spark_options=spark_options, progress=progress
+            trace,
+            how.epsilon_on(trace),
+            weight=how.weight,
+            window=how.window,
+            spark_options=spark_options,
+            progress=progress,
         )
-    return counted if how.support is None else counted.above(how.support)
+    return counted

@@ -294,7 +294,7 @@ def windows_of(
 
 def _refuse_options(how: Counting, path: Path) -> None:
     exact = how.method is CountMethod.EXACT or None
-    given = {"weight": how.weight, "exact": exact, "epsilon": how.epsilon, "support": how.support, "window": how.window}
+    given = {"weight": how.weight, "exact": exact, "epsilon": how.epsilon, "window": how.window}
     for option, value in given.items():
         if value is not None:
             raise UsageError(f"--{option} needs a trace; {path} already holds counts")
@@ -316,7 +316,6 @@ def _what_decides(trace: Trace, how: Counting, measure: Sequence[str]) -> dict[s
         "method": how.method.value,
         "epsilon": how.epsilon_on(trace),
         "weight": chosen_weight(trace, how.weight).value,
-        "support": how.support,
         "window": how.window and [how.window.length.size, how.window.length.in_rows, how.window.counters],
     }
 

@@ -124,11 +124,11 @@ def survey(trace: Trace, asked: Survey, *, spark_options: Spark = None, progress
     how = asked.counting
     keys = keys_from_texts(asked.keys, trace.key_type)
     check_measurable(trace, asked.measure)
-    exact = how.method is CountMethod.EXACT and how.support is None and too_many_keys(trace)
+    exact = how.method is CountMethod.EXACT and too_many_keys(trace)
     if exact and asked.measure:
         raise UsageError(
             f"--measure sums over at most {MOST_KEYS:,} exactly counted keys (the trace has about"
-            f" {trace.profile['distinct_keys']:,}); add --support, or count with --method lossy"
+            f" {trace.profile['distinct_keys']:,}); count with --method lossy"
         )
     timeline = None
     if asked.over_time:
@@ -154,7 +154,6 @@ def survey(trace: Trace, asked: Survey, *, spark_options: Spark = None, progress
     panes = CountedPanes()
     if how.window is None and not asked.by_stream:
         panes = windows_of(trace, how.weight, spark_options=spark_options, progress=progress)
-    support = how.support or min(10 * frequencies.epsilon, 1.0)
     recipe = Recipe(resources=how.resources)
     population = population_of(
         trace.path,
@@ -175,7 +174,7 @@ def survey(trace: Trace, asked: Survey, *, spark_options: Spark = None, progress
         ),
         runner_for(how.rows_on(trace), spark_options, progress).name,
         asked_keys_table(frequencies, keys) if len(keys) else None,
-        life_lines_table(timeline, support) if timeline is not None else None,
+        life_lines_table(timeline, min(10 * frequencies.epsilon, 1.0)) if timeline is not None else None,
         streams,
         all_keys(trace, how.weight, spark_options=spark_options, progress=progress) if exact else None,
     )
@@ -189,5 +188,4 @@ def _panes(trace: Trace, asked: Survey) -> Panes:
 
 def _of_timeline(timeline: Timeline, how: Counting) -> Frequencies:
     """The counts of all panes, or of the sliding window at the end."""
-    whole = timeline.last_window(how.window.counters) if how.window else timeline.whole()
-    return whole if how.support is None else whole.above(how.support)
+    return timeline.last_window(how.window.counters) if how.window else timeline.whole()

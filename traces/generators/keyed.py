@@ -202,7 +202,6 @@ def zipf_stream(
 def self_similar_stream(
     rows: int,
     domain: int = 1_000_000,
-    hot: float = 0.2,
     seed: int = 0,
     rate_per_s: float = 1000.0,
     start: str = "2026-01-01T00:00:00Z",
@@ -210,7 +209,7 @@ def self_similar_stream(
     variation: Variation | None = None,
 ) -> KeyedStream:
     """A stream of self-similar keys; see `SelfSimilarKeys` and `KeyedStream` for the parameters."""
-    return KeyedStream(rows, SelfSimilarKeys(domain, hot), seed, rate_per_s, start, key_type, variation or Variation())
+    return KeyedStream(rows, SelfSimilarKeys(domain), seed, rate_per_s, start, key_type, variation or Variation())
 
 
 ADDRESSES = 10_000

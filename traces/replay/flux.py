@@ -1,6 +1,6 @@
 """Flux replay of a trace from disk, without Spark."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,6 @@ from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.faults import FaultSchedule, parse_faults
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.input.keyed_rows import Reading
-from adapt.core.stage.input.mini_partitions import MiniPartitions
 from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.traces.read_errors import readable
 from adapt.traces.replay.ahead.length import stage_length
@@ -57,10 +56,10 @@ def replay_flux_trace(
     """Replay a trace through a stage, static and with each policy.
 
     See `replay_flux`. The trace is read once for its totals and once per case, one row group at a time; once more for
-    its keys, if the operator needs them, and for uniform hashing if there is a plan. The run is written to `out`, if
+    its keys, if the operator needs them. The run is written to `out`, if
     given.
     """
-    reading, given, plan = options.reading, settings, options.plan
+    reading, plan = options.reading, options.plan
     check_folder_free(out, force=force)
     options.operator.check(trace, reading)
     progress("reading", 0, trace.rows)
@@ -85,21 +84,8 @@ def replay_flux_trace(
         parameters={**parameters, **told},
         told=lambda case, at_s, done: progress(f"{case}, {at_s:,.1f} s simulated", done, demand.all_rows),
     )
-    run = replace(run, uniform_at=_uniform_at(trace, options, given))
     keep_run(run, out, command, [trace.as_input, *([] if plan is None else [plan.as_input])], force=force)
     return run
-
-
-def _uniform_at(trace: Trace, options: FluxOptions, settings: StageSettings) -> float | None:
-    """Speed-up at which uniform hashing saturates; None without a plan to compare with."""
-    reading, placed = options.reading, options.reading.partitions
-    if options.plan is None or reading.speedup is None:
-        return None
-    uniform = replace(reading, partitions=MiniPartitions(placed.workers, placed.per_worker, placed.hash))
-    read, stage = options.operator.applied(trace, uniform, replace(settings, owners=uniform.partitions.owners))
-    faults = options.conditions.faults
-    demand = Demand.from_chunks(rows_of(trace, read).chunks(), stage, faults)
-    return bounds_of(demand, stage, faults).full_at(reading.speedup)[0]
 
 
 def read_faults(path: Path, settings: StageSettings) -> FaultSchedule:

@@ -57,19 +57,10 @@ class SurveyOptions:
         "SHARE",
         panel=COUNT_PANEL,
     )
-    support: float | None = setting(
-        None, "List only keys whose share of the total may reach this; over time, hot keys.", "SHARE", panel=COUNT_PANEL
-    )
     window: str | None = setting(
         None,
         "Length of the sliding window; auto derives it from the number of distinct keys.",
         "1h|1000rows|auto",
-        panel=COUNT_PANEL,
-    )
-    counters: int = setting(
-        3,
-        "Staggered counters of the sliding window; N of them overshoot it by up to 1/(N-1).",
-        "COUNTERS",
         panel=COUNT_PANEL,
     )
     step: str | None = setting(
@@ -88,11 +79,10 @@ class SurveyOptions:
             self.channels,
             loads.weighed(),
             loads.max_pins,
-            self.support,
             weight=self.weight,
         )
         if self.window is not None:
-            how = replace(how.over_window(trace, self.window, self.counters), method=self.method)
+            how = replace(how.over_window(trace, self.window), method=self.method)
         return Survey(
             how,
             keys=tuple(self.keys or ()),

@@ -8,7 +8,6 @@ from adapt.cli.options.replay.compare import (
     ComparedStage,
     ComparisonOutput,
     ScenarioOptions,
-    TimeOptions,
     WorkerOptions,
 )
 from adapt.cli.options.spark import ScenarioRunnerOptions
@@ -30,7 +29,6 @@ def compare(
     output: ComparisonOutput,
     workers: WorkerOptions,
     scenarios: ScenarioOptions,
-    times: TimeOptions,
     stage: ComparedStage,
     spark: ScenarioRunnerOptions,
     jobs: int | None = setting(None, "Processes on this machine (default: one per core).", "J", min=1),
@@ -48,7 +46,7 @@ def compare(
     output.check()
     chosen = scenarios.chosen()
     opened = open_trace(trace)
-    wanted = workers.wanted(times, stage, opened)
+    wanted = workers.wanted(stage, opened)
     options = ComparingOptions(
         wanted,
         chosen,

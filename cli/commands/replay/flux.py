@@ -73,7 +73,7 @@ def flux(
             "--arrivals rotate": arrivals is Arrivals.ROTATE,
             "--offered": speed.offered,
         }
-        dag.check(of_one_stage, [each.name for each in policy.policy])
+        dag.check(of_one_stage)
         stage = stage if stage.state else replace(stage, state="rows")  # later stages do not know the rows' bytes
         asked = asked if speed.chosen else Speed(speedup=1.0)  # times of the file are simulated times
     opened = open_trace(trace)

@@ -1,11 +1,10 @@
-"""Options of `adapt replay compare`: scenarios, workers, timing."""
+"""Options of `adapt replay compare`: scenarios, workers."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapt.cli.options import completion
-from adapt.cli.options.amounts import above_0_or_none
 from adapt.cli.options.channels import channel_counts
 from adapt.cli.options.groups import setting
 from adapt.cli.options.own import OwnPolicy
@@ -89,25 +88,6 @@ class ScenarioOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class TimeOptions:
-    """When mechanisms act."""
-
-    OPTION: ClassVar[str] = "--timing"
-    HELP: ClassVar[str] = "When controllers act and plans are rebuilt (default: by the length of the replay)."
-    period: str | None = setting(
-        None, "How often controllers run and split keys are merged (default: 1/100 of the replay).", "1s"
-    )
-    scale_out_delay: str | None = setting(
-        None, "How long more workers must be needed before scaling out (default: 2 periods).", "2s"
-    )
-    cooldown: str | None = setting(
-        None, "How long fewer workers must be enough before scaling in (default: 10 periods).", "10s"
-    )
-    window: str | None = setting(None, "How much recent history a plan is built from (default: 10 periods).", "10s")
-    rebuild: str | None = setting(None, "Time between plan rebuilds (default: 10 periods).", "10s")
-
-
-@dataclass(frozen=True, slots=True)
 class WorkerOptions:
     """Numbers of workers, and the speed of the replay."""
 
@@ -139,7 +119,7 @@ class WorkerOptions:
             return None
         return Sweep(speeds if len(speeds) > 1 else (), workers if len(workers) > 1 else (), self.seeds)
 
-    def wanted(self, times: TimeOptions, stage: ComparedStage, trace: "Trace") -> "Wanted":
+    def wanted(self, stage: ComparedStage, trace: "Trace") -> "Wanted":
         """The settings that all scenarios share."""
         from adapt.core.mechanisms.cost_model import Wanted
         from adapt.core.stage.control.workers import Migration
@@ -152,11 +132,6 @@ class WorkerOptions:
             least=self.workers,
             per_worker=self.partitions,
             speed=self.speed.highest,
-            period_s=above_0_or_none("--timing period", times.period),
-            scale_out_delay_s=above_0_or_none("--timing scale-out-delay", times.scale_out_delay),
-            cooldown_s=above_0_or_none("--timing cooldown", times.cooldown),
-            window_s=above_0_or_none("--timing window", times.window),
-            rebuild_s=above_0_or_none("--timing rebuild", times.rebuild),
             interval_s=stage.interval_s,
             thresholds=stage.shedding.thresholds(),
             overload=stage.shedding.overload(),

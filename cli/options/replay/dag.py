@@ -1,13 +1,12 @@
 """Options of several stages over the same workers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adapt.cli.options.groups import setting
 from adapt.core.errors import UsageError
-from adapt.core.flux.policies.names import FluxPolicy
 
 if TYPE_CHECKING:
     from adapt.traces.replay.stages import NamedStages
@@ -22,7 +21,7 @@ class DagOptions:
     )
 
     @staticmethod
-    def check(of_one_stage: Mapping[str, object], policies: Sequence[str]) -> None:
+    def check(of_one_stage: Mapping[str, object]) -> None:
         """Check that no option is given that several stages do not support.
 
         Args:
@@ -31,8 +30,6 @@ class DagOptions:
         for option, given in of_one_stage.items():
             if given:
                 raise UsageError(f"{option} does not apply to --stages; omit one of them")
-        if FluxPolicy.OPTIMUM in policies:
-            raise UsageError("--policy optimum knows the load of one stage only; choose another policy for --stages")
 
     def opened(self) -> "NamedStages | None":
         """The stages; None without a file."""

@@ -60,7 +60,7 @@ class PlacingOptions:
         return MiniPartitions(read.channels, self.partitions, read.hash, read.partitioner()), named
 
 
-_PAIRING = tuple(one for one in FluxPolicy if one not in (FluxPolicy.NONE, FluxPolicy.SLICER, FluxPolicy.OPTIMUM))
+_PAIRING = tuple(one for one in FluxPolicy if one not in (FluxPolicy.NONE, FluxPolicy.SLICER))
 """Policies that pair workers."""
 
 _BY_LOAD = tuple(one for one in _PAIRING if one not in (FluxPolicy.MEMORY, FluxPolicy.MEMORY_SEVERAL))
@@ -86,7 +86,7 @@ class PolicyOption:
     imbalance: Imbalance = setting(
         Imbalance.DIFFERENCE,
         "What a move must reduce, of utilization.",
-        of=(FluxPolicy.LOAD, FluxPolicy.LOAD_AUTO, FluxPolicy.HYBRID),
+        of=(FluxPolicy.LOAD, FluxPolicy.HYBRID),
     )
     own: Mapping[str, str] = field(default_factory=dict)
 

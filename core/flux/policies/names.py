@@ -18,9 +18,6 @@ class FluxPolicy(StrEnum):
     HYBRID = "hybrid"
     """The paper's hybrid policy: memory while any partition is on disk, else load."""
 
-    LOAD_AUTO = "load-auto"
-    """Load policy that tunes its collection time."""
-
     LOAD_GUARDED = "load-guarded"
     """Load policy that is robust against receivers that only look idle."""
 
@@ -35,9 +32,6 @@ class FluxPolicy(StrEnum):
 
     SLICER = "slicer"
     """Slicer's weighted moves: the best benefit per key moved, up to 9 % of the keys a round."""
-
-    OPTIMUM = "optimum"
-    """Clairvoyant policy: an upper bound for the others."""
 
 
 class Imbalance(StrEnum):

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
-from adapt.core.errors import UsageError
 from adapt.core.flux.comparators.weighted_move import WeightedMoves
-from adapt.core.flux.policies.clairvoyant import Ahead, OptimumController
-from adapt.core.flux.policies.guarded_policy import GuardedLoadBalancing, SeveralMoves, TunedController
+from adapt.core.flux.policies.guarded_policy import GuardedLoadBalancing, SeveralMoves
 from adapt.core.flux.policies.load_policy import (
     MIN_COLLECTION_S,
     HybridBalancing,
@@ -37,16 +35,11 @@ class Chosen:
 
     pairs: LoadBalancing  # thresholds of the paper
     min_collection_s: float  # minimum collection time, delta_min
-    ahead: Ahead | None  # knowledge of the future, for the optimum only
 
 
 def _paced(policy: Callable[[LoadBalancing], Policy]) -> Callable[[Chosen], Controller]:
     """A policy with the paper's round lengths."""
     return lambda chosen: PacedController(policy(chosen.pairs), chosen.min_collection_s)
-
-
-def _tuned(chosen: Chosen) -> Controller:
-    return TunedController(chosen.pairs, chosen.min_collection_s)
 
 
 def _settling(chosen: Chosen) -> SettlingController:
@@ -66,25 +59,17 @@ def _several_hybrid(chosen: Chosen) -> Controller:
     return SeveralMemoryController(memory, load, chosen.min_collection_s)
 
 
-def _optimum(chosen: Chosen) -> Controller:
-    if chosen.ahead is None:
-        raise UsageError("policy optimum needs `ahead`, the knowledge of the run")
-    return OptimumController(chosen.ahead, chosen.min_collection_s)
-
-
 CONTROLLERS: Mapping[FluxPolicy, Callable[[Chosen], Controller] | None] = MappingProxyType(
     {
         FluxPolicy.NONE: None,
         FluxPolicy.LOAD: _paced(lambda pairs: pairs),
         FluxPolicy.MEMORY: _paced(lambda pairs: MemoryBalancing(pairs.min_imbalance)),
         FluxPolicy.HYBRID: _paced(lambda pairs: HybridBalancing(pairs, MemoryBalancing(pairs.min_imbalance))),
-        FluxPolicy.LOAD_AUTO: _tuned,
         FluxPolicy.LOAD_GUARDED: _paced(GuardedLoadBalancing),
         FluxPolicy.LOAD_SEVERAL: _settling,
         FluxPolicy.MEMORY_SEVERAL: _several_memory,
         FluxPolicy.HYBRID_SEVERAL: _several_hybrid,
         FluxPolicy.SLICER: _paced(lambda _: WeightedMoves()),
-        FluxPolicy.OPTIMUM: _optimum,
     }
 )
 """Factory of each policy's controller; None for `none`."""
@@ -94,18 +79,16 @@ def controller_of(
     policy: AnyFluxPolicy,
     min_collection_s: float = MIN_COLLECTION_S,
     pairs: LoadBalancing | None = None,
-    ahead: Ahead | None = None,
 ) -> Controller | None:
     """A controller of a policy for one run; None for policy `none`.
 
     Args:
-        min_collection_s: Minimum collection time, delta_min; initial value for load-auto.
+        min_collection_s: Minimum collection time, delta_min.
         pairs: Thresholds; None, those of the paper.
-        ahead: Knowledge of the run, for the optimum.
     """
     if isinstance(policy, OwnCode):
         return PacedController(OwnMoves(policy), min_collection_s)
     made = CONTROLLERS[policy]
     if made is None:
         return None
-    return made(Chosen(pairs or LoadBalancing(), min_collection_s, ahead))
+    return made(Chosen(pairs or LoadBalancing(), min_collection_s))

@@ -1,11 +1,10 @@
 """Flux replay: a stream through a stage, static and with each policy."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.flux.policies.clairvoyant import Ahead, ahead_of
 from adapt.core.flux.policies.load_policy import MIN_COLLECTION_S, LoadBalancing
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import ChosenFluxPolicy, controller_of
@@ -75,11 +74,10 @@ class FluxRun(Displayed):
     settings: StageSettings
     speedup: float | None  # trace seconds per simulated second; None, as fast as workers accept rows
     parameters: Mapping[str, Any]  # all parameters of the replay, as JSON data
-    uniform_at: float | None = None  # speed-up at which uniform hashing saturates; None without a plan
 
     def summary(self) -> Table:
         """The run as one row, with its verdict."""
-        table = summary_table(self.outcomes, self.bounds, self.settings, self.speedup, self.uniform_at)
+        table = summary_table(self.outcomes, self.bounds, self.settings, self.speedup)
         return with_queues(table, self.outcomes)
 
     def tables(self) -> dict[str, Table]:
@@ -129,8 +127,7 @@ def replay_flux(
         check_room(rows.chunks(), settings, under.memory)
     outcomes = []
     for case, chosen in adapting.cases().items():
-        ahead = _ahead(rows, settings, under, every_s) if chosen.policy is FluxPolicy.OPTIMUM else None
-        controller = controller_of(chosen.policy, adapting.min_collection_s, chosen.parameters, ahead)
+        controller = controller_of(chosen.policy, adapting.min_collection_s, chosen.parameters)
         actors = Actors(
             *(controller, under.memory, under.faults),
             standby=under.standby,
@@ -177,22 +174,13 @@ def check_replay(settings: StageSettings, adapting: Adapting, conditions: Condit
         )
     if adapting.hot is not None:
         adapting.hot.check(settings)
-        if any(each.policy is FluxPolicy.OPTIMUM for each in adapting.policies):
-            raise UsageError("the optimum knows the load of whole partitions; omit --policy optimum or --split-hot")
     if faults is not None:
         faults.check(settings.workers, settings.disturbances)
     segments_of(settings.workers, (*settings.disturbances, *(faults.disturbances if faults else ())))
     for chosen in adapting.cases().values():
-        if chosen.policy is not FluxPolicy.OPTIMUM:
-            controller_of(chosen.policy, adapting.min_collection_s, chosen.parameters)
+        controller_of(chosen.policy, adapting.min_collection_s, chosen.parameters)
     if memory is not None:
         check_memory(settings, memory)
-
-
-def _ahead(rows: Rows, settings: StageSettings, under: Conditions, period_s: float) -> Ahead:
-    """Knowledge for the optimum: rows counted in an extra pass, and all schedules."""
-    disturbances = (*settings.disturbances, *(under.faults.disturbances if under.faults else ()))
-    return ahead_of(replace(settings, disturbances=disturbances), rows, under.memory, period_s)
 
 
 def policies_of(chosen: Sequence[ChosenFluxPolicy], router: Router) -> tuple[ChosenFluxPolicy, ...]:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.phrases import counted
 from adapt.core.stage.charts import CASE
 from adapt.core.stage.conditions.settings import StageSettings
@@ -35,27 +34,13 @@ class FluxVerdict:
     sentence: str
 
 
-def verdict_of(
-    outcomes: Sequence[Outcome],
-    bounds: Bounds,
-    workers: int,
-    speedup: float | None,
-    uniform_at: float | None = None,
-) -> FluxVerdict:
-    """Compare the policies with the static case, which comes first.
-
-    The optimum, which no one can run, is recommended only if it is alone.
-
-    Args:
-        uniform_at: Speed-up at which uniform hashing saturates, if the placement is a plan.
-    """
+def verdict_of(outcomes: Sequence[Outcome], bounds: Bounds, workers: int, speedup: float | None) -> FluxVerdict:
+    """Compare the policies with the static case, which comes first."""
     static, *moving = outcomes
-    real = [each for each in moving if each.case != FluxPolicy.OPTIMUM]
-    best = _best(static, real or moving)
+    best = _best(static, moving)
     static_at, best_at = bounds.full_at(speedup)
     own = bounds.own_rate(speedup)
-    this = "this placement" if uniform_at is None else "this plan"
-    places = {this: static_at, "uniform hashing": uniform_at, "the best placement of whole partitions": best_at}
+    places = {"this placement": static_at, "the best placement of whole partitions": best_at}
     stress = stressed(speedup or 1.0, bounds.last_s, bounds.static_load, "the busiest worker")
     sentences = [
         *([] if own is None else [own.sentence(workers, places), stress]),
@@ -65,7 +50,6 @@ def verdict_of(
             *_left(static, best),
             *_limit(bounds, best or static),
         ),
-        *(_gap(one, real) for one in moving if one.case == FluxPolicy.OPTIMUM and real),
     ]
     return FluxVerdict(best.case if best else None, static_at, best_at, " ".join(sentences))
 
@@ -152,16 +136,6 @@ def _limit(bounds: Bounds, best: Outcome) -> list[str]:
     ]
 
 
-def _gap(optimum: Outcome, others: Sequence[Outcome]) -> str:
-    """Rate and latency of each policy over those of the optimum."""
-    gaps = ", ".join(
-        f"{each.case} has {each.of_capacity / optimum.of_capacity:.1%} of its rate and"
-        f" {_p99(each) / _p99(optimum):.2f} times its latency"
-        for each in others
-    )
-    return f"Against optimum ({optimum.of_capacity:.1%} of the possible rate, p99 {duration(_p99(optimum))}): {gaps}."
-
-
 CASE_COLUMNS = (
     CASE,
     Column("throughput", Kind.NUMBER, "rows/s", "until all rows were processed, or the cut-off"),
@@ -215,7 +189,6 @@ SUMMARY_COLUMNS = (
     Column("hottest_partition", Kind.SHARE, about="share of all work in the hottest partition"),
     Column("static_full_at", Kind.NUMBER, about="speed-up at which the busiest worker is fully utilized"),
     Column("best_full_at", Kind.NUMBER, about="the same for the best placement of whole partitions"),
-    Column("uniform_full_at", Kind.NUMBER, about="the same for uniform hashing; missing without a plan"),
     Column("offered", Kind.NUMBER, about="load of the busiest worker at the start, over its capacity"),
     *OWN_COLUMNS,
 )
@@ -264,19 +237,13 @@ def _case(one: Outcome) -> list[str | int | float | None]:
     return [*speed, *latencies, *moved, *waited, one.processed, one.left, one.lost, one.shed, *on_disk]
 
 
-def summary_table(
-    outcomes: Sequence[Outcome],
-    bounds: Bounds,
-    settings: StageSettings,
-    speedup: float | None,
-    uniform_at: float | None = None,
-) -> Table:
+def summary_table(outcomes: Sequence[Outcome], bounds: Bounds, settings: StageSettings, speedup: float | None) -> Table:
     """Summary of all cases in one row, with the verdict."""
-    found = verdict_of(outcomes, bounds, settings.workers, speedup, uniform_at)
+    found = verdict_of(outcomes, bounds, settings.workers, speedup)
     capacity = settings.workers / bounds.row_s if bounds.row_s else None
     stage = bounds.rows, settings.workers, settings.partitions, capacity, bounds.busiest_share, bounds.heaviest_share
     own = own_cells(bounds.own_rate(speedup))
-    full_at = found.static_full_at, found.best_full_at, uniform_at
+    full_at = found.static_full_at, found.best_full_at
     row = (found.sentence, found.best, *stage, *full_at, bounds.static_load, *own)
     return Table.from_rows("The run", SUMMARY_COLUMNS, [row])
 

@@ -6,6 +6,7 @@ from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, about, above, between, never
 from paper.experiments import Experiment, Results
+from paper.flux.beyond import Compared
 from paper.flux.figures.shown import (
     BEYOND,
     LABELS,
@@ -111,7 +112,7 @@ def least_of_bound(scope: Scope, runs: Degraded, name: str) -> tuple[int, list[f
 
 
 def _loaded(scope: Scope) -> dict[str, dict[int, list[StageRun]]]:
-    def under(policy: FluxPolicy, counts: Sequence[int], **collection_s: float) -> dict[int, list[StageRun]]:
+    def under(policy: Compared, counts: Sequence[int], **collection_s: float) -> dict[int, list[StageRun]]:
         seconds = scope.static_s if policy is FluxPolicy.NONE else scope.settling_s
         return {
             count: scope.runs("several_loaded", policy, count=count, seconds=seconds, **collection_s)

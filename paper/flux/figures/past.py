@@ -6,6 +6,7 @@ from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, above, never
 from paper.experiments import Experiment, Results
+from paper.flux.beyond import Beyond
 from paper.flux.figures.degradation import degraded, least_of_bound
 from paper.flux.figures.recovery import FLUX, recoveries
 from paper.flux.figures.shown import LABELS, MOVES, OTHER_READING, POLICY, THROUGHPUT, estimate, judged, mean, shares
@@ -16,7 +17,7 @@ from paper.flux.scope import OTHER_COLLECTION_S, Scope, ran
 from paper.report import Shown, averaged, cells, section
 
 _SEVERAL, _GUARDED = LABELS[FluxPolicy.LOAD_SEVERAL], LABELS[FluxPolicy.LOAD_GUARDED]
-_AUTO = LABELS[FluxPolicy.LOAD_AUTO]
+_AUTO = LABELS[Beyond.LOAD_AUTO]
 _COLLECTION = Column(
     "delta_min", Kind.NUMBER, "ms", "minimum collection time of statistics; initial value if it is tuned"
 )
@@ -63,7 +64,7 @@ def _drifting(scope: Scope) -> dict[tuple[str, float], list[StageRun]]:
     kinds = [
         (FluxPolicy.NONE, 0.0),
         *((FluxPolicy.LOAD, collection_s) for collection_s in scope.drift_collections_s),
-        *((policy, COLLECTION_S) for policy in (FluxPolicy.LOAD_AUTO, FluxPolicy.LOAD_SEVERAL, FluxPolicy.OPTIMUM)),
+        *((policy, COLLECTION_S) for policy in (Beyond.LOAD_AUTO, FluxPolicy.LOAD_SEVERAL, Beyond.OPTIMUM)),
     ]
     return {
         (LABELS[policy], collection_s): scope.runs("drifting", policy, collection_s, seconds=scope.drift_s)

@@ -6,6 +6,7 @@ from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, about, above, between, printed
 from paper.experiments import Experiment, Results
+from paper.flux.beyond import Compared
 from paper.flux.figures.shown import (
     BEYOND,
     LABELS,
@@ -130,7 +131,7 @@ def settled_after_s(run: Ran) -> float:
 
 
 def _loaded(scope: Scope) -> dict[str, list[StageRun]]:
-    def under(policy: FluxPolicy, **collection_s: float) -> list[StageRun]:
+    def under(policy: Compared, **collection_s: float) -> list[StageRun]:
         return scope.runs("one_loaded", policy, interval_s=_INTERVAL_S, seconds=scope.settling_s, **collection_s)
 
     return {

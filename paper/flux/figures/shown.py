@@ -10,20 +10,21 @@ from adapt.core.table import Column, Kind, Table
 from paper import charts, claims
 from paper.claims import ONE_RUN
 from paper.estimates import Estimate
+from paper.flux.beyond import Beyond, Compared
 from paper.flux.measured import Ran, Seen
 from paper.flux.scenarios import DISTURBED_S
 from paper.flux.scope import OTHER_COLLECTION_S
 from paper.report import averaged, cells
 
-LABELS: Mapping[FluxPolicy, str] = {
+LABELS: Mapping[Compared, str] = {
     FluxPolicy.NONE: "static",
     FluxPolicy.LOAD: "Flux",
     FluxPolicy.MEMORY: "memory policy",
     FluxPolicy.HYBRID: "hybrid policy",
     FluxPolicy.LOAD_GUARDED: "guarded",
     FluxPolicy.LOAD_SEVERAL: "several moves",
-    FluxPolicy.LOAD_AUTO: "auto-tuned",
-    FluxPolicy.OPTIMUM: "optimum",
+    Beyond.LOAD_AUTO: "auto-tuned",
+    Beyond.OPTIMUM: "optimum",
     FluxPolicy.MEMORY_SEVERAL: "several moves for memory",
     FluxPolicy.HYBRID_SEVERAL: "several moves, hybrid",
 }
@@ -51,7 +52,7 @@ ORDER = (
 lines = partial(charts.lines, series="policy", order=ORDER)
 dots = partial(charts.dots, series="policy", order=ORDER)
 
-BEYOND = (FluxPolicy.LOAD_SEVERAL, FluxPolicy.LOAD_AUTO, FluxPolicy.OPTIMUM)
+BEYOND = (FluxPolicy.LOAD_SEVERAL, Beyond.LOAD_AUTO, Beyond.OPTIMUM)
 """Policies beyond the paper where load is balanced; the last knows the run in advance and is the bound."""
 
 STEADY = (*BEYOND, FluxPolicy.LOAD_GUARDED)

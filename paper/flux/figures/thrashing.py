@@ -7,6 +7,7 @@ from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.table import Column, Kind, Table
 from paper.claims import Claim, Judged, about, above, below
 from paper.experiments import Experiment, Results
+from paper.flux.beyond import Compared
 from paper.flux.figures.shown import LABELS, POLICY, STEADY, THROUGHPUT, estimate, judged, lines, mean, shares
 from paper.flux.measured import Ran, StageRun
 from paper.flux.scenarios import mean_rate
@@ -104,12 +105,13 @@ def rates(seeds: Sequence[Ran]) -> list[float]:
 
 def _hot(scope: Scope) -> dict[tuple[str, int, float], list[StageRun]]:
     found = {}
+    collections_of: dict[Compared, Sequence[float]] = {
+        FluxPolicy.NONE: (0.0,),
+        FluxPolicy.LOAD: scope.collections_s,
+        **dict.fromkeys(STEADY, scope.beyond_collections_s),
+    }
     for loaded in (0, scope.hot_loaded):
-        for policy, collections in {
-            FluxPolicy.NONE: (0.0,),
-            FluxPolicy.LOAD: scope.collections_s,
-            **dict.fromkeys(STEADY, scope.beyond_collections_s),
-        }.items():
+        for policy, collections in collections_of.items():
             for collection_s in collections:
                 found[LABELS[policy], loaded, collection_s] = scope.runs(
                     "few_hot", policy, collection_s, loaded=loaded, seconds=scope.hot_s

@@ -51,7 +51,6 @@ def test_options_that_are_not_given_keep_the_defaults_of_the_generator(adapt, he
         ("zipf --keys 0", "--keys must be from 1 to"),
         ("zipf --exponent -1", "--exponent must be 0 or more (got -1.0)"),
         ("zipf --rate 0", "--rate must be above 0 (got 0.0)"),
-        ("zipf --hot-share 0.1", "zipf does not take --hot-share, an option of self-similar"),
         (
             "self-similar --exponent 1",
             "does not take --exponent, an option of calls, clicks, packets, sales, zipf",

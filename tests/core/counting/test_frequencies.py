@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.counting.exact import count_keys, frequencies_of
-from adapt.core.counting.frequencies import Frequencies, check_support
+from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.lossy import LossyCounter
-from adapt.core.errors import UsageError
 
 rows = st.lists(st.none() | st.sampled_from(["", *"aaaaabbcdefg"]), min_size=1, max_size=120)
 epsilons = st.sampled_from([0.25, 0.1, 1 / 7])
@@ -60,21 +59,7 @@ def test_keys_of_another_type_are_refused():
         exact(["a"]).intervals(pa.array([b"a"]))
 
 
-@given(rows, epsilons, st.sampled_from([0.26, 0.3, 0.5, 0.9]))
-def test_the_keys_above_a_support_are_all_that_reach_it_and_none_far_below_it(keys, epsilon, support):
-    true = Counter(keys)
-    for counted in (lossy(keys, epsilon), exact(keys)):
-        reported = counted.above(support)
-        listed = set(reported.keys.to_pylist())
-        assert {key for key, times in true.items() if times / len(keys) >= support} <= listed
-        for key in listed:
-            assert true[key] >= (support - counted.epsilon) * len(keys) * (1 - 1e-12)
-        assert (reported.total, reported.rows, reported.distinct) == (counted.total, counted.rows, counted.distinct)
-        assert reported.keys.equals(counted.keys[: len(reported.keys)])
-        assert all(times <= reported.complete_above for key, times in true.items() if key not in listed)
-
-
-def test_what_a_support_drops_may_still_weigh_its_upper_bound():
+def test_dropped_keys_may_still_weigh_its_upper_bound():
     counted = Frequencies(
         pa.array(["a", "b", "c"]),
         np.array([50, 12, 11]),
@@ -84,21 +69,9 @@ def test_what_a_support_drops_may_still_weigh_its_upper_bound():
         epsilon=0.1,
         complete_above=10.0,
     )
-    assert counted.above(0.3).complete_above == 19
-    assert counted.above(0.3).keys.to_pylist() == ["a"]
-    assert counted.above(0.22).keys.to_pylist() == ["a", "b"]
-    assert counted.above(0.15) is counted
-
-
-@pytest.mark.parametrize(("support", "epsilon"), [(0.1, 0.1), (0.05, 0.1), (1.01, 0.1), (0, 0), (float("nan"), 0.1)])
-def test_a_support_that_the_error_hides_or_that_is_no_share_is_refused(support, epsilon):
-    with pytest.raises(UsageError, match=r"support must be above epsilon"):
-        check_support(support, epsilon)
-
-
-def test_a_support_just_above_the_error_will_do():
-    check_support(np.nextafter(0.1, 1), 0.1)
-    check_support(1, 0.1)
+    assert counted.first(1).complete_above == 19
+    assert counted.first(1).keys.to_pylist() == ["a"]
+    assert counted.first(3) is counted
 
 
 def test_counts_that_do_not_fit_the_keys_are_refused():

@@ -170,7 +170,7 @@ def test_nothing_counted_is_a_summary_too():
 
 @pytest.mark.parametrize("number", [1, 0, -3, 26])
 def test_a_number_of_counters_that_slides_no_window_is_refused(number):
-    with pytest.raises(UsageError, match=rf"--counters must be from 2 to 25 \(got {number}\)"):
+    with pytest.raises(UsageError, match=rf"counters must be from 2 to 25 \(got {number}\)"):
         SlidingWindow(Length(1000), number)
 
 

@@ -184,13 +184,6 @@ def test_a_long_line_keeps_its_peak_in_40_bars(shares):
     assert "█" in bars
 
 
-def test_a_support_that_the_error_hides_is_refused():
-    with pytest.raises(UsageError, match=r"support must be above epsilon"):
-        day("aab").life_lines(0.01, 5)
-    with pytest.raises(UsageError, match=r"got 1\.5"):
-        day("aab").life_lines(1.5, 5)
-
-
 def test_a_timeline_without_panes_is_refused():
     with pytest.raises(UsageError, match="at least one pane"):
         Timeline(Panes(Length(10)), 0, (), 0.1)

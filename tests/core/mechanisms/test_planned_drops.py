@@ -1,5 +1,6 @@
 """Rows that FIT planners drop before a stage, against shares computed here channel by channel."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -33,12 +34,13 @@ def rows(reading):
 
 
 STREAM = Stream(rows, lambda: pytest.fail("nothing is counted"), lambda _: None)
-WANTED = Wanted(CHANNELS, costs=Costs(SERVICE_S, 0.0, 0.0), state=10, speed=Speed(speedup=1.0), period_s=0.5)
+WANTED = Wanted(CHANNELS, costs=Costs(SERVICE_S, 0.0, 0.0), state=10, speed=Speed(speedup=1.0))
 
 
 @cache
 def terms():
-    return WANTED.terms(Demand.from_chunks(rows(Reading(MiniPartitions(CHANNELS, 64))).chunks(), WANTED.uniform))
+    of_stream = Demand.from_chunks(rows(Reading(MiniPartitions(CHANNELS, 64))).chunks(), WANTED.uniform)
+    return replace(WANTED.terms(of_stream), period_s=0.5)
 
 
 def outcome(name):

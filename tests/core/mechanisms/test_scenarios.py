@@ -1,6 +1,5 @@
 """Scenarios: what there is, what goes together, and how a user writes them."""
 
-import numpy as np
 import pytest
 
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
@@ -8,17 +7,12 @@ from adapt.core.elastic.policies.scaler import ScaleOn
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.flux.policies.names import FluxPolicy
-from adapt.core.mechanisms.cost_model import Wanted
-from adapt.core.mechanisms.scenario import check_scenario
 from adapt.core.mechanisms.scenario_file import FIELDS, read_scenarios
 from adapt.core.mechanisms.scenarios import BASELINE, BY_NAME, SCENARIOS, Scenario, Static, chosen
-from adapt.core.ordered.chain.names import OrderedWorkQueue
 from adapt.core.own.own_code import OwnCode
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.stage.conditions.names import Migrating, RestartName
-from adapt.core.stage.conditions.settings import Costs
 from adapt.core.stage.conditions.shed_factor import Thresholds
-from adapt.core.stage.input.offered_load import Demand
 
 ALL = """# mine
 [[scenario]]
@@ -53,10 +47,6 @@ split = "w-choices"
 [[scenario]]
 name = "planned"
 drop = "d-fit"
-
-[[scenario]]
-name = "in-order"
-ordered = "partitioned"
 
 [[scenario]]
 name = "by-lag"
@@ -138,7 +128,7 @@ def test_a_file_says_all_that_a_scenario_has():
         asked.append(words)
         return OwnCode(words[0], words[1], "", "", print) if ":" in words[1] else None
 
-    flux, scaled, parts, planned, *in_order, own = read_scenarios(ALL, find)
+    flux, scaled, parts, planned, by_lag, own = read_scenarios(ALL, find)
     assert asked[-1] == ("policy", "mine:Calm", {"threshold": "0.1", "quick": "true"}, "flux")
     assert own.flux.name == "mine:Calm"
     assert flux == Scenario("flux", Static.HYBRID, flux=FluxPolicy.LOAD_SEVERAL, memory=1.3, sheds=True)
@@ -163,10 +153,7 @@ def test_a_file_says_all_that_a_scenario_has():
     )
     assert parts == Scenario("parts", split=Splitting.W_CHOICES)
     assert planned == Scenario("planned", drops=DropPlanner.D_FIT)
-    assert in_order == [
-        Scenario("in-order", ordered=OrderedWorkQueue.PARTITIONED),
-        Scenario("by-lag", elastic=ScalingPolicy.LAG, lag_rows=20.0),
-    ]
+    assert by_lag == Scenario("by-lag", elastic=ScalingPolicy.LAG, lag_rows=20.0)
     assert all(f"\n{field} = " in ALL for field in FIELDS)
 
 
@@ -210,10 +197,6 @@ def test_a_file_says_all_that_a_scenario_has():
             "[[scenario]]\nname = 'a'\n\n[[scenario]]\nname = 'b'\nelastic = 'ds2'\ndrop = 'lp'",
             "line 4: scenario 'b': drop and elastic exclude each other; remove one",
         ),
-        (
-            "[[scenario]]\nname = 'a'\nordered = 'hybrid'\nmigrate = 'one'",
-            "line 1: scenario 'a': ordered and migrate exclude each other; remove one",
-        ),
         ("[[scenario]]\nname = 'a'\nplan = 'hybird'", "there is no plan 'hybird'; did you mean 'hybrid'"),
         ("[[scenario]]\nshed = true", "line 1: one \\[\\[scenario\\]\\] has no name"),
         ("[[scenario]]\nname = 'a b'", "cannot be named 'a b'"),
@@ -227,9 +210,3 @@ def test_a_file_says_all_that_a_scenario_has():
 def test_a_file_that_cannot_be_is_refused_with_its_line(text, sentence):
     with pytest.raises(BadInput, match=sentence):
         read_scenarios(text)
-
-
-def test_the_optimum_of_flux_is_refused_with_what_to_use():
-    terms = Wanted(4, costs=Costs(1e-3, 1e-4)).terms(Demand(np.full(256, 4), None, 10.0, 0.0))
-    with pytest.raises(UsageError, match="a comparison has no flux"):
-        check_scenario(Scenario("x", flux=FluxPolicy.OPTIMUM), terms)

@@ -156,5 +156,5 @@ def test_nothing_to_do_keeps_the_placement_of_today():
 
 
 def test_no_load_has_no_plan():
-    empty = replace(stream(1, 0, 1.0, pa.string())[0].above(1.0), total=0.0)
+    empty = replace(stream(1, 0, 1.0, pa.string())[0].first(0), total=0.0)
     assert answer_on(empty, Engine.SPARK, 2, Recipe()).recommended is None

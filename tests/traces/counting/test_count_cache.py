@@ -99,7 +99,6 @@ def test_each_way_of_counting_is_kept_by_itself(trace, asked):
         Counting(CountMethod.SLIDING, epsilon=0.02, window=SlidingWindow(Length(200, in_rows=True))),
         Counting(CountMethod.SLIDING, epsilon=0.02, window=SlidingWindow(Length(300, in_rows=True), 2)),
         Counting(CountMethod.SLIDING, epsilon=0.02, window=SlidingWindow(Length(300_000_000))),
-        Counting(epsilon=0.02, support=0.1),
     ]
     found = [facts(counted(trace, way)) for way in ways]
     assert asked == ways
@@ -229,7 +228,6 @@ def test_an_artefact_and_a_csv_need_no_spark(artefact, csv, asked):
         (Counting(CountMethod.EXACT), "--exact"),
         (Counting(epsilon=0.01), "--epsilon"),
         (Counting(CountMethod.SLIDING, window=SlidingWindow(Length(10, in_rows=True))), "--window"),
-        (Counting(support=0.5), "--support"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

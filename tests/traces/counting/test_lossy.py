@@ -22,7 +22,7 @@ from adapt.core.keys.columns import ARROW_TYPES, key_type_of
 from adapt.core.stream import COLUMN_TYPES, KeyType, Weight
 from adapt.core.units.row_or_time_span import Length
 from adapt.traces.counting import lossy
-from adapt.traces.counting.count import Counting, count_trace
+from adapt.traces.counting.count import Counting
 from adapt.traces.counting.lossy import count_frame, count_lossy, count_panes, count_streams
 from adapt.traces.store import trace as traces
 from adapt.traces.store.manifest import Manifest, Provenance, write_manifest
@@ -673,19 +673,3 @@ def test_rows_that_all_weigh_nothing_are_counted(tmp_path):
     counted = count_lossy(written(tmp_path / "t", nothing), EPSILON)
     assert (counted.total, counted.rows, len(counted.keys), counted.complete_above) == (0, len(table), 0, 0)
     assert counted.distinct == len(set(table["key"].to_pylist()))
-
-
-# What a user asks for.
-
-
-def test_support_lists_only_keys_that_may_have_it_and_hides_none(texts):
-    table, support = rows(KeyType.STRING), 0.03
-    counted = count_trace(texts, Counting(epsilon=EPSILON, support=support, weight=Weight.COUNT))
-    exact = plain(table, Weight.COUNT)
-    listed = set(counted.keys.to_pylist())
-    assert {key for key, count in exact.items() if count >= support * ROWS} <= listed
-    assert all(exact[key] >= (support - EPSILON) * ROWS for key in listed)
-    low, high = counted.intervals(pa.array(list(exact), pa.string()))
-    true = np.array(list(exact.values()))
-    assert (low <= true).all()
-    assert (true <= high).all()

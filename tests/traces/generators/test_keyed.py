@@ -94,7 +94,6 @@ def test_a_changing_stream_does_not_depend_on_the_tasks_that_make_it(tmp_path):
 def test_the_manifest_says_all_that_was_asked_for_and_nothing_else(tmp_path):
     made = generate(self_similar_stream(rows=100, domain=10, variation=ALL), tmp_path / "a.trace").trace.manifest.made
     assert made.parameters["generator"] == "self-similar"
-    assert made.parameters["hot"] == 0.2
     assert made.parameters["bursts"] == {"factor": 6.0, "every_s": 60.0, "for_s": 10.0}
     assert made.parameters["cost"] == "lognormal(100us, 0.5)"
     assert made.parameters["bytes"] == "pareto(64B, 1.3)"

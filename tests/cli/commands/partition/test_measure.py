@@ -148,7 +148,7 @@ def test_a_log_that_is_skewed_in_bytes_is_placed_by_bytes(adapt, here):
 
 @pytest.mark.usefixtures("weblog")
 def test_what_a_lossy_counter_may_miss_is_told(adapt, here):
-    adapt.done(*"partition count web.trace --support 0.02 --measure bytes -o few.freq".split())
+    adapt.done(*"partition count web.trace --epsilon 0.02 --measure bytes -o few.freq".split())
     said = adapt.done(*"partition build few.freq --channels 4 --measure network=bytes".split())
     assert "bytes: 9" in said.err
     assert "count exactly, or with --weight bytes" in said.err

@@ -107,8 +107,6 @@ def test_the_rates_that_are_sustained_are_told(adapt, here):
         (2, "--speedup 0", "--speedup must be above 0 (got 0)"),
         (2, "--pool 2 --workers 3", "the pool of 2 workers is smaller than the 3"),
         (2, "--shed tau=0.5,0.4,0.8,0.9", "--shed tau: tau1 "),
-        (2, "--timing scale-out-delay=0s", "above 0"),
-        (2, "--timing rebuild=0s", "above 0"),
         (2, "--producers buffer=3", "--producers buffer must hold at least one packet"),
         (2, "--state bytes", "x.trace has no "),
         (2, "--shed 50", "5000@100ms"),
@@ -124,18 +122,13 @@ def test_the_rates_that_are_sustained_are_told(adapt, here):
             "--scenarios both.toml",
             "both.toml: line 1: scenario 'a': drop and elastic exclude each other; remove one",
         ),
-        (
-            2,
-            "--scenario ordered-hybrid --channels 300",
-            "scenario 'ordered-hybrid': workers must be from 1 to 256 (got 300)",
-        ),
         (2, "--scenarios small.toml", "scenario 'a': the pool of 2 workers is smaller than the 4"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(adapt, here, code, line, sentence):
     (here / "wrong.toml").write_text("[[scenario]]\nname = 'a'\nshedd = true\n")
     (here / "small.toml").write_text("[[scenario]]\nname = 'a'\nelastic = 'ds2'\npool = 2\n")
-    both = "[[scenario]]\nname = 'a'\nordered = 'hybrid'\nelastic = 'ds2'\ndrop = 'exact'\n"
+    both = "[[scenario]]\nname = 'a'\nelastic = 'ds2'\ndrop = 'exact'\n"
     (here / "both.toml").write_text(both)
     more = "" if "--workers" in line else " --workers 4"
     more += "" if "--channels" in line else " --channels 8"

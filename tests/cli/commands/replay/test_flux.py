@@ -227,17 +227,6 @@ def test_the_speed_is_that_of_the_offered_load(adapt, here):
     assert twice["parameters"]["min_collection_s"] == 0.15
 
 
-def test_a_plan_is_compared_with_uniform_hashing(adapt, here):
-    line = "--workers 4 --partitions 8 --policy none --service-time constant(45us) --interval 50ms"
-    hashed = told(adapt, "bare.trace", *line.split())["summary"]
-    planned = told(adapt, "bare.trace", *line.replace("--workers 4", "--plan 4.plan").split())["summary"]
-    assert hashed["uniform_full_at"] is None
-    assert planned["uniform_full_at"] == pytest.approx(hashed["static_full_at"])
-    assert planned["static_full_at"] != pytest.approx(planned["uniform_full_at"], rel=0.01)
-    assert "this plan saturates at " in planned["verdict"]
-    assert ", uniform hashing at " in planned["verdict"]
-
-
 @pytest.mark.parametrize(
     ("code", "line", "sentence"),
     [
@@ -282,7 +271,6 @@ def test_a_plan_is_compared_with_uniform_hashing(adapt, here):
             "x.trace --workers 4 --split-hot 50% --state rows",
             "only distributive aggregates of all rows can",
         ),
-        (2, "x.trace --workers 4 --split-hot 50% --policy optimum", "omit --policy optimum or --split-hot"),
         (2, "x.trace --workers 4 --slow 1@1s:fast", "--slow needs the remaining speed"),
         (3, "x.trace --workers 4 --slow 1@1s:0%", "above 0, or 0 with an end"),
         (2, "x.trace --workers 4 --memory 1TB", "unknown unit 'TB'"),
@@ -385,7 +373,6 @@ def test_stages_are_replayed_kept_and_reported(adapt, here):
     [
         ("--stages s.toml --standby", 2, "--standby does not apply to --stages"),
         ("--stages s.toml --join stream:window=1s", 2, "--join does not apply to --stages"),
-        ("--stages s.toml --policy optimum", 2, "--policy optimum knows the load of one stage only"),
         ("--stages s.toml --router river --policy none", 2, "routing by content"),
         ("--stages none.toml", 3, "none.toml: cannot be read"),
         ("--stages circle.toml", 3, "circle.toml: line 3: stage 'a' reads its own output"),

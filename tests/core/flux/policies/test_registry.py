@@ -3,7 +3,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adapt.core.flux.policies.clairvoyant import ahead_of
 from adapt.core.flux.policies.load_policy import LoadBalancing
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import CONTROLLERS, controller_of
@@ -16,11 +15,11 @@ from tests.core.flux.observations import observed
 
 SEVERAL = (
     *(FluxPolicy.LOAD_SEVERAL, FluxPolicy.MEMORY_SEVERAL, FluxPolicy.HYBRID_SEVERAL),
-    *(FluxPolicy.SLICER, FluxPolicy.OPTIMUM),
+    FluxPolicy.SLICER,
 )
 """Those that move more than one partition of a worker in a round."""
 
-UNPAIRED = (FluxPolicy.NONE, FluxPolicy.SLICER, FluxPolicy.OPTIMUM)
+UNPAIRED = (FluxPolicy.NONE, FluxPolicy.SLICER)
 """Those that know no pairs of workers."""
 
 
@@ -40,7 +39,7 @@ def test_every_policy_adapts_a_stage_that_is_loaded_and_short_of_memory(policy):
         4, even_owners(4, 8), even_groups(64, 32), window=2, disturbances=(ExternalLoad(0, 0.1, 9.0),), buffer_tuples=64
     )
     memory = Memory(8e6, (MemoryChange(1, 0.5, 4e6),), quantum_s=0.02)
-    run = simulate(of, Drawn(), 1.5, Actors(controller_of(policy, 0.02, ahead=ahead_of(of, Drawn(), memory)), memory))
+    run = simulate(of, Drawn(), 1.5, Actors(controller_of(policy, 0.02), memory))
     assert run.census.whole
     assert bool(run.moves) == (policy is not FluxPolicy.NONE)
     for done in run.rounds:

@@ -81,18 +81,6 @@ def test_policies_stand_beside_the_static_case_and_do_better_than_it(loaded):
         assert f"p99 latency {p99}" in verdict(loaded)
 
 
-def test_the_optimum_is_told_the_rows_and_the_schedule():
-    faults = FaultSchedule((ExternalLoad(1, 0.0, np.inf),))
-    run = replayed(
-        chunk(),
-        adapting=replace(FAST, policies=(by(FluxPolicy.OPTIMUM),)),
-        conditions=Conditions(faults=faults),
-    )
-    static, optimum = run.outcomes
-    assert optimum.case == "optimum"
-    assert static.of_capacity < 0.9 * optimum.of_capacity
-
-
 def test_the_tables_tell_what_the_cases_did(loaded):
     tables = loaded.tables()
     cases = {row["case"]: row for row in tables["cases"].records()}

@@ -213,7 +213,7 @@ def test_weight_on_no_unlisted_key_may_still_leave_bytes_there():
 
 
 def test_fewer_keys_keep_their_columns():
-    kept = lossy(120).above(0.3)
+    kept = lossy(120).first(1)
     assert kept.keys.to_pylist() == ["a"]
     assert kept.column("bytes").values.tolist() == [10]
     assert kept.column("bytes").unlisted == 110

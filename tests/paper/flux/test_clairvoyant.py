@@ -2,14 +2,12 @@ import numpy as np
 import pytest
 
 from adapt.core.errors import UsageError
-from adapt.core.flux.policies.clairvoyant import OptimumController, ahead_of
-from adapt.core.flux.policies.names import FluxPolicy
-from adapt.core.flux.policies.registry import controller_of
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
 from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
 from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
 from adapt.core.stage.movement.spilling import Memory, MemoryChange
 from adapt.core.stage.simulate import Actors, simulate
+from paper.flux.clairvoyant import OptimumController, ahead_of
 
 
 def stage(**changes):
@@ -56,8 +54,7 @@ def test_the_undisturbed_stage_is_bound_by_its_cpu():
 def test_a_loaded_stage_comes_within_its_bound():
     of = stage(disturbances=(ExternalLoad(0, 0.2, 9.0),), buffer_tuples=64)
     ahead = ahead_of(of, Drawn())
-    controller = controller_of(FluxPolicy.OPTIMUM, 0.02, ahead=ahead)
-    assert isinstance(controller, OptimumController)
+    controller = OptimumController(ahead, 0.02)
     run = simulate(of, Drawn(), 2.0, Actors(controller), interval_s=0.5)
     assert run.moves
     assert 0.95 <= run.intervals[-1].throughput / (controller.found[-1].slowest_s ** -1) <= 1.02
@@ -65,8 +62,6 @@ def test_a_loaded_stage_comes_within_its_bound():
 
 
 def test_what_knows_nothing_is_refused():
-    with pytest.raises(UsageError, match="ahead"):
-        controller_of(FluxPolicy.OPTIMUM)
     with pytest.raises(UsageError, match="above 0"):
         OptimumController(ahead_of(stage(), Drawn()), 0.0)
     with pytest.raises(UsageError, match="period"):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, milp
 
 from adapt.core.errors import BadInput
-from adapt.core.flux.policies.clairvoyant import Demand, assign, bound_s
+from paper.flux.clairvoyant import Demand, assign, bound_s
 
 
 def demand(work, speeds, fixed_s=0.0, sizes=None, room=None):

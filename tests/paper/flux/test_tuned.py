@@ -1,9 +1,9 @@
 import pytest
 
 from adapt.core.errors import UsageError
-from adapt.core.flux.policies.guarded_policy import LEAST_S, MOST_S, TunedController
 from adapt.core.flux.policies.load_policy import LoadBalancing
 from adapt.core.stage.movement.controller import Move, Round
+from paper.flux.tuned import LEAST_S, MOST_S, TunedController
 from tests.core.flux.observations import observed
 
 

@@ -1,1 +1,0 @@
-"""The ordered runtime among the compared mechanisms."""
