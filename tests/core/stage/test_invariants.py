@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapt.core.errors import BadInput
-from adapt.core.flux.policies.clairvoyant import ahead_of
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
 from adapt.core.stage.conditions.arrivals import Made
@@ -59,7 +58,7 @@ class Scenario:
     def controller(self):
         if self.policy == "any":
             return AnyMoves(self.seed)
-        return controller_of(FluxPolicy(self.policy), 1e-3, ahead=ahead_of(self.of, self.source(), self.memory, 0.01))
+        return controller_of(FluxPolicy(self.policy), 1e-3)
 
     def actors(self):
         return Actors(self.controller(), self.memory, self.faults, standby=self.standby, hot=self.hot)
@@ -105,11 +104,9 @@ def scenarios(draw):
     limited = draw(st.booleans())
     rows = draw(st.one_of(st.none(), st.integers(0, 500)))
     hot = None
-    policies = ["any", *FluxPolicy]
     if draw(st.integers(0, 3)) == 0:
         hot = HotSplit(draw(st.floats(0.01, 1)), draw(st.floats(1e-4, 5e-3)))
         of, standby, limited = replace(of, window=0), False, False
-        policies.remove(FluxPolicy.OPTIMUM)
     if rows is not None and draw(st.integers(0, 3)) == 0:
         of = replace(of, overload=Overload(ShedFactor(), draw(st.integers(1, 50)), draw(st.floats(1e-4, 5e-3))))
     match "fixed" if hot else draw(st.sampled_from(["fixed", "grows", "join"])):
@@ -121,7 +118,7 @@ def scenarios(draw):
         of,
         rows,
         draw(st.floats(0, 2)),
-        draw(st.sampled_from(policies)),
+        draw(st.sampled_from(["any", *FluxPolicy])),
         draw(memories(of, SPAN_S)) if limited else None,
         FaultSchedule() if hot else draw(crashes(of)),
         standby,
@@ -372,7 +369,7 @@ def dag_scenarios(draw):
     return DagScenario(
         of,
         draw(st.integers(0, 150)),
-        draw(st.sampled_from(["any", *(one for one in FluxPolicy if one is not FluxPolicy.OPTIMUM)])),
+        draw(st.sampled_from(["any", *FluxPolicy])),
         draw(st.booleans()),
         draw(memories(grows or largest, SPAN_S)) if draw(st.booleans()) else None,
         draw(crashes(of.stages[0])),
