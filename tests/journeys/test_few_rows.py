@@ -1,5 +1,6 @@
 """Every command on a few rows, keys and channels: an answer or one sentence, never a bug or a warning."""
 
+import json
 import re
 import signal
 import warnings
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -18,6 +20,8 @@ from tests.any_trace import VISITS, two_halves
 from tests.tiers import SOAK
 
 LIGHT = [
+    "ingest raw.RAW --key key [--time ts] [--bytes b] [--keep b] [--dedup *] [--max-rejects 10%] -o OUT/raw.trace --force",
+    "verdict raw.RAW --key {key|key,b} [--time ts] [--cost b] --channels N [--engine ENGINE] --force",
     "verdict x.trace --channels N [--engine ENGINE] [--max-pins {0|2|N}] [--max-migration 10%] --force [--all]",
     "verdict x.trace --channels N [--max-imbalance {1|1.5}] --force --format {json|csv|md}",
     "partition count x.trace --channels N -o OUT/x.freq",
@@ -69,6 +73,7 @@ REPLAYS = [
 WORDS = {
     "ENGINE": ["spark", "kafka", "flink", "librdkafka", "sarama", "kinesis", "pulsar", "risingwave", "flink-sql"],
     "BASE": ["uniform", "spark", "kafka", "consistent"],
+    "RAW": ["csv", "jsonl", "parquet"],
     "SCHEME": ["uniform", "hybrid", "consistent", "bounded", "bounded:cap=1.05"],
     "FLUX": ["load", "none", "memory", "hybrid", "load-guarded", "slicer"],
     "STAGE": ["flux", "flink", "kafka", "spark"],
@@ -125,14 +130,31 @@ def random_rows(chance: np.random.Generator) -> pa.Table:
     return pa.table(columns)
 
 
+def write_raw(rows: pa.Table, chance: np.random.Generator) -> None:
+    """The rows as raw files of each format, their times in a random form."""
+    ts = rows["ts"]
+    key = [each.decode(errors="replace") if isinstance(each, bytes) else each for each in rows["key"].to_pylist()]
+    forms = {
+        "text": [str(each) for each in ts.to_pylist()],
+        "us": ts.cast(pa.int64()).to_pylist(),
+        "ms": [each // 1000 for each in ts.cast(pa.int64()).to_pylist()],
+    }
+    sizes = chance.integers(-1, 100, len(rows)).tolist()
+    raw = pa.table({"ts": forms[chance.choice(list(forms))], "key": pa.array(key), "b": pa.array(sizes)})
+    pq.write_table(raw.set_column(0, "ts", ts), "raw.parquet")
+    pc.write_csv(raw, "raw.csv")
+    Path("raw.jsonl").write_text("".join(json.dumps(each) + "\n" for each in raw.to_pylist()))
+
+
 @pytest.mark.parametrize("seed", SEEDS)
-def test_no_command_fails_on_a_few_rows(adapt, tmp_path, monkeypatch, seed):
+def test_no_command_fails_on_a_few_rows(adapt, spark, tmp_path, monkeypatch, seed):
     monkeypatch.chdir(tmp_path)
     chance = np.random.default_rng(seed)
     Path("x.trace").mkdir()
     rows = random_rows(chance)
     pq.write_table(rows, "x.trace/part-00000.parquet", write_page_checksum=True)
     settle(Path("x.trace"), Provenance("a test"), Rejects(), lambda written: written.profiled(None, silent))
+    write_raw(rows, chance)
     counts = chance.integers(0, chance.choice([2, 30, 10**12, 2**57]), chance.integers(1, 31))
     Path("counts.csv").write_text("".join(f"k{at},{count}\n" for at, count in enumerate(counts)))
     Path("keys").write_text("k1\n\n0\n")
