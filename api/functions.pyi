@@ -61,8 +61,8 @@ def generate(
     keys: int | None = None,
     exponent: float | None = None,
     rate: float | None = None,
-    cost: str = "",
-    bytes: str = "",
+    cost: str | None = None,
+    bytes: str | None = None,
     bursts: str | Sequence[str] | Mapping[str, object] | None = None,
     drift: str | Sequence[str] | Mapping[str, object] | None = None,
     seed: int = 0,
@@ -71,10 +71,10 @@ def generate(
     key_type: Literal[
         "string", "int64", "binary", "int8", "int16", "int32", "boolean", "date", "timestamp", "timestamp_ntz"
     ] = "string",
-    streams: str | Sequence[str] | Mapping[str, object] | None = None,
     diurnal: str | Sequence[str] | Mapping[str, object] | None = None,
-    bias: str | Sequence[str] | Mapping[str, object] | None = None,
+    streams: str | Sequence[str] | Mapping[str, object] | None = None,
     key_life: str | None = None,
+    bias: str | Sequence[str] | Mapping[str, object] | None = None,
     master: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
 ) -> Ingested:

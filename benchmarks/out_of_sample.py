@@ -19,9 +19,7 @@ from references import from_tests
 
 from adapt.core.out_of_sample.windows import CountedPane, Windows
 from adapt.core.partitioning.plans.registry import make_partitioner
-from adapt.core.synthetic.popularity import Drift, KeyLife
-from adapt.core.synthetic.rates import Bursts, Diurnal, Lags
-from adapt.core.synthetic.variation import Variation
+from adapt.core.synthetic.variation import Bursts, Diurnal, Drift, Lags, Variation
 from adapt.traces.generators.keyed import zipf_stream
 from adapt.traces.store.trace import BLOCK_ROWS
 
@@ -34,7 +32,7 @@ HOUR_S = 3600.0
 VARIATIONS = {
     "still": Variation(),
     "drift": Variation(drift=Drift(4 * HOUR_S, 0.01)),
-    "key life": Variation(life=KeyLife(24 * HOUR_S)),
+    "key life": Variation(life_s=24 * HOUR_S),
     "diurnal": Variation(diurnal=Diurnal(0.9), lags=Lags(24, HOUR_S)),
     "bursts": Variation(bursts=Bursts(10.0, 6 * HOUR_S, HOUR_S), lags=Lags(24, HOUR_S)),
 }

@@ -7,12 +7,14 @@ import traceback
 from contextlib import suppress
 from typing import Any
 
+from adapt.cli.options.groups import typed_name
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import Verbosity, narrate
 from adapt.cli.terminal.usage import usage_sentence
-from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, Interrupted
+from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, Interrupted, UsageError
 from adapt.core.redaction import redacted
 from adapt.core.units.process_limits import exhausted
+from adapt.core.units.settings import SettingError
 
 USAGE = 2
 BUG = 5
@@ -40,6 +42,8 @@ def explain(error: Exception, *, debug: bool) -> int:
     if debug:
         print(_traceback(error), end="", file=sys.stderr)
     error = no_temporary_folder(error) or exhausted(error) or error
+    if isinstance(error, SettingError):
+        error = UsageError(error.spelled(typed_name))
     if isinstance(error, AdaptError):
         _say(f"adapt: {error}")
         return error.exit_code

@@ -7,14 +7,15 @@ from copy import copy
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import cache, partial, wraps
 from pathlib import Path
-from types import NoneType
-from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import typer
 
 from adapt.cli.terminal.help import Key, choices_of, show_all, value_of
 from adapt.cli.terminal.usage import usage_sentence
 from adapt.core.errors import UsageError, did_you_mean
+from adapt.core.units.settings import Unit
 from adapt.traces.locations.location import location
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -168,7 +169,7 @@ def _help_all(*, hidden: bool) -> inspect.Parameter:
 def _options_of(group: Any) -> list[inspect.Parameter]:
     """The options of a group, in the order of its fields."""
     keyed = _keyed(group)
-    return _fields_of(group) if keyed is None else [_option_of_keys(keyed)]
+    return _fields_of(group) if keyed is None else [_option_of_keys(keyed, required=keyed is group)]
 
 
 def _fields_of(group: Any) -> list[inspect.Parameter]:
@@ -176,17 +177,22 @@ def _fields_of(group: Any) -> list[inspect.Parameter]:
     options: list[inspect.Parameter] = []
     for each in fields(group):
         kind = hints[each.name]
-        if each.name == getattr(group, "OWN", None):
+        if each.name == getattr(group, "OWN", None) or not _is_typed(each, kind):
             continue
         is_group = is_dataclass(kind) or _keyed(kind) is not None
         options += _options_of(kind) if is_group else [_option_of(each.name, kind, each, group)]
     return options
 
 
+def _is_typed(field: "Field[Any]", kind: Any) -> bool:
+    """Whether a field of a group can be typed."""
+    return bool(field.metadata) or is_dataclass(kind) or _keyed(kind) is not None or get_origin(kind) is Annotated
+
+
 def _keyed(kind: Any) -> Any:
     """The group of a type that is one option; None if it has none."""
-    group = get_args(kind)[0] if get_origin(kind) is list else kind
-    return group if is_dataclass(group) and hasattr(group, "OPTION") else None
+    groups = (kind, *(get_args(kind) if get_origin(kind) in (list, Union, UnionType) else ()))
+    return next((each for each in groups if is_dataclass(each) and hasattr(each, "OPTION")), None)
 
 
 def _all_keyed(kind: Any) -> Iterator[Any]:
@@ -198,8 +204,12 @@ def _all_keyed(kind: Any) -> Iterator[Any]:
             yield from _all_keyed(each)
 
 
-def _option_of_keys(group: Any) -> inspect.Parameter:
-    """The option whose keys are the fields of a group."""
+def _option_of_keys(group: Any, *, required: bool) -> inspect.Parameter:
+    """The option whose keys are the fields of a group.
+
+    Args:
+        required: Whether it must be typed, if its head has no default.
+    """
     help, metavar, texts, heads = getattr(group, "HELP", ""), "KEY=VALUE", cast(Any, list[str] | None), ""
     default: Any = None
     for each in _command_of_keys(group).params:
@@ -208,7 +218,7 @@ def _option_of_keys(group: Any) -> inspect.Parameter:
             help = f"{each.help}{f' One of {heads}.' if heads else ''}"
             metavar = f"{value_of(each)}[:{metavar}]"
             texts = list[Path] if each.type_descriptor.is_path else texts
-            default = inspect.Parameter.empty if each.required else None
+            default = inspect.Parameter.empty if each.required and required else None
 
     def complete(incomplete: str) -> list[str]:
         last = re.split("[:,]", incomplete)[-1]
@@ -241,9 +251,8 @@ def _command_of_keys(group: Any) -> Any:
     """
     options = _fields_of(group)
     for each in options:
-        names = [] if each.name == getattr(group, "HEAD", None) else [each.name.replace("_", "-")]
         about = each.annotation.__metadata__[-1]
-        about.param_decls = (" ".join([group.OPTION, *names]),)
+        about.param_decls = (typed_name(group, each.name),)
 
     def keys(**values: Any) -> dict[str, Any]:
         return values
@@ -276,8 +285,11 @@ def _read(group: Any, texts: list[Any]) -> Any:
                 raise UsageError(f"{group.OPTION} has no key {name!r}{did_you_mean(spelled, keys)}")
             words.append(f"{group.OPTION} {spelled}{equals}{value}")
             typed.append(keys[spelled])
+    command = _command_of_keys(group)
+    needed = next((each.name for each in command.params if each.required and each.opts == [group.OPTION]), None)
+    if needed and texts and not any(word.startswith(f"{group.OPTION}=") for word in words):
+        raise UsageError(f"{group.OPTION} needs its {needed} before its keys")
     try:
-        command = _command_of_keys(group)
         values = command.invoke(command.make_context(group.OPTION, words))
         made = _filled(group, {**values, getattr(group, "OWN", ""): own})
     except typer.BadParameter as error:
@@ -292,19 +304,55 @@ def _read(group: Any, texts: list[Any]) -> Any:
 
 def _option_of(name: str, kind: Any, field: "Field[Any]", group: Any = None) -> inspect.Parameter:
     """The option of a field, under the heading of its group."""
-    kind, about = (kind, field.metadata["option"]) if field.metadata else get_args(kind)
-    about = copy(about)
-    about.rich_help_panel = about.rich_help_panel or getattr(group, "PANEL", None)
     default = inspect.Parameter.empty if field.default is MISSING else field.default
+    said = field.metadata.get("knob")
+    if said is not None:
+        about = option(said.help, said.placeholder, panel=said.panel)
+        about.param_decls = (f"--{said.name(name)}",)
+        if said.unit is not None:
+            kind, about.parser = str if default is inspect.Parameter.empty else str | None, _parser(said.unit)
+        if said.unit is not None and isinstance(default, float):
+            default = said.unit.write(default)
+    else:
+        kind, about = (kind, field.metadata["option"]) if field.metadata else get_args(kind)
+        about = copy(about)
+    about.rich_help_panel = about.rich_help_panel or getattr(group, "PANEL", None)
     annotation = cast(Any, Annotated)[kind, about]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _parser(unit: Unit) -> Callable[[str], Any]:
+    """What reads an amount that is typed."""
+
+    def parsed(text: str) -> Any:
+        try:
+            return unit.read(text)
+        except UsageError as error:
+            raise ValueError(error) from error
+
+    return parsed
+
+
+def typed_name(group: type, name: str) -> str:
+    """The option, or its key, that sets a field."""
+    keyed = _keyed(get_type_hints(group, include_extras=True)[name])
+    if keyed is not None:
+        return str(keyed.OPTION)
+    said = next(each for each in fields(group) if each.name == name).metadata.get("knob")
+    word = said.name(name) if said else name.replace("_", "-")
+    option = getattr(group, "OPTION", "")
+    if not option:
+        return f"--{word}"
+    return option if name == getattr(group, "HEAD", None) else f"{option} {word}"
 
 
 def _made(kind: Any, name: str, values: dict[str, Any]) -> Any:
     """The value of one parameter: a group from its options, or the option itself, a path as a location."""
     if (keyed := _keyed(kind)) is not None:
         texts = values[_parameter_of(keyed)] or []
-        return _read(keyed, texts) if keyed is kind else [_read(keyed, [each]) for each in texts]
+        if get_origin(kind) is list:
+            return [_read(keyed, [each]) for each in texts]
+        return _read(keyed, texts) if keyed is kind or texts else None
     if is_dataclass(kind):
         return _filled(kind, values)
     value = values[name]
@@ -318,7 +366,9 @@ def _made(kind: Any, name: str, values: dict[str, Any]) -> Any:
 def _filled(group: Any, values: dict[str, Any]) -> Any:
     """A group whose fields are these values."""
     hints = get_type_hints(group, include_extras=True)
-    return group(**{field.name: _made(hints[field.name], field.name, values) for field in fields(group)})
+    own = getattr(group, "OWN", None)
+    typed = (each for each in fields(group) if each.name == own or _is_typed(each, hints[each.name]))
+    return group(**{each.name: _made(hints[each.name], each.name, values) for each in typed})
 
 
 def given(group: Any) -> list[str]:
@@ -330,11 +380,14 @@ def given(group: Any) -> list[str]:
 def _differing(group: Any, usual: Any) -> Iterator[str]:
     hints = get_type_hints(type(group), include_extras=True)
     for each in fields(group):
-        value, default = getattr(group, each.name), getattr(usual, each.name)
+        value = getattr(group, each.name)
+        default = each.default if "knob" in each.metadata else getattr(usual, each.name)
         if value == default:
             continue
         if (keyed := _keyed(hints[each.name])) is not None:
             yield keyed.OPTION
+        elif "knob" in each.metadata:
+            yield typed_name(type(group), each.name)
         elif is_dataclass(value):
             yield from _differing(value, default)
         else:

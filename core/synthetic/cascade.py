@@ -8,33 +8,14 @@ from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, inlined
-from adapt.core.errors import UsageError
 from adapt.core.random_bits import output, substream
+from adapt.core.synthetic.variation import Cascade
+from adapt.core.units.settings import SettingError
 
 MOST_LEVELS = 50
 
 _CASCADE = 16
 """First random substream; one per stream."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cascade:
-    """Rates that burst alike at every scale.
-
-    Of the two halves of any span of time, one, drawn at random, gets this share of its rows.
-
-    Source: Wang, Madhyastha, Chan, Papadimitriou and Faloutsos, Data mining meets performance evaluation: fast
-    algorithms for modeling bursty traffic, ICDE 2002.
-    """
-
-    bias: float = 0.65  # the share, from 0.5 (constant rate) to below 1
-    finest_s: float = 0.01  # seconds, above 0; spans of up to this length have a constant rate
-
-    def __post_init__(self) -> None:
-        if not 0.5 <= self.bias < 1:
-            raise UsageError(f"--bias must be from 0.5 to below 1 (got {self.bias:g})")
-        if not (self.finest_s > 0 and math.isfinite(self.finest_s)):
-            raise UsageError("--bias finest must be above 0")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +38,7 @@ class CascadePath:
         levels = max(math.ceil(math.log2(span_s / cascade.finest_s)), 0)
         if levels > MOST_LEVELS:
             least_s = span_s / 2**MOST_LEVELS
-            raise UsageError(f"--bias finest must be at least {least_s:.3g}s for a trace of {span_s:.3g}s")
+            raise SettingError(Cascade, f"{{finest_s}} must be at least {least_s:.3g}s for a trace of {span_s:.3g}s")
         seeds = np.array([substream(seed, _CASCADE + stream) for stream in range(streams)], np.uint64)
         return cls(cascade.bias, levels, float(rows), span_s, seeds)
 

@@ -51,14 +51,13 @@ class Distribution:
     parameters: tuple[float, ...]  # their values, in order; amounts in microseconds or bytes
 
     @classmethod
-    def parse(cls, option: str, text: str, amount: Callable[[str], float]) -> "Distribution":
+    def parse(cls, text: str, amount: Callable[[str], float]) -> "Distribution":
         """Read a family's name with its parameters in parentheses.
 
         Args:
-            option: Where the text comes from, which an error begins with.
             amount: Reads an amount with its unit: `micros_of` or `bytes_of`.
         """
-        given = f"{option} {text!r}"
+        given = repr(text)
         written = _WRITTEN.fullmatch(text)
         name = written[1].lower() if written else text
         if written is None or name not in FAMILIES:

@@ -1,7 +1,6 @@
 """Popularity of keys: Zipf, self-similar, drifting, short-lived."""
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
 
@@ -11,8 +10,9 @@ from numpy.typing import NDArray
 from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled
 from adapt.core.counting.zipf import MOST_RANKS, zipf_table
-from adapt.core.errors import UsageError
 from adapt.core.random_bits import substream, uniforms
+from adapt.core.synthetic.variation import Drift
+from adapt.core.units.settings import Range, SettingError, knob, settings
 
 Ranks = NDArray[np.int64]
 
@@ -23,35 +23,6 @@ MOST_DRIFTS = 200_000
 
 _DRIFT, _LIFE = 2, 3
 """Substreams of a seed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """Keys that change ranks at regular intervals.
-
-    Each time, each of the first `DRIFTING_RANKS` ranks is drawn with a probability, and its key swaps places with the
-    key of another of these ranks, whose logarithm is uniform.
-    """
-
-    every_s: float  # seconds between two drifts, above 0
-    share: float = 0.1  # probability that a rank is drawn, in (0, 1]
-
-    def __post_init__(self) -> None:
-        if not (self.every_s > 0 and math.isfinite(self.every_s)):
-            raise UsageError("--drift must be above 0")
-        if not 0 < self.share <= 1:
-            raise UsageError(f"--drift share must be above 0 and at most 1 (got {self.share:.6g})")
-
-
-@dataclass(frozen=True, slots=True)
-class KeyLife:
-    """Keys of limited lifetime, each replaced by a new key."""
-
-    seconds: float  # lifetime of a key, above 0; the first keys have already lived part of theirs
-
-    def __post_init__(self) -> None:
-        if not (self.seconds > 0 and math.isfinite(self.seconds)):
-            raise UsageError("--key-life must be above 0")
 
 
 def drifted(ranks: Ranks, times_s: Floats, domain: int, drift: Drift, seed: int) -> Ranks:
@@ -80,18 +51,20 @@ def drifted(ranks: Ranks, times_s: Floats, domain: int, drift: Drift, seed: int)
 def check_drifts(until_s: float, drift: Drift) -> None:
     """Check that the number of drifts is feasible."""
     if until_s / drift.every_s > MOST_DRIFTS:
-        raise UsageError(
-            f"--drift would change ranks {until_s / drift.every_s:,.0f} times, more than {MOST_DRIFTS:,}; increase it"
+        raise SettingError(
+            Drift,
+            f"{{every_s}} would change ranks {until_s / drift.every_s:,.0f} times, more than {MOST_DRIFTS:,};"
+            " increase it",
         )
 
 
-def lived(keys: Ranks, times_s: Floats, domain: int, life: KeyLife, seed: int) -> Ranks:
+def lived(keys: Ranks, times_s: Floats, domain: int, life_s: float, seed: int) -> Ranks:
     """Successors of keys over time; shape (rows,).
 
     Key k is followed by k + domain, k + 2 domain and so on.
     """
     ages = uniforms(substream(seed, _LIFE), keys)
-    return keys + domain * np.floor(times_s / life.seconds + ages).astype(np.int64)
+    return keys + domain * np.floor(times_s / life_s + ages).astype(np.int64)
 
 
 class _Held:
@@ -137,18 +110,15 @@ def _exchange(keys: Ranks, drawn: Floats, share: float) -> None:
             keys[rank], keys[other] = keys[other], keys[rank]
 
 
-@dataclass(frozen=True, slots=True)
+@settings()
 class ZipfKeys:
-    """Zipf keys, with shares proportional to rank^-z."""
+    """Zipf keys, with shares proportional to rank^-z.
 
-    domain: int = 1_000_000  # number of keys, 1 to `MOST_RANKS`; a process that draws rows holds 8 bytes per key
-    exponent: float = 1.0  # z, 0 (uniform) or more
+    A process that draws rows holds 8 bytes per key.
+    """
 
-    def __post_init__(self) -> None:
-        if not 1 <= self.domain <= MOST_RANKS:
-            raise UsageError(f"--keys must be from 1 to {MOST_RANKS:,} (got {self.domain})")
-        if not (self.exponent >= 0 and math.isfinite(self.exponent)):
-            raise UsageError(f"--exponent must be 0 or more (got {self.exponent})")
+    domain: int = knob("Number of keys.", default=1_000_000, typed="keys", range=Range(1, at_most=MOST_RANKS))
+    exponent: float = knob("z; 0 is uniform.", default=1.0, range=Range(0))
 
     def ranks(self, uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
         """Rank, from 1, of each number in [0, 1); shape (rows,)."""
@@ -161,7 +131,7 @@ _HOT = 0.2
 """Share of self-similar keys, h."""
 
 
-@dataclass(frozen=True, slots=True)
+@settings()
 class SelfSimilarKeys:
     """Self-similar keys, with the same hot share at every scale.
 
@@ -171,11 +141,7 @@ class SelfSimilarKeys:
     SIGMOD 1994, section 3.2.
     """
 
-    domain: int = 1_000_000  # number of keys, 1 to 2^53
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.domain <= MOST_KEYS:
-            raise UsageError(f"--keys must be from 1 to {MOST_KEYS:,} (got {self.domain})")
+    domain: int = knob("Number of keys.", default=1_000_000, typed="keys", range=Range(1, at_most=MOST_KEYS))
 
     def ranks(self, uniforms: Floats) -> NDArray[np.int64]:
         """Rank, from 1, of each number in [0, 1); shape (rows,).

@@ -10,6 +10,7 @@ from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled
 from adapt.core.errors import UsageError
 from adapt.core.random_bits import substream, uniforms
+from adapt.core.synthetic.variation import Bursts, Diurnal, Lags
 
 STEPS_A_DAY = 288
 """Steps of constant rate per diurnal cycle."""
@@ -19,62 +20,6 @@ MOST_BREAKS = 4_000_000
 
 _BURSTS = 1
 """Random substream for burst lengths."""
-
-
-@dataclass(frozen=True, slots=True)
-class Diurnal:
-    """A rate that follows the sine of the time of day."""
-
-    swing: float  # at its peak the rate is 1 + swing times the average, at its trough 1 - swing; in [0, 1]
-    period_s: float = 86_400.0  # length of one cycle in seconds, above 0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.swing <= 1:
-            raise UsageError(f"--diurnal must be from 0 to 1 (got {self.swing:g})")
-        if not (self.period_s > 0 and math.isfinite(self.period_s)):
-            raise UsageError("--diurnal day must be above 0")
-
-
-@dataclass(frozen=True, slots=True)
-class Bursts:
-    """A rate modulated by a two-state Markov chain (MMPP-2).
-
-    Source: Fischer and Meier-Hellstern, The Markov-modulated Poisson process cookbook, Performance Evaluation 18
-    (1993), section 2.
-    """
-
-    factor: float  # rate in a burst, in multiples of the quiet rate; above 1
-    every_s: float  # mean seconds between the end of a burst and the start of the next, above 0; exponential
-    for_s: float  # mean seconds of a burst, above 0; exponential
-
-    def __post_init__(self) -> None:
-        if not (self.factor > 1 and math.isfinite(self.factor)):
-            raise UsageError(f"--bursts must be above 1 (got {self.factor:g})")
-        for option, length in (("--bursts every", self.every_s), ("--bursts length", self.for_s)):
-            if not (length > 0 and math.isfinite(length)):
-                raise UsageError(f"{option} must be above 0")
-
-    @property
-    def quiet(self) -> float:
-        """Rate between bursts, as a share of the overall average."""
-        in_burst = self.for_s / (self.every_s + self.for_s)
-        return 1 / (1 + (self.factor - 1) * in_burst)
-
-
-@dataclass(frozen=True, slots=True)
-class Lags:
-    """Several streams with the same rate, each lagging behind the one before."""
-
-    streams: int = 1  # number of streams, 1 to 1000
-    lag_s: float = 0.0  # seconds by which stream i + 1 lags behind stream i; 0 or more
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.streams <= 1000:
-            raise UsageError(f"--streams must be from 1 to 1000 (got {self.streams})")
-        if not (self.lag_s >= 0 and math.isfinite(self.lag_s)):
-            raise UsageError("--streams lag must be 0 or more")
-        if self.lag_s and self.streams == 1:
-            raise UsageError("--streams lag needs --streams of 2 or more")
 
 
 @dataclass(frozen=True, slots=True)

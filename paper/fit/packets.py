@@ -6,9 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from adapt.core.arrays import Floats
-from adapt.core.synthetic.cascade import Cascade
-from adapt.core.synthetic.rates import Lags
-from adapt.core.synthetic.variation import Variation
+from adapt.core.synthetic.variation import Cascade, Lags, Variation
 from adapt.traces.generators.keyed import packet_stream
 
 LINKS = ("s1", "s2")

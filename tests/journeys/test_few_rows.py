@@ -20,7 +20,7 @@ from tests.any_trace import VISITS, two_halves
 from tests.tiers import SOAK
 
 LIGHT = [
-    "ingest raw.RAW --key key [--time ts] [--bytes b] [--keep b] [--dedup *] [--max-rejects 10%] -o OUT/raw.trace --force",
+    "ingest raw.RAW --key key [--time ts] [--bytes b] [--keep b] [--dedup *] -o OUT/raw.trace --force",
     "verdict raw.RAW --key {key|key,b} [--time ts] [--cost b] --channels N [--engine ENGINE] --force",
     "verdict x.trace --channels N [--engine ENGINE] [--max-pins {0|2|N}] [--max-migration 10%] --force [--all]",
     "verdict x.trace --channels N [--max-imbalance {1|1.5}] --force --format {json|csv|md}",

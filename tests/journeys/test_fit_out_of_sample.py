@@ -16,9 +16,7 @@ from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.replay.bound_rows import Binding, Counts
 from adapt.core.fit.replay.replay import FitOptions, replay_fit
-from adapt.core.synthetic.cascade import Cascade
-from adapt.core.synthetic.rates import Lags
-from adapt.core.synthetic.variation import Variation
+from adapt.core.synthetic.variation import Cascade, Lags, Variation
 from adapt.traces.generators.keyed import packet_stream
 from adapt.traces.replay.fit import open_network
 from adapt.traces.store.trace import open_trace

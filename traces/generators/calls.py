@@ -1,14 +1,13 @@
 """The `calls` generator: call data records of mobile phones, keyed by caller."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
 import pyarrow as pa
 
-from adapt.core.errors import UsageError
 from adapt.core.synthetic.calls import Phones, draw_calls, draw_phones
 from adapt.core.synthetic.popularity import ZipfKeys
+from adapt.core.units.settings import SettingError, settings
 from adapt.traces.generators.steady import SteadyStream, coded_keys, random_of
 
 PHONES, PHONE_EXPONENT, RATE_PER_S = 20_000, 0.8, 5.0
@@ -18,7 +17,7 @@ _ALL_PHONES = (1 << 64) - 1
 """Number of the phones' random numbers, which no block has."""
 
 
-@dataclass(frozen=True, slots=True)
+@settings()
 class CallStream(SteadyStream):
     """A stream of calls between mobile phones.
 
@@ -39,7 +38,7 @@ class CallStream(SteadyStream):
     def __post_init__(self) -> None:
         SteadyStream.__post_init__(self)
         if not 2 <= self.domain <= MOST_PHONES:
-            raise UsageError(f"--keys must be from 2 to {MOST_PHONES:,} phones (got {self.domain:,})")
+            raise SettingError(ZipfKeys, f"{{domain}} must be from 2 to {MOST_PHONES:,} phones (got {self.domain:,})")
 
     @property
     def phones(self) -> Phones:

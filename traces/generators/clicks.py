@@ -1,19 +1,19 @@
 """The `clicks` generator: user sessions in a web shop, keyed by user."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import pyarrow as pa
 
 from adapt.core.synthetic.clicks import PAGES, draw_clicks
 from adapt.core.synthetic.popularity import ZipfKeys
+from adapt.core.units.settings import settings
 from adapt.traces.generators.steady import SteadyStream, coded_keys, random_of
 
 ITEMS = ZipfKeys(3000, 1.0)
 USERS, USER_EXPONENT, RATE_PER_S = 20_000, 0.8, 0.05
 
 
-@dataclass(frozen=True, slots=True)
+@settings()
 class ClickStream(SteadyStream):
     """A stream of clicks: users' sessions in a web shop.
 

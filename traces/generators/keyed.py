@@ -1,7 +1,7 @@
 """Synthetic streams of independent keys."""
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import Any, ClassVar, Protocol
 
@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from adapt.core.errors import UsageError
 from adapt.core.stream import KeyType
-from adapt.core.synthetic.cascade import Cascade, CascadePath
+from adapt.core.synthetic.cascade import CascadePath
 from adapt.core.synthetic.popularity import SelfSimilarKeys, ZipfKeys, check_drifts, drifted, lived
 from adapt.core.synthetic.rates import RatePath, rate_path
-from adapt.core.synthetic.variation import Variation
-from adapt.traces.generators.steady import check_end, check_steady, coded_keys, random_of, start_us, steady_us
+from adapt.core.synthetic.variation import Cascade, Variation
+from adapt.core.units.settings import SettingError, settings
+from adapt.traces.generators.steady import GeneratedRows, coded_keys, random_of, start_us, steady_us
 from adapt.traces.store.trace import BLOCK_ROWS
 
 MOST_BYTES = 1 << 62
@@ -41,30 +41,22 @@ class KeyLaw(Protocol):
         """Rank, from 1, of each number in [0, 1); shape (rows,)."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeyedStream:
+@settings()
+class KeyedStream(GeneratedRows):
     """A stream of independent keys.
 
     Each block of rows has its own random numbers, keyed by (seed, block), and its own range of expected rows, so any
     block can be made on its own. Within a block the arrivals are a Poisson process given their number: sorted uniform
     numbers of expected rows, which the rate turns into times.
-
-    Attributes:
-        variation: Optional features.
     """
 
-    rows: int  # number of rows, at least 1
-    keys: KeyLaw  # popularity of the keys; the key of rank k is k
-    seed: int = 0  # 0 to 2^64 - 1
-    rate_per_s: float = 1000.0  # average rows per second, above 0
-    start: str = "2026-01-01T00:00:00Z"  # time at which the first block begins, in UTC unless it has a zone
-    key_type: KeyType = KeyType.STRING  # STRING ("k1", "k2", ... from hot to cold) or INT64 (1, 2, ...)
-    variation: Variation = Variation()  # noqa: RUF009 - frozen
+    keys: KeyLaw = ZipfKeys()
+    variation: Variation = Variation()
 
     def __post_init__(self) -> None:
-        check_steady(self.rows, self.seed, self.rate_per_s, self.key_type)
+        GeneratedRows.__post_init__(self)
         ended_us = self._offset_us(self.rows)
-        check_end(self.rows, self.rate_per_s, self.start, ended_us)
+        self.check_end(ended_us)
         self._check_popularity(ended_us / 1e6)
 
     @property
@@ -106,8 +98,8 @@ class KeyedStream:
         variation = self.variation
         if variation.drift:
             ranks = drifted(ranks, times_s, self.keys.domain, variation.drift, self.seed)
-        if variation.life:
-            ranks = lived(ranks, times_s, self.keys.domain, variation.life, self.seed)
+        if variation.life_s:
+            ranks = lived(ranks, times_s, self.keys.domain, variation.life_s, self.seed)
         return coded_keys(ranks, "k", self.key_type)
 
     def _carried(self, index: int, times_s: NDArray[np.float64]) -> dict[str, pa.Array]:
@@ -127,9 +119,9 @@ class KeyedStream:
     def _check_popularity(self, ended_s: float) -> None:
         if self.variation.drift:
             check_drifts(ended_s, self.variation.drift)
-        life = self.variation.life
-        if life and (ended_s / life.seconds + 2) * self.keys.domain >= 1 << 62:
-            raise UsageError("--key-life is too short: keys would exceed 64-bit numbers; increase it")
+        life_s = self.variation.life_s
+        if life_s and (ended_s / life_s + 2) * self.keys.domain >= 1 << 62:
+            raise SettingError(Variation, "{life_s} is too short: keys would exceed 64-bit numbers; increase it")
 
     @property
     def _path(self) -> RatePath | CascadePath:
@@ -153,10 +145,11 @@ def _given(variation: Variation) -> dict[str, Any]:
         "bursts": variation.bursts,
         "lags": variation.lags if variation.lags.streams > 1 else None,
         "drift": variation.drift,
-        "life": variation.life,
         "cascade": variation.cascade,
     }
     given: dict[str, Any] = {name: asdict(part) for name, part in parts.items() if part is not None}
+    if variation.life_s:
+        given["life"] = {"seconds": variation.life_s}
     if variation.cost:
         given["cost"] = variation.cost.text("us")
     if variation.bytes_:
@@ -196,7 +189,7 @@ def zipf_stream(
 
     Each Spark worker holds 8 bytes per key of the domain.
     """
-    return KeyedStream(rows, ZipfKeys(domain, exponent), seed, rate_per_s, start, key_type, variation or Variation())
+    return KeyedStream(rows, seed, rate_per_s, start, key_type, ZipfKeys(domain, exponent), variation or Variation())
 
 
 def self_similar_stream(
@@ -209,7 +202,7 @@ def self_similar_stream(
     variation: Variation | None = None,
 ) -> KeyedStream:
     """A stream of self-similar keys; see `SelfSimilarKeys` and `KeyedStream` for the parameters."""
-    return KeyedStream(rows, SelfSimilarKeys(domain), seed, rate_per_s, start, key_type, variation or Variation())
+    return KeyedStream(rows, seed, rate_per_s, start, key_type, SelfSimilarKeys(domain), variation or Variation())
 
 
 ADDRESSES = 10_000

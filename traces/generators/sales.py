@@ -1,6 +1,5 @@
 """The `sales` generator: lines of shop tickets, keyed by ticket."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
@@ -8,6 +7,7 @@ import pyarrow as pa
 
 from adapt.core.synthetic.popularity import ZipfKeys
 from adapt.core.synthetic.sales import Shop, draw_sales, draw_shop
+from adapt.core.units.settings import settings
 from adapt.traces.generators.steady import SteadyStream, keys_of, random_of, steady_us
 
 ITEMS, ITEM_EXPONENT, RATE_PER_S = 3000, 1.0, 0.5
@@ -16,7 +16,7 @@ _SHOP = (1 << 64) - 1
 """Number of the shop's random numbers, which no block has."""
 
 
-@dataclass(frozen=True, slots=True)
+@settings()
 class SaleStream(SteadyStream):
     """A stream of sales: lines of shop tickets.
 

@@ -1,7 +1,7 @@
 """Base of synthetic streams: steady rate, seed, key type."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -15,28 +15,48 @@ from adapt.core.errors import UsageError
 from adapt.core.keys.key_coder import coded_numbers
 from adapt.core.stream import KeyType
 from adapt.core.synthetic.popularity import ZipfKeys
-from adapt.traces.generators.write import check_rows
+from adapt.core.units.settings import ABOVE_0, Range, SettingError, knob, settings
+from adapt.traces.generators.write import MOST_ROWS
 from adapt.traces.store.trace import BLOCK_ROWS
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class SteadyStream:
+@settings()
+class GeneratedRows:
+    """What the rows of every generator have."""
+
+    rows: int = knob("Rows to generate.", range=Range(1, at_most=MOST_ROWS))
+    seed: int = knob("Random seed.", default=0, range=Range(0, at_most=2**64 - 1))
+    rate_per_s: float = knob("Average rate in rows per second.", default=1000.0, typed="rate", range=ABOVE_0)
+    start: str = knob("Start of the stream, in UTC unless it has a zone.", default="2026-01-01T00:00:00Z")
+    key_type: KeyType = knob("Type of the keys: string or int64.", default=KeyType.STRING)
+
+    def __post_init__(self) -> None:
+        if self.key_type not in (KeyType.STRING, KeyType.INT64):
+            raise SettingError(GeneratedRows, f"{{key_type}} must be string or int64 (got {self.key_type})")
+
+    def check_end(self, ended_us: int) -> None:
+        """Check that an end, after the start, is before the year 10000."""
+        try:
+            instant(self.start) + timedelta(microseconds=ended_us)
+        except OverflowError as error:
+            raise UsageError(
+                f"{self.rows:,} rows at {self.rate_per_s} rows/s from {self.start} end after the year 9999"
+            ) from error
+
+
+@settings()
+class SteadyStream(GeneratedRows):
     """Rows at a steady rate, of users or items with Zipf shares."""
 
     generator: ClassVar[str]
-    rows: int  # number of rows, at least 1
-    domain: int  # number of users or items
-    exponent: float  # Zipf exponent of their popularity, 0 (uniform) or more
-    seed: int = 0  # 0 to 2^64 - 1
-    rate_per_s: float = 1.0  # rows per second, above 0
-    start: str = "2026-01-01T00:00:00Z"  # start of the stream, in UTC unless it has a zone
-    key_type: KeyType = KeyType.STRING  # STRING or INT64
+    domain: int = 1  # number of users or items
+    exponent: float = 1.0  # Zipf exponent of their popularity, 0 (uniform) or more
 
     def __post_init__(self) -> None:
-        check_steady(self.rows, self.seed, self.rate_per_s, self.key_type)
-        check_end(self.rows, self.rate_per_s, self.start, steady_us(self.rows, self.rate_per_s))
+        GeneratedRows.__post_init__(self)
+        self.check_end(steady_us(self.rows, self.rate_per_s))
         ZipfKeys(self.domain, self.exponent)
 
     @property
@@ -53,25 +73,6 @@ class SteadyStream:
     def times(self, times_us: NDArray[np.int64]) -> pa.Array:
         """Times of rows from microseconds after the start."""
         return pa.array(start_us(self.start) + times_us).cast(pa.timestamp("us", tz="UTC"))
-
-
-def check_steady(rows: int, seed: int, rate_per_s: float, key_type: KeyType) -> None:
-    """Check the parameters that all synthetic streams have."""
-    check_rows(rows)
-    if not 0 <= seed < 1 << 64:
-        raise UsageError(f"--seed must be from 0 to 2^64 - 1 (got {seed})")
-    if not (rate_per_s > 0 and math.isfinite(rate_per_s)):
-        raise UsageError(f"--rate must be above 0 (got {rate_per_s})")
-    if key_type not in (KeyType.STRING, KeyType.INT64):
-        raise UsageError(f"--key-type must be string or int64 (got {key_type})")
-
-
-def check_end(rows: int, rate_per_s: float, start: str, ended_us: int) -> None:
-    """Check that a stream ends by the year 9999."""
-    try:
-        instant(start) + timedelta(microseconds=ended_us)
-    except OverflowError as error:
-        raise UsageError(f"{rows:,} rows at {rate_per_s} rows/s from {start} end after the year 9999") from error
 
 
 def start_us(start: str) -> int:
@@ -136,4 +137,6 @@ def instant(text: str) -> datetime:
         time = datetime.fromisoformat(text)
         return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
     except (ValueError, OverflowError) as error:
-        raise UsageError(f"--start must be a time such as 2026-01-31T12:00:00Z (got {text!r})") from error
+        raise SettingError(
+            GeneratedRows, f"{{start}} must be a time such as 2026-01-31T12:00:00Z (got {text!r})"
+        ) from error

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from adapt.core.errors import UsageError
 from adapt.core.keys.key_coder import coded_numbers
 from adapt.core.reading import Rejects
 from adapt.traces.counting.count_cache import count_ahead
@@ -112,12 +111,6 @@ def _written_schema(schema: pa.Schema) -> pa.Schema:
     """Schema of the rows once written, with dictionaries as their values."""
     kinds = [(field.name, field.type) for field in schema]
     return pa.schema([(name, kind.value_type if pa.types.is_dictionary(kind) else kind) for name, kind in kinds])
-
-
-def check_rows(rows: int) -> None:
-    """Check the number of rows."""
-    if not 1 <= rows <= MOST_ROWS:
-        raise UsageError(f"--rows must be from 1 to {MOST_ROWS:,} (got {rows})")
 
 
 class NamedStream(GeneratedStream, Protocol):

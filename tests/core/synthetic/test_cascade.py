@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from adapt.core.errors import UsageError
-from adapt.core.synthetic.cascade import MOST_LEVELS, Cascade, CascadePath
-from adapt.core.synthetic.rates import Lags
-from adapt.core.synthetic.variation import Variation
+from adapt.core.synthetic.cascade import MOST_LEVELS, CascadePath
+from adapt.core.synthetic.variation import Cascade, Lags, Variation
 from adapt.traces.generators.keyed import packet_stream, zipf_stream
 from adapt.traces.store.trace import BLOCK_ROWS
 
@@ -93,7 +92,7 @@ def test_packets_are_zipf_keys_that_burst():
 
 
 def test_bursts_too_fine_for_64_bits_and_other_bursts_are_refused():
-    with pytest.raises(UsageError, match="--bias finest must be at least"):
+    with pytest.raises(UsageError, match="finest_s must be at least"):
         CascadePath.of(Cascade(0.6, 2.0**-MOST_LEVELS), 3, 1.0, 1, 0)
     with pytest.raises(UsageError, match="cannot be combined with"):
         Variation(lags=Lags(2, 5.0), cascade=Cascade())

@@ -31,26 +31,26 @@ def share_of_first(part, hot):
     ],
 )
 def test_values_follow_the_law(text, law):
-    drawn = Distribution.parse("--cost", text, micros_of).draw(np.random.default_rng(4), ROWS)
+    drawn = Distribution.parse(text, micros_of).draw(np.random.default_rng(4), ROWS)
     assert drawn.min() >= 0
     assert stats.kstest(drawn, law.cdf).pvalue > 1e-3
 
 
 def test_a_constant_is_one():
-    assert set(Distribution.parse("--cost", "constant(4.5us)", micros_of).draw(np.random.default_rng(0), 9)) == {4.5}
+    assert set(Distribution.parse("constant(4.5us)", micros_of).draw(np.random.default_rng(0), 9)) == {4.5}
 
 
 @given(st.floats(1, 1e15), st.floats(0, 1e300))
 def test_a_distribution_is_read_as_it_is_written(median, sigma):
     one = Distribution("lognormal", (median, sigma))
-    assert Distribution.parse("--cost", one.text("us"), micros_of) == one
-    assert Distribution.parse("--bytes", one.text("B"), bytes_of) == one
+    assert Distribution.parse(one.text("us"), micros_of) == one
+    assert Distribution.parse(one.text("B"), bytes_of) == one
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("cost", "--cost 'cost' is not a distribution; did you mean 'constant'"),
+        ("cost", "'cost' is not a distribution; did you mean 'constant'"),
         ("normal(1, 2)", "is not a distribution; did you mean 'lognormal'"),
         ("lognormal(1us)", r"must be lognormal\(median, sigma\) \(got 1 parameters\)"),
         ("constant(x)", "value 'x' is not a duration"),
@@ -64,7 +64,7 @@ def test_a_distribution_is_read_as_it_is_written(median, sigma):
 )
 def test_what_is_none_is_refused(text, says):
     with pytest.raises(UsageError, match=says):
-        Distribution.parse("--cost", text, micros_of)
+        Distribution.parse(text, micros_of)
 
 
 def test_self_similar_keys_have_their_shares_at_every_scale():
@@ -87,5 +87,5 @@ def test_self_similar_keys_have_their_shares_at_every_scale():
 
 
 def test_no_law_of_keys():
-    with pytest.raises(UsageError, match=r"--keys .* \(got 0\)"):
+    with pytest.raises(UsageError, match=r"domain .* \(got 0\)"):
         SelfSimilarKeys(0)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from adapt.core.errors import UsageError
 from adapt.core.random_bits import substream, uniforms
-from adapt.core.synthetic.popularity import DRIFTING_RANKS, MOST_DRIFTS, Drift, KeyLife, drifted, lived
+from adapt.core.synthetic.popularity import DRIFTING_RANKS, MOST_DRIFTS, drifted, lived
+from adapt.core.synthetic.variation import Drift, Variation
 
 
 def plain_drift(rank, epoch, domain, share, seed):
@@ -48,10 +49,9 @@ def test_a_drift_moves_about_its_share_of_the_heavy_ranks_and_none_of_the_light(
 
 @given(st.floats(0.1, 100), st.integers(1, 50), st.integers(0, 1000))
 def test_keys_live_equally_long_and_are_followed_by_fresh_ones(seconds, domain, seed):
-    life = KeyLife(seconds)
     times = np.linspace(0, 10 * seconds, 400)
     for key in {1, domain}:
-        keys = lived(np.full(400, key), times, domain, life, seed)
+        keys = lived(np.full(400, key), times, domain, seconds, seed)
         assert keys[0] == key
         assert set(np.diff(keys)) <= {0, domain}
         assert keys[-1] in (key + 9 * domain, key + 10 * domain)
@@ -60,17 +60,17 @@ def test_keys_live_equally_long_and_are_followed_by_fresh_ones(seconds, domain, 
 
 
 def test_ages_of_the_first_keys_differ():
-    keys = lived(np.arange(1, 1001), np.full(1000, 0.5), 1000, KeyLife(1.0), 3)
+    keys = lived(np.arange(1, 1001), np.full(1000, 0.5), 1000, 1.0, 3)
     assert 400 < np.count_nonzero(keys > 1000) < 600
 
 
 @pytest.mark.parametrize(
     ("made", "says"),
     [
-        (lambda: Drift(0), "--drift must be above 0"),
-        (lambda: Drift(1, 0), r"--drift share must be above 0 and at most 1 \(got 0\)"),
+        (lambda: Drift(0), "every_s must be above 0"),
+        (lambda: Drift(1, 0), r"share must be above 0 and at most 1 \(got 0\)"),
         (lambda: Drift(1, 1.1), r"\(got 1.1\)"),
-        (lambda: KeyLife(0), "--key-life must be above 0"),
+        (lambda: Variation(life_s=0), "life_s must be above 0"),
         (lambda: drifted(np.array([1]), np.array([MOST_DRIFTS + 1.0]), 5, Drift(1.0), 0), "more than 200,000"),
     ],
 )

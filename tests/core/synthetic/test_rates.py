@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.errors import UsageError
-from adapt.core.synthetic.rates import Bursts, Diurnal, Lags, rate_path
+from adapt.core.synthetic.rates import rate_path
+from adapt.core.synthetic.variation import Bursts, Diurnal, Lags
 
 bursts = st.builds(Bursts, st.floats(1.5, 50), st.floats(10, 1000), st.floats(5, 500))
 diurnals = st.builds(Diurnal, st.floats(0, 1), st.floats(1000, 90_000))
@@ -90,13 +91,13 @@ def test_rows_are_of_streams_by_their_shares():
 @pytest.mark.parametrize(
     ("made", "says"),
     [
-        (lambda: Diurnal(1.5), r"--diurnal must be from 0 to 1 \(got 1.5\)"),
-        (lambda: Diurnal(0.5, 0), "--diurnal day must be above 0"),
-        (lambda: Bursts(1, 1, 1), r"--bursts must be above 1 \(got 1\)"),
-        (lambda: Bursts(2, 0, 1), "--bursts every must be above 0"),
-        (lambda: Bursts(2, 1, 0), "--bursts length must be above 0"),
-        (lambda: Lags(0), r"--streams must be from 1 to 1000 \(got 0\)"),
-        (lambda: Lags(1, 3.0), "--streams lag needs --streams"),
+        (lambda: Diurnal(1.5), r"swing must be from 0 to 1 \(got 1.5\)"),
+        (lambda: Diurnal(0.5, 0), "period_s must be above 0"),
+        (lambda: Bursts(1, 1, 1), r"factor must be above 1 \(got 1\)"),
+        (lambda: Bursts(2, 0, 1), "every_s must be above 0"),
+        (lambda: Bursts(2, 1, 0), "for_s must be above 0"),
+        (lambda: Lags(0), r"streams must be from 1 to 1,000 \(got 0\)"),
+        (lambda: Lags(1, 3.0), "lag_s needs streams of 2 or more"),
         (lambda: rate_path(10**9, 1.0, 0, None, Bursts(2, 1, 1), Lags()), "would change"),
     ],
 )

@@ -11,9 +11,9 @@ from scipy import stats
 from adapt.core.errors import UsageError
 from adapt.core.stream import KeyType
 from adapt.core.synthetic.distribution import Distribution
-from adapt.core.synthetic.popularity import Drift, KeyLife, SelfSimilarKeys
-from adapt.core.synthetic.rates import Bursts, Diurnal, Lags, rate_path
-from adapt.core.synthetic.variation import Variation
+from adapt.core.synthetic.popularity import SelfSimilarKeys
+from adapt.core.synthetic.rates import rate_path
+from adapt.core.synthetic.variation import Bursts, Diurnal, Drift, Lags, Variation
 from adapt.traces.generators.keyed import KeyedStream, self_similar_stream, zipf_stream
 from adapt.traces.generators.write import generate, write_generated
 from adapt.traces.spark.progress import silent
@@ -25,7 +25,7 @@ ALL = Variation(
     Bursts(6.0, 60.0, 10.0),
     Lags(3, 5.0),
     Drift(30.0, 0.2),
-    KeyLife(200.0),
+    200.0,
     Distribution("lognormal", (100.0, 0.5)),
     Distribution("pareto", (64.0, 1.3)),
 )
@@ -102,10 +102,10 @@ def test_the_manifest_says_all_that_was_asked_for_and_nothing_else(tmp_path):
 
 
 def test_what_cannot_be_is_refused_before_anything_is_made():
-    with pytest.raises(UsageError, match="--drift would change ranks"):
+    with pytest.raises(UsageError, match="every_s would change ranks"):
         zipf_stream(10**9, 5, rate_per_s=1.0, variation=Variation(drift=Drift(1.0)))
     keys = SelfSimilarKeys(1 << 53)
-    with pytest.raises(UsageError, match="--key-life is too short"):
-        KeyedStream(10**6, keys, rate_per_s=1.0, variation=Variation(life=KeyLife(1e-3)))
+    with pytest.raises(UsageError, match="life_s is too short"):
+        KeyedStream(10**6, keys=keys, rate_per_s=1.0, variation=Variation(life_s=1e-3))
     with pytest.raises(UsageError, match="end after the year 9999"):
         zipf_stream(10**6, 5, rate_per_s=1e-6, variation=Variation(Diurnal(0.1, 1e12)))

@@ -1,0 +1,159 @@
+"""Settings, which say once what they mean and which values they take.
+
+The options of the command line, their help and their refusals derive from these fields.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from typing import Any, TypeVar, dataclass_transform
+
+from adapt.core.errors import UsageError
+from adapt.core.units.amounts import seconds_of
+from adapt.core.units.durations import duration_text
+
+Settings = TypeVar("Settings")
+
+
+class SettingError(UsageError):
+    """A refused setting.
+
+    `{name}` in its text stands for the setting of this name, as fields are called in Python; other surfaces spell them
+    as their users do.
+    """
+
+    def __init__(self, settings: type, text: str) -> None:
+        self.settings, self.text = settings, text
+        super().__init__(self.spelled(lambda _, name: name))
+
+    def spelled(self, name_of: Callable[[type, str], str]) -> str:
+        """The text, with the names of its settings by this function."""
+        names = {each.name for each in _fields(self.settings)}
+
+        def name(found: re.Match[str]) -> str:
+            return name_of(self.settings, found[1]) if found[1] in names else found[0]
+
+        return re.sub(r"\{(\w+)\}", name, self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """How an amount is typed and written."""
+
+    read: Callable[[str], Any]  # raises UsageError, in words that follow the option
+    write: Callable[[Any], str] = str
+    suffix: str = ""  # of the names of fields in this unit, which is not typed
+
+
+SECONDS = Unit(seconds_of, lambda value: duration_text(round(value * 1e6)) if value else "0", "_s")
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The values that a setting may have, all of them finite."""
+
+    at_least: float | None = None
+    above: float | None = None
+    at_most: float | None = None
+    below: float | None = None
+
+    def __contains__(self, value: float) -> bool:
+        return (
+            math.isfinite(value)
+            and (self.at_least is None or value >= self.at_least)
+            and (self.above is None or value > self.above)
+            and (self.at_most is None or value <= self.at_most)
+            and (self.below is None or value < self.below)
+        )
+
+    def __str__(self) -> str:
+        if self.at_least is not None and (self.at_most, self.below) != (None, None):
+            end = f"below {self.below:g}" if self.at_most is None else _text(self.at_most)
+            return f"from {_text(self.at_least)} to {end}"
+        ends = ("at least", self.at_least), ("above", self.above), ("at most", self.at_most), ("below", self.below)
+        return " and ".join(f"{end} {_text(value)}" for end, value in ends if value is not None)
+
+
+ABOVE_0 = Range(above=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """What a field says of its setting."""
+
+    help: str  # what it means, in a sentence
+    placeholder: str | None  # what stands for its value; None: its choices
+    unit: Unit | None  # how it is typed, if not as its type
+    typed: str  # its name where it is typed, if not that of the field
+    range: Range | None  # None: every value
+    panel: str | None  # its heading in the help, if not that of its class
+
+    def name(self, field: str) -> str:
+        """What is typed for a field."""
+        return self.typed or field.removesuffix(self.unit.suffix if self.unit else "").strip("_").replace("_", "-")
+
+    def check(self, settings: type, name: str, value: float) -> None:
+        """Refuse a value out of the range."""
+        if self.range is not None and value not in self.range:
+            got = self.unit.write(value) if self.unit and math.isfinite(value) else _text(value)
+            raise SettingError(settings, f"{{{name}}} must be {self.range} (got {got})")
+
+
+def knob(
+    help: str,
+    placeholder: str | None = None,
+    *,
+    default: Any = MISSING,
+    unit: Unit | None = None,
+    typed: str = "",
+    range: Range | None = None,
+    panel: str | None = None,
+) -> Any:
+    """A field of settings; see `Knob`."""
+    return field(default=default, metadata={"knob": Knob(help, placeholder, unit, typed, range, panel)})
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(knob, field))
+def settings(
+    option: str = "", *, head: str = "", panel: str | None = None
+) -> Callable[[type[Settings]], type[Settings]]:
+    """Make a class a frozen dataclass that checks its knobs.
+
+    Args:
+        option: The one option that the fields are keys of; empty: each is an option.
+        head: The field that is typed before the keys.
+        panel: The heading of the options in the help.
+    """
+
+    def made(kind: type[Settings]) -> type[Settings]:
+        further = getattr(kind, "__post_init__", None)
+
+        def check(self: Any) -> None:
+            for each in _fields(type(self)):
+                if "knob" in each.metadata and (value := getattr(self, each.name)) is not None:
+                    each.metadata["knob"].check(type(self), each.name, value)
+            if further is not None:
+                further(self)
+
+        inherited = {each.name: each for base in kind.__bases__ if is_dataclass(base) for each in fields(base)}
+        for name in kind.__annotations__.keys() & inherited:  # a new default of the same setting
+            setattr(kind, name, field(default=getattr(kind, name), metadata=inherited[name].metadata))
+        kind.__post_init__ = check  # type: ignore[attr-defined]
+        for name, value in (("OPTION", f"--{option}" if option else ""), ("HEAD", head), ("PANEL", panel)):
+            if value:
+                setattr(kind, name, value)
+        return dataclass(frozen=True, slots=True)(kind)
+
+    return made
+
+
+def _fields(kind: Any) -> tuple[Field[Any], ...]:
+    return fields(kind)
+
+
+def _text(value: float) -> str:
+    if not isinstance(value, int):
+        return f"{value:g}"
+    power = value.bit_length()
+    return f"2^{power} - 1" if power > 32 and value + 1 == 1 << power else f"{value:,}"
