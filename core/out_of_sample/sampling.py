@@ -120,7 +120,7 @@ def _interval(counts: Floats, placed: Channels, capacities: Floats, error: float
     """
     channels, side = len(capacities), (1 - level) / 2
     total = float(counts.sum())
-    shares = np.bincount(placed, counts, channels) / total
+    shares = np.minimum(np.bincount(placed, counts, channels) / total, 1.0)  # sums in another order
     over_mean = capacities.sum() / capacities
     high, low = NormalDist().inv_cdf(1 - side), NormalDist().inv_cdf(1 - side / channels)
     most = float((_wilson(shares, total, high, error / total) * over_mean).max())

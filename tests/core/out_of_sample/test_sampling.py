@@ -69,3 +69,9 @@ def test_of_few_rows_a_half_may_have_none(rows):
     plan = partial(moved_within, home, listed=rows, capacities=np.ones(2), limit=1.2)
     found = by_sampling(counts, rows, home, np.ones(2), plan)
     assert 1 <= found.today[0] <= found.today[1] <= 2
+
+
+def test_a_channel_that_has_all_rows_has_no_more_whichever_way_they_are_summed():
+    counts = np.random.default_rng(6).integers(0, 2**57, 20).astype(float)
+    assert np.bincount(np.zeros(20, int), counts)[0] > counts.sum()
+    assert by_sampling(counts, 2**57, np.zeros(20, np.int32), np.ones(1)).today == (1.0, 1.0)
