@@ -1,5 +1,6 @@
 """The control loop of load shedding: from input rates to drop rates."""
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -28,7 +29,7 @@ from adapt.core.fit.registry import (
     tables_of,
 )
 from adapt.core.fit.running.tick import Tick
-from adapt.core.fit.running.window_drop import WindowAware
+from adapt.core.fit.running.window_drop import WindowAware, batch_spans
 
 _LEARNED = 0.3
 """Weight of the newest tick in the estimate of a node's speed."""
@@ -85,7 +86,8 @@ class Control:
     value; a lower one is always taken, as otherwise a node could be overloaded.
 
     Where windows are dropped whole, shares before aggregates are shares of windows, chosen so that nodes are loaded as
-    planned.
+    planned. What a batch of windows keeps is decided when it starts, so plans are for the mean rates of as long as the
+    windows of a batch last: a batch that starts at a low rate would be kept at all rates that follow.
 
     Where messages take time, nodes start to exchange them with the first tick, unless the planner was precomputed; a
     plan ignores messages that have not arrived yet.
@@ -120,16 +122,19 @@ class Control:
         self._keeps = np.ones(len(self._wiring.arcs))
         self._seen: list[Floats] = []
         self._smooth: Floats | None = None
+        self._summed = [np.zeros(len(network.inputs))]
+        windows = settings.drops is Drops.WINDOW
+        self._span_us, self._span_tuples = batch_spans(self._wiring, settings.batch) if windows else (0, {})
         self._announced: deque[Floats] = deque()
         self._planned: deque[_Planned] = deque()
         self._together, self._lost_s = 1, 0.0
         self._slowdown = np.ones(len(network.nodes))
         self._assumed = self._slowdown
         self.observer = None if observing is None else Observer(network, observing)
+        self._tick_s, self._ticks = settings.tick_us / 1e6, 0
         begun = clock()
         made = planner or planner_of(name, network, options)
         self._use(coordinated(name, network, options, made, ahead=planner is not None))
-        self._tick_s, self._ticks = settings.tick_us / 1e6, 0
         self._begun_s = [each.now_s for each in self._distributed]
         self._reported = Sent()
         self.prepared_s = clock() - begun
@@ -265,10 +270,22 @@ class Control:
         self._seen.append(rates)
         if len(self._seen) <= self._settings.lag_ticks:
             return np.zeros_like(rates)
-        known = self._seen.pop(0)
+        known = self._mean(self._seen.pop(0))
         before = known if self._smooth is None else self._smooth
         self._smooth = before + self._settings.smoothing * (known - before)
         return self._smooth
+
+    def _mean(self, newest: Floats) -> Floats:
+        """Mean of the newest rates over as many ticks as the windows of a batch last."""
+        summed = self._summed
+        summed.append(summed[-1] + newest)
+        ticks = max(1, round(self._span_us / self._settings.tick_us))
+        for entering, tuples in self._span_tuples.items():
+            before = summed[-1][entering] - tuples / self._tick_s
+            starts = bisect_right(summed, before, key=lambda each: float(each[entering]))
+            ticks = max(ticks, len(summed) - max(starts, 1))
+        ticks = min(ticks, len(summed) - 1)
+        return newest if ticks == 1 else (summed[-1] - summed[-1 - ticks]) / ticks
 
     def _replan(self, network: Network) -> None:
         """Plan with other capacities, costs or selectivities from now on, and discard plans made ahead."""

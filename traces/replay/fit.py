@@ -15,7 +15,7 @@ from adapt.core.fit.planners.solver import Learnt
 from adapt.core.fit.registry import PRECOMPUTED, PlannerOptions
 from adapt.core.fit.replay.bound_rows import Binding
 from adapt.core.fit.replay.replay import FitOptions, FitRun, planner_options, replay_fit
-from adapt.core.fit.running.window_drop import few_batches
+from adapt.core.fit.running.window_drop import doubts_of_batches
 from adapt.traces.read_errors import parsed
 from adapt.traces.replay.ahead.length import Length
 from adapt.traces.replay.rules import write_rules
@@ -120,7 +120,7 @@ def replay_fit_trace(
     wiring = Wiring.from_network(run.network)
     warnings = [*run.counts.unmatched(run.network), *doubts(wiring, run.rates)]
     if fit.settings.drops is Drops.WINDOW:
-        warnings += few_batches(wiring, fit.settings.batch, len(run.rates) * fit.settings.tick_us)
+        warnings += doubts_of_batches(wiring, fit.settings.batch, run.rates, fit.settings.tick_us)
     if kept is not None:
         run = replace(run, parameters={**run.parameters, "plans": kept.manifest.content_hash})
         warnings += kept.plans.beyond(run.rates)

@@ -12,6 +12,7 @@ from adapt.core.fit.network.names import BATCH, OperatorKind
 from adapt.core.fit.network.network import Network, Operator, Window
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.planners.direct_planners import Planner, Plans
+from adapt.core.fit.running.tick import LATE
 from adapt.core.random_bits import substream, uniforms
 from adapt.core.values import duration
 
@@ -309,18 +310,43 @@ def windows_of_arcs(wiring: Wiring) -> tuple[tuple[Window, ...], ...]:
     return behind
 
 
+def _entering(wiring: Wiring) -> Iterator[tuple[int, Window]]:
+    """Inputs before aggregates, with the window of their tuples that a result needs."""
+    for arc, windows in enumerate(windows_behind(wiring)):
+        if windows and wiring.source[arc] < wiring.inputs:
+            yield int(wiring.source[arc]), needed_for(windows)
+
+
+def batch_spans(wiring: Wiring, batch: int) -> tuple[int, dict[int, int]]:
+    """Longest span of a batch: in microseconds, and in tuples by input."""
+    spans = [(at, each.timed, (batch - 1) * each.slide + each.size) for at, each in _entering(wiring)]
+    return max((span for _, timed, span in spans if timed), default=0), {at: n for at, timed, n in spans if not timed}
+
+
 _FEW_BATCHES = 20
 """Batches below which chance decides how much is dropped."""
 
 
-def few_batches(wiring: Wiring, batch: int, span_us: int) -> Iterator[str]:
-    """Aggregates of whose batches a trace of this span has few."""
-    for name, windows in dict(zip((arc.target for arc in wiring.arcs), windows_behind(wiring), strict=True)).items():
-        if windows and windows[0].timed and batch * (needed := needed_for(windows)).slide * _FEW_BATCHES > span_us:
-            lasts = duration(batch * needed.slide / 1e6)
+def doubts_of_batches(wiring: Wiring, batch: int, rates: Floats, tick_us: int) -> Iterator[str]:
+    """Warnings of batches that are few, or last longer than results may.
+
+    Args:
+        rates: Tuples/s, shape (ticks, inputs).
+    """
+    span_s = len(rates) * tick_us / 1e6
+    for at, window in dict(_entering(wiring)).items():
+        tuples = rates[:, at].sum() * tick_us / 1e6
+        lasts_s = batch * window.slide / 1e6 if window.timed else batch * window.slide / max(tuples, 1e-9) * span_s
+        together = f"{batch:,} windows of input {wiring.network.inputs[at].name!r} are kept or dropped together, for"
+        if lasts_s * _FEW_BATCHES > span_s:
             yield (
-                f"{batch:,} windows before {name!r} are kept or dropped together, for {lasts}, so chance decides how"
-                f" much of {duration(span_us / 1e6)} is dropped; lower --network batch"
+                f"{together} {duration(lasts_s)}, so chance decides how much of {duration(span_s)} is dropped; lower"
+                " --network batch"
+            )
+        elif lasts_s * 1e6 > LATE * tick_us:
+            yield (
+                f"{together} {duration(lasts_s)}, in which a queue may grow; results later than {LATE} ticks do not"
+                " count; lower --network batch"
             )
 
 

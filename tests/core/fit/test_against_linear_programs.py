@@ -12,9 +12,10 @@ from adapt.core.fit.network.names import DropPlanner, Flow, OperatorKind
 from adapt.core.fit.network.network import ColumnEquals, Window
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Wiring
-from adapt.core.fit.registry import PRECOMPUTED
+from adapt.core.fit.registry import PRECOMPUTED, planner_of
 from adapt.core.fit.replay.bound_rows import Binding
 from adapt.core.fit.replay.replay import FitOptions, FitRun, replay_fit
+from adapt.core.fit.running.window_drop import WindowAware, windows_of_arcs
 from tests.core.fit.networks import DELAY, any_network
 from tests.core.fit.oracles import scipy_score
 
@@ -121,3 +122,25 @@ def test_replays_keep_overload_and_promise_what_a_linear_program_says(learn: flo
         if full.any() and best.sum():
             assert summary["best"] != "none", (seed, summary["verdict"])
             assert str(summary["verdict"]).startswith("Shed load"), seed
+
+
+def test_shares_of_whole_windows_are_those_of_a_linear_program_where_batches_are_long() -> None:
+    checked = 0
+    for seed in SEEDS:
+        network, random = windowed(seed), np.random.default_rng([seed, 14])
+        try:
+            windows_of_arcs(Wiring.from_network(network))
+        except UsageError:  # joins before an aggregate, or parallel aggregates with different windows
+            continue
+        rates = random.uniform(0, 12, (3, len(network.inputs))) * [each.scale for each in network.inputs]
+        aware = WindowAware.for_network(planner_of(DropPlanner.EXACT, network), network, 100_000)
+        plans = aware.plan(rates)
+        for each, keeps, said in zip(rates, plans.keeps, plans.scores, strict=True):
+            (use, score), best = walked(network, each, keeps), scipy_score(network, each)
+            assert use <= 1 + 1e-3, seed
+            assert score == pytest.approx(said, rel=1e-2, abs=1e-9), seed
+            assert score <= best * (1 + 1e-3) + 1e-9, seed
+            if not aware.merged:  # streams that merge keep the same share
+                assert score >= best * (1 - 1e-2) - 1e-9, (seed, score, best)
+                checked += any(aware.behind) and bool((keeps < 1).any())
+    assert checked

@@ -204,6 +204,36 @@ def test_the_share_of_tuples_that_is_kept_is_that_of_the_curve(batch: int) -> No
     assert kept / offered == pytest.approx(tuples_kept(window, batch, np.array(0.4)), abs=4 / np.sqrt(20_000 / batch))
 
 
+@pytest.mark.parametrize(
+    ("window", "batch"),
+    [
+        (Window(2 * SECOND, 2 * SECOND, timed=True), 1),  # every batch starts at the low rate
+        (Window(SECOND, SECOND, timed=True), 2),
+        (Window(3 * SECOND, SECOND, timed=True), 4),
+        (Window(300, 300, timed=False), 1),
+        (Window(100, 100, timed=False), 3),
+    ],
+)
+def test_batches_longer_than_a_tick_drop_what_their_mean_rate_needs(window: Window, batch: int) -> None:
+    ticks = 600
+    of = Network(
+        (Node("A"),),
+        (Input("in", ColumnEquals("side", 0)),),
+        (Operator("pages", "A", AGGREGATE, ("in",), 0.01, 0.1, window=window),),
+        (Output("per page", "pages"),),
+    )
+    rates = enumerate([100, 200] * (ticks // 2))
+    at_us = np.concatenate([tick * SECOND + np.arange(rate) * (SECOND // rate) for tick, rate in rates])
+    table = pa.table({"ts": pa.array(at_us, pa.timestamp("us", "UTC")), "side": np.zeros(len(at_us), np.int64)})
+    settings = SheddingSettings(lag_ticks=0, headroom=0.0, min_rate_change=0.0, drops=Drops.WINDOW, batch=batch)
+    options = FitOptions((DropPlanner.EXACT,), settings, seed=SEED)
+    outcome = replay_fit(lambda: table.to_batches(), Binding(of, SECOND), options, clock=lambda: 0.0).outcomes[0]
+    # 100 of 150 tuples/s fit; in ticks alone, 0 and 1/2 of the tuples were dropped.
+    dropped = outcome.total("dropped")[0] / outcome.total("offered")[0]
+    assert dropped == pytest.approx(1 / 3, abs=0.06)  # two batches in three, of 150 to 300: two deviations
+    assert outcome.decisions[-1].rates == pytest.approx([150.0])
+
+
 def merged(costs=(0.001, 0.001), window=WINDOW):
     """Two streams that merge before an aggregate, one of them with a branch beside."""
     nodes = (Node("A"), Node("B"), Node("C"))

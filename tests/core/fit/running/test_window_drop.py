@@ -12,6 +12,7 @@ from adapt.core.fit.network.names import OperatorKind
 from adapt.core.fit.network.network import Input, Network, Node, Operator, Output, Window
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.running.window_drop import (
+    doubts_of_batches,
     needed_for,
     tuples_kept,
     windows_at,
@@ -165,3 +166,21 @@ def test_windows_that_differ_side_by_side_or_are_not_known_are_refused_by_name()
         windows_behind(network(parse, aggregate("a", "parse", None)))
     with pytest.raises(UsageError, match="batch of 1 or more"):
         WindowDrop((Window(9, 3, True),), 0.5, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("slide", "timed", "ticks", "said"),
+    [
+        (2_000_000, True, 100, "for 3 min 20"),  # 100 windows of 2 s are longer than the trace
+        (10, False, 9, "for 10"),  # 1,000 of 900 tuples
+        (10, False, 150, "so chance decides how much of 2 min 30"),
+        (1_000_000, True, 3000, "results later than 10 ticks do not count"),
+        (100_000, True, 3000, ""),
+        (10, False, 3000, ""),
+    ],
+)
+def test_batches_that_are_few_or_longer_than_results_may_be_late_are_named(slide, timed, ticks, said) -> None:
+    wiring = network(aggregate("agg", "in", Window(slide, slide, timed)))
+    found = list(doubts_of_batches(wiring, 100, np.full((ticks, 1), 100.0), 1_000_000))
+    assert len(found) == bool(said)
+    assert said in "".join(found).replace("\u202f", " ")
