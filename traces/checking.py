@@ -108,7 +108,7 @@ def places_keys(path: Path, limits: Sequence[Limit] | None = None) -> bool:
 
 def has_partitions(path: Path) -> bool:
     """Whether a trace has the partition of each row."""
-    from adapt.traces.counting.partitions import PARTITION
+    from adapt.traces.store.trace import PARTITION
 
     return path.is_dir() and PARTITION in read_manifest(path).summary.get("columns", ())
 
@@ -311,9 +311,7 @@ def _by_plan(path: Path, population: "Population", plan: "Plan") -> Mapping[str,
     from adapt.core.partitioning.problem.at_random import spread_at_random
     from adapt.core.partitioning.problem.constraints import recorded_capacities, unequal_capacities
 
-    key_type = population.frequencies.key_type
-    if not plan.fits(key_type):
-        raise BadInput(f"{path} has {key_type} keys, but the plan has {plan.key_type} keys")
+    plan.check_keys(population.frequencies.key_type, path)
     capacities = unequal_capacities(recorded_capacities(plan.parameters, plan.channels))
     spread = spread_at_random(population, plan.hashing, plan.channels, plan.explicit)
     found: Metrics = evaluate(plan.partitioner(), spread, resources_of([plan]), None, capacities)

@@ -384,13 +384,4 @@ def _refuse_other_keys(previous: Plan, frequencies: Frequencies, recipe: Recipe)
             f"the current plan hashes with {previous.hash}, the new one would with {recipe.hash}; use"
             f" {previous.hash}, or build without --from"
         )
-    check_key_types(previous, frequencies)
-
-
-def check_key_types(current: Plan, frequencies: Frequencies) -> None:
-    """Check that a current plan and counts have keys of one type."""
-    if not current.fits(frequencies.key_type):
-        raise BadInput(
-            f"the current plan has {current.key_type} keys, but the counted keys are {frequencies.key_type}; count"
-            f" them as {current.key_type}, or leave out --from"
-        )
+    previous.check_keys(frequencies.key_type, "the count", "the current plan")

@@ -12,7 +12,7 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import AnyScheme, Engine, Target
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.out_of_sample.windows import CountedPane, CountedPanes
-from adapt.core.partitioning.build import Recipe, check_key_types, describe
+from adapt.core.partitioning.build import Recipe, describe
 from adapt.core.partitioning.measures.cells import Hashers, base_of
 from adapt.core.partitioning.measures.imbalance import over_average, relative
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
@@ -108,7 +108,7 @@ def answer_on(
         goal: Limits, and whether the frontier is asked for.
     """
     if isinstance(current, Plan):
-        check_key_types(current, frequencies_in(counted))
+        current.check_keys(frequencies_in(counted).key_type, "the count", "the current plan")
     capacities, windows = recipe.constraints.unequal, panes or CountedPanes()
     today = _today(engine, channels, recipe, current, frequencies_in(counted).key_type)
     spread, at_random = today.spread(counted), None

@@ -278,11 +278,7 @@ class _Asked:
             (name, replace(plan, key_type=key_type) if _is_engine(plan, key_type) else plan) for name, plan in plans
         ]
         for name, plan in sorted(plans, key=lambda named: not named[1].metrics):  # doing nothing last
-            if not plan.fits(key_type):
-                raise BadInput(
-                    f"{name} is a plan for {plan.key_type} keys, but {source} has {key_type} keys; build a plan from"
-                    f" {source}, or give a source with {plan.key_type} keys"
-                )
+            plan.check_keys(key_type, source, name)
         by = resources or resources_of([plan for _, plan in plans])
         return cls(plans, tuple(plan.dealer() for _, plan in plans), by)
 

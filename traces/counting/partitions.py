@@ -23,10 +23,7 @@ from adapt.traces.counting.weights import WEIGHT_COLUMNS, spark_key, weights_of
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.runner import BlockSums, runner_for
 from adapt.traces.spark.session import Spark
-from adapt.traces.store.trace import Trace, read_pieces
-
-PARTITION = "partition"
-"""Column of the partition that a row lies in."""
+from adapt.traces.store.trace import PARTITION, Trace, read_pieces
 
 MOST_PARTITIONS = 1 << 20
 """More than any topic has; a higher number is not that of a partition."""

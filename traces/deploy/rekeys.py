@@ -34,8 +34,7 @@ def rekey_plan(
     if trace is None:
         return rekey_table(plan, engine, separator=separator, max_parallelism=max_parallelism)
     opened = open_trace(trace)
-    if not plan.fits(opened.key_type):
-        raise BadInput(f"{trace} has {opened.key_type} keys, but the plan has {plan.key_type} keys")
+    plan.check_keys(opened.key_type, trace)
     keys = (_distinct(batch.column(0)) for batch in opened.batches(["key"], encoded=["key"]))
     return rekey_table(plan, engine, keys, opened.manifest.content_hash, separator, max_parallelism)
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from adapt.core.errors import BadInput
 from adapt.core.flux.replay.replay import Adapting, Conditions, FluxRun, Pace, check_replay, parameters_of, replay_flux
-from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.faults import FaultSchedule, parse_faults
 from adapt.core.stage.conditions.settings import StageSettings
@@ -103,12 +102,3 @@ def read_faults(path: Path, settings: StageSettings) -> FaultSchedule:
 def rows_of(trace: Trace, reading: Reading) -> Rows:
     """Rows of a trace as tuples, read by row group, repeatable."""
     return reading.rows(lambda: trace.batches(reading.columns, encoded(trace, reading.columns)))
-
-
-def check_key_type(trace: Trace, plan: Plan, path: Path) -> None:
-    """Check that a plan and a trace have the same key type."""
-    if not plan.fits(trace.key_type):
-        raise BadInput(
-            f"{path} is for keys of type {plan.key_type}, but {trace.path} has {trace.key_type} keys; build the plan"
-            " from this trace"
-        )

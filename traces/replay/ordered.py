@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.ordered.chain.blocks import bind_blocks
 from adapt.core.ordered.chain.bound import BoundChain, Words, bind
 from adapt.core.ordered.chain.chain import Chain
@@ -18,6 +17,8 @@ from adapt.core.ordered.chain.named_inputs import named_inputs, split_inputs
 from adapt.core.ordered.chain.names import Backend, PartitionBy
 from adapt.core.ordered.replay.replay import Ordered, OrderedRun, check_chain, replay_ordered
 from adapt.core.ordered.replay.sustainable import SEARCH_CASES
+from adapt.core.stage.input.keyed_rows import KEY
+from adapt.core.stream import KeyType
 from adapt.core.values import duration
 from adapt.traces.replay.ahead.length import Length
 from adapt.traces.replay.chains import NamedChain
@@ -185,7 +186,7 @@ def bound_trace(
     by_plan, size = None if plan is None else plan.plan.partitioner(), total * 8 * (len(columns) + 1)
     if scratch is not None and size > IN_MEMORY_BYTES and chain.chain.graph.is_linear:
         scratch.check(size, f"give --rows {total // 10} or fewer")
-        typed = (_typed(chain, block, plan) for block in _blocks(trace, columns, total, progress))
+        typed = (_typed(chain, trace, block, plan) for block in _blocks(trace, columns, total, progress))
         return bind_blocks(chain.chain, typed, by_plan, scratch.store, f"{chain.name}: ")
     if size > MOST_TUPLE_BYTES:
         most = MOST_TUPLE_BYTES // (8 * (len(columns) + 1))
@@ -212,7 +213,7 @@ def _whole(
     chain: NamedChain, trace: Trace, columns: Sequence[str], rows: int, plan: NamedPlan | None, progress: Progress
 ) -> dict[str, pa.ChunkedArray]:
     """The first rows of a trace, by column."""
-    read = [_typed(chain, block, plan) for block in _blocks(trace, columns, rows, progress)]
+    read = [_typed(chain, trace, block, plan) for block in _blocks(trace, columns, rows, progress)]
     return {name: pa.chunked_array([chunk for block in read for chunk in block[name].chunks]) for name in columns}
 
 
@@ -261,10 +262,17 @@ def _blocks(trace: Trace, columns: Sequence[str], rows: int, progress: Progress)
     yield pa.Table.from_batches(batches)
 
 
-def _typed(chain: NamedChain, block: pa.Table, plan: NamedPlan | None) -> dict[str, pa.ChunkedArray]:
+def _typed(chain: NamedChain, trace: Trace, block: pa.Table, plan: NamedPlan | None) -> dict[str, pa.ChunkedArray]:
     """Columns of a block by name, with keys of a plan's type."""
     columns = {name: block[name] for name in block.column_names}
-    _check_plan_type(chain, columns, plan)
+    for operator in chain.chain.operators:
+        if plan is None or operator.by is not PartitionBy.PLAN or operator.key not in columns:
+            continue
+        kind = str(columns[operator.key].type)
+        key_type = trace.key_type if operator.key == KEY else next((each for each in KeyType if each == kind), None)
+        if key_type is not None:
+            source = f"column {operator.key!r} of operator {operator.name!r}"
+            plan.plan.check_keys(key_type, source, plan.name)
     return columns
 
 
@@ -280,15 +288,3 @@ def _check_plan(chain: NamedChain, plan: NamedPlan | None) -> None:
             f'{chain.name}: no operator uses the plan {plan.name}; set by = "plan" on a partitioned operator and '
             "remove its partitions"
         )
-
-
-def _check_plan_type(chain: NamedChain, columns: dict[str, pa.ChunkedArray], plan: NamedPlan | None) -> None:
-    if plan is None:
-        return
-    wanted = ARROW_TYPES[plan.plan.key_type]
-    for operator in chain.chain.operators:
-        if operator.by is PartitionBy.PLAN and operator.key in columns and columns[operator.key].type != wanted:
-            raise BadInput(
-                f"{plan.name} is a plan for {plan.plan.key_type} keys, but column {operator.key!r} of operator "
-                f"{operator.name!r} has type {columns[operator.key].type}"
-            )

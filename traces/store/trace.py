@@ -24,6 +24,9 @@ from adapt.traces.locations.run_folders import MANIFEST, RUN
 from adapt.traces.read_errors import damaged
 from adapt.traces.store.manifest import Manifest, file_entry, read_manifest, verify
 
+PARTITION = "partition"
+"""Column of the partition of a topic that a row lies in."""
+
 BLOCK_ROWS = 1 << 20
 """Work over a trace is cut into blocks of this many rows, independent of files."""
 
@@ -280,17 +283,26 @@ def _footer(part: Path) -> bytes:
 
 
 def note_on_keys(source: Path, scheme: AnyScheme) -> str:
-    """A sentence on the type by which keys are placed."""
+    """Type by which keys are placed, and whose placement is judged."""
     if not isinstance(scheme, Engine) or not (source / MANIFEST).is_file():
         return ""
     manifest = read_manifest(source)
     key_type = manifest.summary.get("key_type")
     if key_type is None:
         return ""
-    if manifest.kind == "trace" and "key_columns" not in manifest.summary and key_type != KeyType.BINARY:
+    is_trace = manifest.kind == "trace"
+    trace = manifest.summary if is_trace else manifest.made.parameters.get("of_trace", {})
+    notes = [assumed_keys(scheme, KeyType(key_type))]
+    if "key_columns" not in trace and (is_trace or manifest.made.inputs) and key_type != KeyType.BINARY:
         wide = "narrower integers" if key_type == KeyType.INT64 else "dates, times and decimals"
-        return (
-            f"{source} is of the first format, which did not keep the type of keys: {scheme} places them as {key_type};"
-            f" if the source has {wide}, ingest it again"
+        kept = "is" if is_trace else "counts a trace"
+        notes = [
+            f"{source} {kept} of the first format, which did not keep the type of keys: {scheme} places them as"
+            f" {key_type}; if the source has {wide}, ingest it again"
+        ]
+    if not is_trace and PARTITION in trace.get("columns", ()):
+        notes.append(
+            f"judged: the placement of {scheme}, not the partitions that {source} does not hold; for those of the"
+            " topic, give its trace to `adapt verdict`"
         )
-    return assumed_keys(scheme, KeyType(key_type))
+    return "; ".join(filter(None, notes))

@@ -127,7 +127,8 @@ def count(
     with stages() as progress:
         found = survey(opened, asked, spark_options=spark.options(), progress=progress)
     if out is not None:
-        parameters = asked.counting.parameters(found.frequencies)
+        of_trace = {name: each for name, each in opened.manifest.summary.items() if name in ("columns", "key_columns")}
+        parameters = {**asked.counting.parameters(found.frequencies), "of_trace": of_trace}
         made = Provenance(command_line(), parameters, [opened.as_input], runner=found.runner.value)
         write_frequencies(
             found.frequencies, out, made, answer=found.answer, force=output.force, all_keys=found.all_keys

@@ -40,7 +40,6 @@ class PlacingOptions:
         """Initial placement of the keys, and the plan, if any."""
         from adapt.core.stage.conditions.settings import check_workers
         from adapt.core.stage.input.mini_partitions import MiniPartitions
-        from adapt.traces.replay.flux import check_key_type
         from adapt.traces.store.plans import open_named_plan
 
         if self.plan is None:
@@ -56,7 +55,7 @@ class PlacingOptions:
                 " another plan"
             )
         check_workers(read.channels)
-        check_key_type(trace, read, self.plan)
+        read.check_keys(trace.key_type, trace.path, self.plan)
         return MiniPartitions(read.channels, self.partitions, read.hash, read.partitioner()), named
 
 

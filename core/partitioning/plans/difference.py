@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.counting.tables import MOST_KEYS, key_shown
-from adapt.core.errors import BadInput
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.partitioning.measures.imbalance import channel_loads, relative
 from adapt.core.partitioning.measures.metrics import Metrics, Migration, measure, migration
@@ -99,11 +98,7 @@ def plan_difference(before: Plan, after: Plan, counted: Counted, resources: Reso
     """
     frequencies = frequencies_in(counted)
     for name, plan in (("first", before), ("second", after)):
-        if not plan.fits(frequencies.key_type):
-            raise BadInput(
-                f"the {name} plan has {plan.key_type} keys, but the counted keys are {frequencies.key_type}; pass"
-                f" --key-type {plan.key_type} if the counts are a CSV"
-            )
+        plan.check_keys(frequencies.key_type, "the count", f"the {name} plan")
     if before.hashing is after.hashing:
         pinned = after.explicit.over(before.explicit)
         counted = spread_at_random(counted, after.hashing, after.channels, pinned)

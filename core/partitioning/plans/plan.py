@@ -236,6 +236,14 @@ class Plan(Tabular):
             return key_type is self.key_type
         return key_type.storage is self.key_type.storage
 
+    def check_keys(self, key_type: KeyType, source: object, name: object = "the plan") -> None:
+        """Refuse a source with keys that the plan does not place."""
+        if not self.fits(key_type):
+            raise BadInput(
+                f"{name} is for {self.key_type} keys, but {source} has {key_type} keys; build a plan for those, or give"
+                f" a source of {self.key_type} keys (of a CSV, --key-type says so)"
+            )
+
     def partitioner(self) -> Partitioner:
         """A new partitioner of this plan.
 

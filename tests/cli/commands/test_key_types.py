@@ -46,6 +46,9 @@ COMMANDS = (
 )
 
 
+BY_PLAN = '[[operator]]\nname = "visits"\nkind = "partitioned"\nkey = "key"\nby = "plan"\nfunction = "count"\n'
+
+
 @pytest.fixture(scope="module")
 def ways(tmp_path_factory):
     times = pa.array([at * 1_000_000 for at in range(len(KEYS))], pa.timestamp("us", "UTC"))
@@ -70,17 +73,50 @@ def planned():
     return set()
 
 
+def _made(adapt, ways, planned, monkeypatch):
+    """Plans of all ways, once."""
+    for folder in ways.values() if not planned else ():
+        monkeypatch.chdir(folder)
+        for line in PLANS:
+            adapt.done(*line.split())
+    planned.update(ways)
+
+
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command.split()[:4]))
 def test_figures_are_those_of_the_type(adapt, ways, planned, monkeypatch, command):
+    _made(adapt, ways, planned, monkeypatch)
     found = {}
     for name, folder in ways.items():
         monkeypatch.chdir(folder)
-        for line in PLANS if name not in planned else ():
-            adapt.done(*line.split())
-        planned.add(name)
         found[name] = figures(json.loads(adapt.done(*command.split(), "--format", "json").out))
     assert found["int"] == found["bytes"]
     assert found["int"] != found["bigint"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "partition build t.trace --engine spark --channels 8 --from int.plan",
+        "partition diff t.freq pinned.plan int.plan",
+        "partition evaluate t.trace int.plan",
+        "partition evaluate t.freq int.plan",
+        "partition export int.plan --to rekey --trace t.trace -o int.rekey",
+        "check t.freq --engine int.plan --limit imbalance<=9",
+        "verdict t.trace --channels 8 --from int.plan",
+        "replay flux t.trace --plan int.plan --policy none --speedup 200",
+        "replay ordered t.trace --chain by_plan.toml --plan int.plan --backend sim",
+    ],
+    ids=lambda command: " ".join(command.split()[:4]),
+)
+def test_a_plan_for_other_integers_is_refused(adapt, ways, planned, monkeypatch, command):
+    """The engine tells types apart that columns hold alike."""
+    _made(adapt, ways, planned, monkeypatch)
+    monkeypatch.chdir(ways["bigint"])
+    (ways["bigint"] / "int.plan").write_bytes((ways["int"] / "pinned.plan").read_bytes())
+    (ways["bigint"] / "by_plan.toml").write_text(BY_PLAN)
+    said = adapt(*command.split())
+    assert (said.code, said.out) == (3, "")
+    assert re.search("is for int32 keys, but .* has int64 keys; build a plan for those", said.err.splitlines()[-1])
 
 
 def test_spark_s_own_hash_says_so(adapt, ways, monkeypatch):
@@ -113,9 +149,21 @@ def test_what_is_assumed_is_part_of_the_document(adapt, tmp_path, monkeypatch):
             assert said.err.count(sentence) == 1
             said = adapt.done(*command.replace("--scheme kafka", "").split(), "spark", *("--channels", 2, "--force"))
             assert (sentence in said.out) is False
-    adapt.done(*"partition count new.trace -o new.freq".split())
-    chain = '[[operator]]\nname = "visits"\nkind = "partitioned"\nkey = "key"\nby = "plan"\nfunction = "count"\n'
-    (tmp_path / "by_plan.toml").write_text(chain)
+    rows |= {"partition": pa.array([0, 1, 0] * 3, pa.int32())}
+    write_trace(tmp_path / "topic.trace", rows)
+    for name in ("new", "old", "topic"):
+        adapt.done(*f"partition count {name}.trace -o {name}.freq".split())
+    sentences["old.freq"] = sentences["old.trace"].replace("old.trace is", "old.freq counts a trace")
+    sentences["topic.freq"] = (
+        "judged: the placement of kafka, not the partitions that topic.freq does not hold; for those of the topic,"
+        " give its trace to `adapt verdict`"
+    )
+    for counts in ("old.freq", "topic.freq"):
+        said = adapt.done(
+            *f"partition compare {counts} --scheme kafka --engine kafka --channels 2 --format json".split()
+        )
+        assert json.loads(said.out)["assumptions"] == [sentences[counts]]
+    (tmp_path / "by_plan.toml").write_text(BY_PLAN)
     for command in (
         "partition build new.trace --channels 2 --engine kafka -o kafka.plan",
         "check new.freq --channels 2 --engine kafka --limit imbalance<=9",

@@ -355,7 +355,7 @@ def test_a_current_plan_of_another_engine_or_key_type_is_refused(adapt, here):
         said = adapt(*command.split(), "clicks.trace", "--channels", 6, "--from", "numbers.plan", *out)
         assert said.code == 3
         *_, told = said.err.splitlines()
-        assert told.startswith("adapt: the current plan has int64 keys, but the counted keys are string; ")
+        assert told.startswith("adapt: the current plan is for int64 keys, but the count has string keys; ")
     assert (here / "clicks.trace").exists()
 
 

@@ -196,7 +196,7 @@ def test_a_plan_for_other_keys_is_refused_with_the_remedy(trace):
     other = KeyType.STRING if trace.key_type is KeyType.INT64 else KeyType.INT64
     keys = pa.array([1, 2]) if other is KeyType.INT64 else pa.array(["a", "b"])
     plans = chain(frequencies_of(count_keys(keys)))
-    with pytest.raises(BadInput, match=f"first is a plan for {other} keys, but .* has {trace.key_type} keys; build"):
+    with pytest.raises(BadInput, match=f"first is for {other} keys, but .* has {trace.key_type} keys; build"):
         evaluate_plans(plans, trace.path)
 
 

@@ -84,9 +84,8 @@ def test_what_cannot_be_evaluated_is_refused_with_the_remedy(adapt, here):
     assert "missing argument 'PLAN'" in adapt.refused(2, "partition", "evaluate", "counts.csv")
     assert "nowhere does not exist; give a trace" in adapt.refused(3, "partition", "evaluate", "nowhere", "two.plan")
     (here / "numbers.csv").write_text("1,2\n2,3\n")
-    assert (
-        "two.plan is a plan for string keys, but numbers.csv has int64 keys; build a plan from numbers.csv"
-        in adapt.refused(3, "partition", "evaluate", "numbers.csv", "two.plan", "--key-type", "int64")
+    assert "two.plan is for string keys, but numbers.csv has int64 keys; build a plan for those" in adapt.refused(
+        3, "partition", "evaluate", "numbers.csv", "two.plan", "--key-type", "int64"
     )
     assert "--weight needs a trace" in adapt.refused(
         2, "partition", "evaluate", "counts.csv", "two.plan", "--weight", "count"

@@ -237,7 +237,7 @@ def test_the_speed_is_that_of_the_offered_load(adapt, here):
         (2, "x.trace --workers 4 --partitions 0", "a worker needs at least 1 partition (got 0)"),
         (2, "x.trace --plan 4.plan --workers 8", "4.plan has 4 channels, but --workers is 8; omit --workers"),
         (2, "x.trace --plan 1.plan", "a stage needs 2 to 4,096 workers (got 1)"),
-        (3, "x.trace --plan int.plan", "int.plan is for keys of type int64"),
+        (3, "x.trace --plan int.plan", "int.plan is for int64 keys"),
         (3, "x.trace --plan none.plan", "none.plan does not exist"),
         (
             2,

@@ -350,7 +350,7 @@ def test_a_plan_that_no_operator_takes_or_for_other_keys_is_refused(adapt, here)
     assert "no operator uses the plan five.plan" in adapt.refused(2, "replay", "ordered", *line.split())
     (here / "plan.toml").write_text((here / "plan.toml").read_text().replace('"key"\n', '"bytes"\n'))
     refused = adapt.refused(3, "replay", "ordered", *line.replace("c.toml", "plan.toml").split())
-    assert "five.plan is a plan for string keys, but column 'bytes' of operator 'by key' has type int64" in refused
+    assert "five.plan is for string keys, but column 'bytes' of operator 'by key' has int64 keys" in refused
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device to write to")

@@ -98,5 +98,5 @@ def test_moves_are_by_channel_with_most_state_first(plans):
 
 def test_plans_for_other_keys_are_refused(plans):
     numbers = frequencies_of(KeyCounts(pa.array([1, 2]), np.array([2, 1]), 3))
-    with pytest.raises(BadInput, match="the first plan has string keys, but the counted keys are int64"):
+    with pytest.raises(BadInput, match="the first plan is for string keys, but the count has int64 keys"):
         plan_difference(*plans, numbers, Resources())
