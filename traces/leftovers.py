@@ -4,6 +4,7 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -47,8 +48,8 @@ class Leftover:
 
     def remove(self) -> None:
         """Remove it."""
-        with disk_failures(self.path):
-            if not is_stored(self.path) and _is_locked(self.path):
+        with disk_failures(self.path), ExitStack() as locks:
+            if not is_stored(self.path) and _is_locked(self.path, locks):
                 raise EnvironmentFailure(f"{self.path} is being written by another run; wait for it")
             if is_stored(self.path) and self.path.is_file():
                 self.path.unlink()
@@ -153,16 +154,17 @@ def _above(path: StorePath, levels: int) -> StorePath:
     return path
 
 
-def _is_locked(path: Path) -> bool:
-    """Whether a run holds the lock of its output."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:  # a link, or gone
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(handle)
+def _is_locked(path: Path, locks: ExitStack | None = None) -> bool:
+    """Whether a run holds the lock of its output; else it is locked until `locks` close."""
+    with ExitStack() as attempt:
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            attempt.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:  # a link, or gone
+            return False
+        if locks is not None:
+            locks.push(attempt.pop_all())
     return False

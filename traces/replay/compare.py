@@ -268,7 +268,7 @@ def _unfinished(out: Path | None, *, force: bool) -> Iterator[Path]:
     with ExitStack() as locks:
         if not is_stored(out):
             with disk_failures(out):
-                claim(folder, out, make_folder, locks)
+                claim(folder, out, make_folder, locks, resumed=True)
                 check_folder_free(out, force=force)  # another run may have finished it before
         try:
             yield folder

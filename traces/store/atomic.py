@@ -74,8 +74,6 @@ def whole_folder(target: Path, *, force: bool = False, local: bool = False) -> I
         held = [own]
         try:
             check_folder_free(target, force=force)  # a backup of a killed run may have been restored
-            for left in partial.iterdir():
-                disk.remove_tree(left)
             disk.write_bytes(partial / _OWNER, str(os.getpid()).encode())
             yield partial
             _sync_tree(partial)
@@ -163,15 +161,23 @@ def _replaced_of(partial: Path) -> Path:
     return partial.with_suffix(".replaced")
 
 
-def claim(partial: Path, target: Path, make: Callable[[Path], None], locks: ExitStack) -> int:
+def claim(partial: Path, target: Path, make: Callable[[Path], None], locks: ExitStack, *, resumed: bool = False) -> int:
     """Create and lock an unfinished file or folder.
+
+    What a killed run left may be another user's or have a second name, so it is removed first.
+
+    Args:
+        resumed: Whether a folder that a killed run left is taken up as it is.
 
     Returns:
         A handle that holds the lock until `locks` close.
     """
     while True:
-        with suppress(FileExistsError):
+        left = False
+        try:
             make(partial)
+        except FileExistsError:
+            left = True
         with ExitStack() as attempt:
             try:
                 mode = os.lstat(partial).st_mode
@@ -189,8 +195,9 @@ def claim(partial: Path, target: Path, make: Callable[[Path], None], locks: Exit
                 raise EnvironmentFailure(f"{target} is being written by another run{_owner_of(partial)}") from error
             if not _is_named(lock, partial):
                 continue
-            if stat.S_ISDIR(os.fstat(lock).st_mode) != (make is disk.make_folder):
-                disk.remove_tree(partial)  # a killed run left something else of this name
+            is_folder = stat.S_ISDIR(os.fstat(lock).st_mode)
+            if (left and not resumed) or is_folder != (make is disk.make_folder):
+                disk.remove_tree(partial)
                 continue
             locks.push(attempt.pop_all())
             return lock

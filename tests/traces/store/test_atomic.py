@@ -178,6 +178,31 @@ def test_what_a_killed_run_left_of_another_kind_is_cleared(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["new", "plan"]
 
 
+@pytest.mark.parametrize("leave", [os.mkdir, lambda partial: os.link(partial.with_name("mine"), partial)])
+@pytest.mark.parametrize("write", [make, lambda out, text: write_whole(out, text.encode())], ids=["folder", "file"])
+def test_nothing_is_written_into_what_was_left(tmp_path, leave, write):
+    """It may be another user's, or have a second name."""
+    (tmp_path / "mine").write_text("mine")
+    leave(tmp_path / ".new.partial")
+    left = os.open(tmp_path / ".new.partial", os.O_RDONLY)
+    write(tmp_path / "new", "1")
+    assert not os.path.samestat(os.fstat(left), os.stat(tmp_path / "new"))
+    assert (tmp_path / "mine").read_text() == "mine"
+    os.close(left)
+
+
+def test_nothing_is_written_into_what_is_being_cleaned_up(tmp_path, monkeypatch):
+    def remove(path: Path) -> None:
+        with pytest.raises(EnvironmentFailure, match="new is being written by another run"):
+            make(tmp_path / "new", "1")
+        disk.remove_tree(path)
+
+    (tmp_path / ".new.partial").mkdir()
+    monkeypatch.setattr("adapt.traces.leftovers.remove_tree", remove)
+    leftovers(tmp_path)[0].remove()
+    assert os.listdir(tmp_path) == []
+
+
 def test_an_artefact_set_aside_by_a_killed_run_comes_back(tmp_path):
     make(tmp_path / "old", "1")
     (tmp_path / "old").rename(tmp_path / ".old.replaced")

@@ -10,6 +10,7 @@ from typing import Any
 from adapt.core.errors import BadInput
 from adapt.core.table import Cell
 from adapt.core.units.seals import hash_of
+from adapt.traces.store.disk import remove_tree
 from adapt.traces.store.manifest import program_versions, read_manifest
 
 FOLDER, FILE = "outcomes", "outcomes.jsonl"
@@ -36,9 +37,13 @@ class Outcomes:
             out: The comparison.
         """
         self.folder = folder / FOLDER
+        file = self.folder / FILE
+        for path, is_ours in ((self.folder, self.folder.is_dir()), (file, file.is_file())):
+            if path.is_symlink() or not is_ours:  # a link or a pipe
+                remove_tree(path)
         self.folder.mkdir(exist_ok=True)
         self._known: dict[str, dict[str, Cell]] = {}
-        self._kept = self._read(self.folder / FILE)
+        self._kept = self._read(file)
         if out is not None:
             with suppress(BadInput, OSError, ValueError):  # nothing is there yet
                 self._known |= self._read(read_manifest(out).file(out.absolute(), f"{FOLDER}/{FILE}"))
