@@ -348,7 +348,7 @@ class replay:
         pool: int = 16,
         workers: int | None = None,
         policy: str | Sequence[str] | Mapping[str, object] | None = None,
-        offered: str | None = None,
+        offered: float | None = None,
         speedup: float | None = None,
         service_time: str | None = None,
         period: str | None = None,
@@ -407,7 +407,7 @@ class replay:
         workers: int | None = None,
         plan: File | Plan | None = None,
         policy: str | Sequence[str] | Mapping[str, object] | None = None,
-        offered: str | None = None,
+        offered: float | None = None,
         speedup: float | None = None,
         arrivals: Literal["trace", "saturate", "rotate"] = "trace",
         service_time: str | None = None,
@@ -464,7 +464,6 @@ class replay:
         heuristic: str | Sequence[str] | Mapping[str, object] | None = None,
         parallelism: str | Sequence[str] | Mapping[str, object] | None = None,
         runtime: str | Sequence[str] | Mapping[str, object] | None = None,
-        model: str | Sequence[str] | Mapping[str, object] | None = None,
         seed: int = 0,
     ) -> OrderedRun:
         """Run a chain of operators in order on many cores."""

@@ -95,7 +95,7 @@ class Transport:
 
     row_s: float | None = measured("worker time to receive and report a row", "0")
     byte_s: float | None = measured("worker time per byte of a row", "0")
-    produce_s: float | None = measured("worker time to produce a row", "--producers produce-time, 0.5us")
+    produce_s: float | None = measured("worker time to produce a row", "0.5us")
     latency_s: float | None = measured("one-way time from producer to worker", "--network latency, 70us")
 
 
@@ -103,9 +103,7 @@ class Transport:
 class StateCosts:
     """Costs of moving state."""
 
-    serialize_row_s: float | None = measured(
-        "time to serialize a tuple of state", "0 with a time per byte, else --network marshal-time, 0.2us"
-    )
+    serialize_row_s: float | None = measured("time to serialize a tuple of state", "0 with a time per byte, else 0.2us")
     serialize_byte_s: float | None = measured("time to serialize a byte of state", "0")
     install_row_s: float | None = measured(
         "time to install a tuple of state", "0 with a time per byte, else as to serialize it"

@@ -39,6 +39,16 @@ def random_dag(number):
     return DagSettings(tuple(stages), tuple(edges)), inputs
 
 
+def share_of_bound(run):
+    """CPU seconds of processed tuples over those of all workers once settled, by the mean costs of the settings."""
+    work_s = 0.0
+    for of, stage in zip(run.settings.stages, run.stages, strict=True):
+        processed = sum(one.processed for one in stage.intervals if one.start_s >= SETTLED_S - 1e-9)
+        work_s += processed * (of.costs.service_s + of.costs.produce_s)
+    capacity = run.settings.capacity(run.faults.crashes)
+    return work_s / (capacity.by(run.stages[0].intervals[-1].end_s) - capacity.by(SETTLED_S))
+
+
 @cache
 def measured(number, joint):
     """Moves a minute and share of the bound once settled."""
@@ -46,7 +56,7 @@ def measured(number, joint):
 
     made = [controller_of(FluxPolicy.LOAD) for _ in of.stages]
     settled = simulate_dag(of, inputs, END_S, DagControl(made[0] if joint else None, () if joint else made))
-    return settled.moves_a_minute(SETTLED_S), settled.share_of_bound(SETTLED_S)
+    return settled.moves_a_minute(SETTLED_S), share_of_bound(settled)
 
 
 @soak

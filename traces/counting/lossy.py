@@ -33,8 +33,8 @@ from adapt.traces.counting.weights import WEIGHT_COLUMNS, chosen_weight, spark_k
 from adapt.traces.sources.reading.table_files import quoted
 from adapt.traces.spark.lazy import Column, DataFrame, F, T, Window
 from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.runner import BlockSums, SparkRunner, added, may_overflow, runner_for, spark_sums
-from adapt.traces.spark.session import Spark, carrying, spark_failures
+from adapt.traces.spark.runner import BlockSums, SparkRunner, added, may_overflow, runner_for
+from adapt.traces.spark.session import Spark
 from adapt.traces.store.trace import BLOCK_ROWS, Trace, TraceBlock, blocks_from, read_pieces
 
 
@@ -56,28 +56,21 @@ def key_type_in(schema: "T.StructType", name: str) -> KeyType:
     return key_type
 
 
-def amount_column(frame: DataFrame, name: str, *, whole: bool | None = None) -> tuple[Column, bool]:
-    """A column of amounts: integers as bigint, others as double.
+def amount_column(frame: DataFrame, name: str) -> tuple[Column, bool]:
+    """A column of amounts, and whether it holds integers.
 
-    Args:
-        whole: Whether to return integers; None keeps the kind of the column.
-
-    Returns:
-        The column, and whether it holds integers.
+    Integers are bigint, others double.
     """
-    is_whole = is_whole_in(frame.schema, name, whole=whole)
+    is_whole = is_whole_in(frame.schema, name)
     return quoted(name).cast("bigint" if is_whole else "double"), is_whole
 
 
-def is_whole_in(schema: "T.StructType", name: str, *, whole: bool | None = None) -> bool:
+def is_whole_in(schema: "T.StructType", name: str) -> bool:
     """Whether a column of amounts is taken as integers."""
     kind = _type_of(schema, name)
     if not isinstance(kind, T.NumericType):
         raise UsageError(f"column {name!r} must be numeric (got {kind.simpleString()})")
-    integral = isinstance(kind, T.IntegralType)
-    if whole and not integral:
-        raise UsageError(f"column {name!r} must be integers, as it counts bytes (got {kind.simpleString()})")
-    return integral if whole is None else whole
+    return isinstance(kind, T.IntegralType)
 
 
 def _type_of(schema: "T.StructType", name: str) -> "T.DataType":
@@ -94,7 +87,6 @@ MOST_GROUPS = 10_000
 
 _LARGEST_LIMIT = 1 << 30
 _KEYS_A_PARTITION = 1 << 19
-_MOST_TASKS = 1 << 12
 _GROUP, _TOLD, _KEY, _COUNT, _SPARED, _BLOCK = "group", "told", "key", "count", "spared", "block"
 _BY = (_GROUP, _TOLD, _KEY)
 
@@ -189,49 +181,6 @@ def count_streams(
         raise _too_many_streams()
     by_total = sorted(found.items(), key=lambda item: (-item[1].summary.total, item[0]))
     return {json.loads(name): group.summary.frequencies(epsilon, chosen, trace.key_type) for name, group in by_total}
-
-
-def count_frame(
-    frame: DataFrame, epsilon: float, *, key: str = "key", weight: Weight = Weight.COUNT, weigh_by: str | None = None
-) -> Frequencies:
-    """Count the keys of any DataFrame by lossy counting.
-
-    Slower than a trace, as rows pass through the JVM. The bounds hold on any cluster, but the counts within them depend
-    on the partitions of the frame.
-
-    Args:
-        epsilon: The largest undercount, as a share of the total.
-        key: The key column: text, binary or integers.
-        weight: What a row weighs: integer sums for bytes, float sums for cost.
-        weigh_by: The column of weights; null weighs 0.
-    """
-    check_epsilon(epsilon)
-    if (weigh_by is None) != (weight is Weight.COUNT):
-        raise UsageError("weight and weigh_by need each other; give both, or neither to count rows")
-    with spark_failures("counting keys"):
-        columns, key_type = _frame_columns(frame, key, weight, weigh_by)
-        kind = ARROW_TYPES[key_type]
-
-        def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            from pyspark import TaskContext
-
-            task = TaskContext.get()
-            group = _Group(LossyCounter(epsilon / 2, kind, weight), weight)
-            for batch in batches:
-                if batch.num_rows:
-                    weights = None if weight is Weight.COUNT else batch.column(1).fill_null(0).to_numpy(False)
-                    group.add(batch.column(0).cast(kind), weights)
-            if group.rows:
-                yield group.as_rows("", task.partitionId() if task else 0)
-
-        rows = columns.coalesce(_MOST_TASKS).mapInArrow(carrying(run), _schema(key_type, weight))
-        sums = spark_sums(rows, _BY, _amounts(weight), _BLOCK)
-        most = int(2 / epsilon)
-        table = _narrowed(sums, most=_MOST_TASKS + most + 1, grouped=False).toArrow()
-        found = _summaries(table, key_type, weight, most, _MOST_TASKS, grouped=False)
-    if not found:
-        raise no_keys("the frame")
-    return found[""].summary.frequencies(epsilon, weight, key_type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -578,15 +527,6 @@ def _found(keys: pa.Table, facts: _Told, kind: pa.DataType, weight: Weight, most
     summary = summary_of(column, counts, errors, missed, total, rows, facts.distinct).cut(most)
     memory = CounterMemory(max(part["entries"] for part in parts), max(part["buffer"] for part in parts))
     return _Found(replace(summary, memory=memory), parts[0]["first_us"], parts[-1]["last_us"])
-
-
-def _frame_columns(frame: DataFrame, key: str, weight: Weight, weigh_by: str | None) -> tuple[DataFrame, KeyType]:
-    """The key and weight columns in the types for counting."""
-    keys, key_type = key_column(frame, key)
-    columns = [keys.alias(_KEY)]
-    if weigh_by is not None:
-        columns.append(amount_column(frame, weigh_by, whole=weight is not Weight.COST)[0].alias(_COUNT))
-    return frame.select(*columns), key_type
 
 
 def _window_start(trace: Trace, window: SlidingWindow) -> int:

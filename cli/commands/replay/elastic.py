@@ -45,7 +45,7 @@ def elastic(
     from adapt.traces.store.trace import open_trace
 
     output.check()
-    asked = speed.only("adapt replay elastic")
+    asked = speed.speed()
     opened = open_trace(trace)
     operator = stage.operator(join, opened)
     placed = plans.placed(scaling.pool, stage.queues.engine, opened.key_type)

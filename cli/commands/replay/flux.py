@@ -59,7 +59,7 @@ def flux(
     from adapt.traces.store.trace import open_trace
 
     output.check()
-    asked, named = speed.only("adapt replay flux"), dag.opened()
+    asked, named = speed.speed(), dag.opened()
     if arrivals is not Arrivals.TRACE and speed.offered:
         raise UsageError(f"--offered needs --arrivals trace; with {arrivals} rows come as fast as workers accept them")
     if named is not None:

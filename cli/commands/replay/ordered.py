@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from adapt.cli.options.amounts import above_0
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import option, setting, short_help
-from adapt.cli.options.replay.ordered import ArrivalOptions, InputOptions, ModelOptions, RuntimeOptions, WorkerOptions
+from adapt.cli.options.replay.ordered import ArrivalOptions, InputOptions, RuntimeOptions, WorkerOptions
 from adapt.cli.options.replay.stage import SeedOption
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
@@ -52,7 +52,6 @@ def ordered(
     workers: WorkerOptions,
     arrivals: ArrivalOptions,
     runtime: RuntimeOptions,
-    model: ModelOptions,
     plan: Path | None = setting(None, 'Plan that partitions the operators with by = "plan".', "PLAN"),
     seed: SeedOption = 0,
     output_rows: Path | None = setting(
@@ -76,6 +75,7 @@ def ordered(
     """
 
     from adapt.core.errors import UsageError
+    from adapt.core.ordered.engine.settings import assumed_contention
     from adapt.core.ordered.replay.replay import Ordered
     from adapt.traces.replay.chains import open_chain
     from adapt.traces.replay.egress import STDOUT, EgressTarget
@@ -95,7 +95,7 @@ def ordered(
         workers=counts,
         backend=workers.backend or (Backend.SIM if workers.are_searched or max(counts) > cores else Backend.THREADS),
         settings=runtime.settings(),
-        contention=model.assumed(runtime.scheduling.heuristic),
+        contention=assumed_contention(runtime.scheduling.heuristic),
         min_time_s=above_0("--min-time", workers.min_time),
         seed=seed,
         cores=cores,

@@ -59,9 +59,6 @@ class NetworkOptions:
         shown=False,
     )
     tuple_size: str = setting("80B", "Size of a tuple of state.", "80B")
-    marshal_time: str | None = setting(
-        None, "CPU time to serialize or deserialize a tuple of state (default: 0.2us).", "0.2us", shown=False
-    )
 
     @property
     def tuple_bytes(self) -> int:
@@ -119,7 +116,6 @@ class ProducerOptions:
         " worker).",
         "ROWS",
     )
-    produce_time: str | None = setting(None, "CPU time to produce a row (default: 0.5us).", "0.5us", shown=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,17 +148,17 @@ class CostOptions:
             service = shifted(service, transport_of(profile, tuple_bytes))
         assert service.mean_s is not None
         state = None if profile is None else profile.state
-        by_file_s = None if state is None else _of_tuple(state.serialize_row_s, state.serialize_byte_s, tuple_bytes)
+        marshal_s = None if state is None else _of_tuple(state.serialize_row_s, state.serialize_byte_s, tuple_bytes)
         install_s = None if state is None else _of_tuple(state.install_row_s, state.install_byte_s, tuple_bytes)
-        produce_s = None if profile is None else profile.transport.produce_s
+        produce_s, usual = None if profile is None else profile.transport.produce_s, Costs()
         return Costs(
             service_s=service.mean_s,
             service_sd_s=service.sd_s or 0.0,
-            produce_s=given("--producers produce-time", self.producers.produce_time, produce_s, "0.5us"),
-            marshal_s=given("--network marshal-time", self.network.marshal_time, by_file_s, "0.2us"),
+            produce_s=usual.produce_s if produce_s is None else produce_s,
+            marshal_s=usual.marshal_s if marshal_s is None else marshal_s,
             tuple_bytes=tuple_bytes,
             spread=None if service.sd_s is not None else service.spread,
-            install_s=install_s if self.network.marshal_time is None else None,
+            install_s=install_s,
             fixed=fixed_costs_of(profile),
             pauses=() if profile is None else profile.pauses,
             profile=None if profile is None else profile_hash(profile),

@@ -154,7 +154,6 @@ class DiskOptions:
         "160Mbps|3=80Mbps",
     )
     seek: str = setting("5ms", "Mean disk seek time, before every access.", "5ms")
-    seek_sd: str | None = setting(None, "Standard deviation of the disk seek time. Default: 4 % of seek.", "0.2ms")
     quantum: str = setting("200ms", "Time for input before a worker reads its next spilled partition.", "200ms")
 
 
@@ -197,6 +196,6 @@ class FaultOptions(TroubleOptions):
             tuple(changes),
             disk_bytes_per_s=disks / 8 if isinstance(disks, float) else tuple(each / 8 for each in disks),
             seek_s=seek_s,
-            seek_sd_s=seek_s / 25 if self.disk.seek_sd is None else seconds("--disk seek-sd", self.disk.seek_sd),
+            seek_sd_s=seek_s / 25,
             quantum_s=above_0("--disk quantum", self.disk.quantum),
         )

@@ -1,6 +1,6 @@
 """Options of `adapt replay ordered`."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
@@ -16,7 +16,6 @@ from adapt.core.ordered.chain.names import (
     Spacing,
     WorkQueue,
 )
-from adapt.core.ordered.engine.settings import Contention, assumed_contention
 from adapt.traces.locations.location import location
 
 if TYPE_CHECKING:
@@ -300,46 +299,6 @@ class RuntimeOptions:
             qst_limit=scheduling.limit,
             lp_minimum=scheduling.minimum,
             mark_every=of.mark_every or 0,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class ModelOptions:
-    """How much the workers of the model slow each other down."""
-
-    OPTION: ClassVar[str] = "--model"
-    HELP: ClassVar[str] = "Contention of backend sim; assumptions, not measurements of your machine."
-    jitter: float = setting(0.0, "Random share of a tuple's cost, drawn from an exponential distribution.", "RATIO")
-    contention: str | None = setting(
-        None, "Time added per tuple by each other worker on the same operator (default: 0.15us).", "0.15us"
-    )
-    send_time: str | None = setting(None, "Time to send a batch; one worker at a time (default: 0.05us).", "0.05us")
-    output_time: str | None = setting(
-        None, "Time to send each output of a batch; one worker at a time (default: 0us).", "0us"
-    )
-    query_time: str | None = setting(
-        None,
-        "Time to ask the scheduler for an operator, once a slice. Default: about 0.1us, as measured on one machine by"
-        " heuristic, operators and workers.",
-        "0.1us",
-    )
-    lock_handover: str = setting(
-        "0.15us", "Time from a lock's release until the next waiting worker holds it.", "0.15us"
-    )
-
-    def assumed(self, heuristic: Heuristic) -> "Contention":
-        """The contention that the model assumes, and the time of a query."""
-        asking = assumed_contention(heuristic)
-        if self.query_time is not None:
-            query_us = _microseconds("--model query-time", self.query_time)
-            asking = replace(asking, query_us=query_us, query_operator_us=0.0, query_contention_us=0.0)
-        return replace(
-            asking,
-            jitter=self.jitter,
-            contention_us=_microseconds("--model contention", self.contention or "0.15us"),
-            send_us=_microseconds("--model send-time", self.send_time or "0.05us"),
-            output_us=_microseconds("--model output-time", self.output_time or "0us"),
-            lock_handover_us=_microseconds("--model lock-handover", self.lock_handover),
         )
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from adapt.cli.options.groups import setting
-from adapt.core.stage.input.speed import OFFERED, POOL_OFFERED, Speed, only, speeds_of
+from adapt.core.stage.input.speed import OFFERED, POOL_OFFERED, Speed, speed_of, speeds_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +12,7 @@ class SpeedOptions:
     """How fast a trace is replayed."""
 
     USUAL: ClassVar[float] = OFFERED
-    offered: str | None = setting(
+    offered: float | None = setting(
         None,
         "Load of the busiest worker over its capacity (default: 1.2). It sets the speed of the replay.",
         "RATIO",
@@ -25,14 +25,9 @@ class SpeedOptions:
         """Whether an option sets the speed."""
         return (self.offered, self.speedup) != (None, None)
 
-    def speeds(self) -> tuple[Speed, ...]:
-        """The speeds, in the order given."""
-        speedup = None if self.speedup is None else str(self.speedup)
-        return speeds_of(self.offered, speedup, self.USUAL)
-
-    def only(self, command: str) -> Speed:
-        """The speed of a command that takes one."""
-        return only(self.speeds(), command)
+    def speed(self) -> Speed:
+        """The speed of the replay."""
+        return speed_of(self.offered, self.speedup, self.USUAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +35,7 @@ class PoolSpeedOptions(SpeedOptions):
     """How fast a trace is replayed through a pool of workers."""
 
     USUAL: ClassVar[float] = POOL_OFFERED
-    offered: str | None = setting(
+    offered: float | None = setting(
         None,
         "Load of the pool over its capacity (default: 0.2). It sets the speed of the replay.",
         "RATIO",
@@ -49,7 +44,7 @@ class PoolSpeedOptions(SpeedOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedSpeedOptions(SpeedOptions):
+class ComparedSpeedOptions:
     """How fast a trace is replayed through several mechanisms."""
 
     offered: str | None = setting(
@@ -59,9 +54,16 @@ class ComparedSpeedOptions(SpeedOptions):
         "RATIO[,...]",
         shown=False,
     )
-    speedup: str | None = setting(  # type: ignore[assignment]
-        None, "Trace seconds replayed per simulated second.", "RATIO[,...]"
-    )
+    speedup: str | None = setting(None, "Trace seconds replayed per simulated second.", "RATIO[,...]")
+
+    @property
+    def chosen(self) -> bool:
+        """Whether an option sets the speed."""
+        return (self.offered, self.speedup) != (None, None)
+
+    def speeds(self) -> tuple[Speed, ...]:
+        """The speeds, in the order given."""
+        return speeds_of(self.offered, self.speedup, OFFERED)
 
     @property
     def highest(self) -> Speed:

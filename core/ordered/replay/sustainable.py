@@ -30,9 +30,6 @@ VOTES = 3
 SEARCH_RUNS = VOTES * 9
 """Runs of a search: at `LOW`, at `HIGH`, and at 7 rates between these."""
 
-SEARCH_TIME = VOTES * (1 / LOW + 8)
-"""At most about this many times a saturated run is how long a search takes in real time."""
-
 _RAISED, _RAISES = 1.5, 4
 """Factor by which the upper end grows while it is sustained, and how often."""
 

@@ -4,11 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
-from adapt.core.keys.columns import one_array
 from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
 from adapt.core.partitioning.measures.resources import ResourceFunction
 
@@ -30,25 +28,6 @@ class Messages:
             raise ValueError(
                 f"{len(self.rows)} messages do not fit {len(self.weights)} weights and {len(self.periods)} periods"
             )
-
-    @classmethod
-    def of_column(
-        cls, keys: pa.Array | pa.ChunkedArray, weights: ArrayLike | None = None, periods: ArrayLike | None = None
-    ) -> "Messages":
-        """The messages of a trace, from its key column.
-
-        Args:
-            keys: The key of each message; null is a key.
-            weights: The weight of each, from 0. Default: 1.
-            periods: The period of each, from 0, never falling; partial results are merged at the end of each period.
-                Default: one period.
-        """
-        encoded = pc.dictionary_encode(one_array(keys), null_encoding="encode")
-        rows = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        weighed = np.ones(len(rows)) if weights is None else np.array(weights, np.float64)
-        return cls(
-            encoded.dictionary, rows, weighed, np.zeros_like(rows) if periods is None else np.array(periods, np.int64)
-        )
 
     @classmethod
     def of_counts(cls, counted: Counted, generator: np.random.Generator, most: int = MOST_MESSAGES) -> "Messages":

@@ -64,6 +64,8 @@ class Elasticity:
         self._moving = False
         self._idle_s = stage.idle_s()
         self._processed = stage.arrays["worker"]["processed"].copy()
+        self._before = stage.now_s, 0
+        """Time of the last observation, and rows that had arrived by then."""
         self._arrivals: list[tuple[float, int, NDArray[np.int64]]] = [(stage.now_s, 0, np.zeros(0, np.int64))]
         self._retained: NDArray[np.int64] = np.zeros(stage.settings.partitions, np.int64)
         """Rows of each partition in all of `_arrivals` but the first."""
@@ -86,14 +88,11 @@ class Elasticity:
         taken = self._intake.take()
         self._scaling.placement.count(taken.partitions, taken.cost_s, taken.times_s)
         cost_s = np.where(taken.cost_s < 0, stage.settings.costs.service_s, taken.cost_s)
-        loads: NDArray[np.float64] = np.zeros(stage.settings.workers)
-        np.add.at(loads, self._owners()[taken.partitions], cost_s)
+        loads: NDArray[np.float64] = np.bincount(self._owners()[taken.partitions], cost_s, stage.settings.workers)
         idle_s, processed = stage.idle_s(), stage.arrays["worker"]["processed"].copy()
-        arrived, (before_s, arrived_before, _) = stage.arrived(), self._arrivals[-1]
+        arrived, (before_s, arrived_before) = stage.arrived(), self._before
         collected_s = stage.now_s - before_s
-        by_partition = np.bincount(taken.partitions, minlength=stage.settings.partitions)
-        self._arrivals.append((stage.now_s, arrived, by_partition))
-        self._retained = self._retained + by_partition
+        self._before = stage.now_s, arrived
         seen = Seen(
             at_s=stage.now_s,
             collected_s=collected_s,
@@ -104,7 +103,7 @@ class Elasticity:
             arrived=arrived - arrived_before,
             waiting=arrived - int(processed.sum()) - stage.shed,
             held=self._held.take(m),
-            offered=self._offered(m),
+            offered=self._offered(m, taken.partitions),
             partitions=self._partitions,
             moved_bytes=sum(moved.state_bytes for step in self.steps for moved in step.moves),
         )
@@ -122,14 +121,21 @@ class Elasticity:
         self._sheddings.note(self._intake.take().times_s, self.workers)
         return self._sheddings.watched()
 
-    def _offered(self, workers: int) -> NDArray[np.float64] | None:
-        """Rows that arrived within the retention time, by the worker of their partition; None without buffers."""
+    def _offered(self, workers: int, partitions: NDArray[np.int32]) -> NDArray[np.float64] | None:
+        """Rows that arrived within the retention time, by the worker of their partition; None without buffers.
+
+        Args:
+            partitions: Those of the rows taken since the last observation.
+        """
+        if not self._held.held_s:
+            return None
+        by_partition = np.bincount(partitions, minlength=self._stage.settings.partitions)
+        self._arrivals.append((*self._before, by_partition))
+        self._retained = self._retained + by_partition
         since_s = self._stage.now_s - self._held.held_s
         while len(self._arrivals) > 2 and self._arrivals[1][0] <= since_s:
             self._arrivals.pop(0)
             self._retained = self._retained - self._arrivals[0][2]
-        if not self._held.held_s:
-            return None
         (first_s, first, _), (second_s, second, _) = self._arrivals[:2]
         total = float(self._arrivals[-1][1] - np.interp(since_s, (first_s, second_s), (first, second)))
         taken = np.bincount(self._owners(), self._retained, self._stage.settings.workers)[:workers]

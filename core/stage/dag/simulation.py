@@ -115,20 +115,6 @@ class SimulatedDag:
             return 0.0
         return sum(one.processed for one in intervals) / (intervals[-1].end_s - intervals[0].start_s) / visits
 
-    def share_of_bound(self, since_s: float = 0.0) -> float:
-        """CPU seconds of processed tuples over those of all workers.
-
-        From a time on, by the mean costs of the settings. No placement exceeds the sum of the CPUs but for tuples
-        in service at the cuts.
-        """
-        work_s = 0.0
-        for of, run in zip(self.settings.stages, self.stages, strict=True):
-            processed = sum(one.processed for one in run.intervals if one.start_s >= since_s - 1e-9)
-            work_s += processed * (of.costs.service_s + of.costs.produce_s)
-        capacity = self.settings.capacity(self.faults.crashes)
-        has_s = capacity.by(self.stages[0].intervals[-1].end_s) - capacity.by(since_s)
-        return work_s / has_s if has_s > 0 else 0.0
-
     def moves_a_minute(self, since_s: float = 0.0) -> float:
         """Moves of all stages per minute, from a time on."""
         moves = [one for run in self.stages for one in run.moves if one.times_s["decided"] >= since_s]

@@ -12,51 +12,7 @@ from adapt.core.stage.conditions.names import QueueingName, Router
 from adapt.core.stage.conditions.settings import StageSettings, of_workers
 from adapt.core.stage.records.arrays import Arrays, Records
 from adapt.core.stage.records.codes import FREE, NONE, UNUSED
-from adapt.core.stage.records.tuples import (
-    BARRIER,
-    BIN,
-    CHANNEL,
-    CONNECTION,
-    DUE,
-    EDGE,
-    ENTRY,
-    FLOW,
-    HELD,
-    JOINED,
-    KEPT,
-    LATENCY,
-    LINE,
-    LINKED,
-    MIRRORED,
-    OUTBOX,
-    PART,
-    PAUSE,
-    POOLED,
-    QUEUED,
-    REFUSAL,
-    ROW,
-    SERVICE,
-    SPILLED,
-    STAMP,
-    WINNER,
-)
-from adapt.core.stage.records.workers import (
-    CPU,
-    GROUP,
-    LIVE,
-    NEWEST,
-    PAIR,
-    PARTITION,
-    PAST,
-    PRODUCER,
-    RANK,
-    RING,
-    STATE,
-    TOTAL,
-    TURN,
-    WINDOW,
-    WORKER,
-)
+from adapt.core.stage.records.tuples import CONNECTION, FLOW, HELD, MIRRORED, PAUSE, POOLED, QUEUED
 
 MOST_BYTES = 4 << 30
 """Most memory of the buffers of a stage."""
@@ -77,7 +33,7 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
     queueing = settings.queueing
     own = queueing.engine is QueueingName.FLUX
     places = (pool + 2 * workers * credits if standby else pool) if own else 0
-    copies, paired = (2, 1) if standby else (1, 0)
+    copies = 2 if standby else 1
     hold = settings.overload.capacity_tuples if settings.overload else 0
     mirrored = MIRRORED.itemsize if standby else 0
     of_worker = places * (POOLED.itemsize + mirrored) + hold * HELD.itemsize + partitions * FLOW.itemsize
@@ -89,72 +45,64 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
             " --shed or the number of workers"
         )
     slots = 2 ** int(np.ceil(np.log2(2 * workers)))
-    due = _filled(slots, DUE, at=np.inf)
-    due["at"][:workers] = 0.0
     segments, firsts = segments_of(workers, settings.disturbances)
     cursors = np.arange(workers) * (SERVICE_TIMES // workers)
     chance = np.random.default_rng([settings.seed, 1])
     parts = settings.overload.factor.table(hold) if settings.overload else np.empty(0)
     pause_from, pauses = _pauses(settings)
-    arrays = Arrays(
-        worker=_filled(
-            workers,
-            WORKER,
-            doing=FREE,
-            segment=firsts[:-1],
-            segments_end=firsts[1:],
-            cursor=cursors,
-            backlog=NONE,
-            room=UNUSED,
-            pause_from=pause_from,
-        ),
-        cpu=np.zeros(0, CPU),
-        edge=np.zeros(0, EDGE),
-        outbox=np.zeros(0, OUTBOX),
-        producer=_filled(
-            workers,
-            PRODUCER,
-            random=chance.integers(0, 2**64, workers, np.uint64),
-            host=np.arange(workers, dtype=np.int32),
-        ),
-        connection=_filled(workers**2, CONNECTION, turn=NONE),
-        queued=np.zeros(workers**2 * credits, QUEUED),
-        flow=_filled(workers * partitions, FLOW, head=NONE, tail=NONE),
-        channel=_filled(0 if own else workers**2, CHANNEL, head=NONE, tail=NONE),
-        barrier=np.zeros(0 if own else workers, BARRIER),
-        stamp=np.zeros(0, STAMP),
-        pooled=_filled(workers * places, POOLED, link=np.tile(chain(places), workers)),
-        partition=_filled(partitions, PARTITION, owner=settings.owners, spill_head=NONE, spill_tail=NONE),
-        state=_filled(partitions, STATE, bytes=settings.state_sizes() * settings.costs.tuple_bytes),
-        live=np.zeros(groups if settings.growth else 0, LIVE),
-        group=_groups(settings, source),
-        window=np.zeros(copies * groups if settings.window else 0, WINDOW),
-        past=np.zeros(copies * groups * settings.window, PAST),
-        joined=np.empty(0, JOINED),
-        linked=np.empty(0, LINKED),
-        newest=_filled(2 * groups if settings.join else 0, NEWEST, at=NONE),
-        ring=np.zeros(0, RING),
-        turn=np.zeros(0, TURN),
-        rank=np.zeros(0, RANK),
-        total=np.zeros(0, TOTAL),
-        segment=segments,
-        row=np.empty(0, ROW),
-        spilled=np.empty(0, SPILLED),
-        pair=_filled(paired * partitions, PAIR, twin=NONE),
-        kept=_filled(paired * workers * partitions, KEPT, head=NONE, tail=NONE),
-        line=_filled(paired * workers, LINE, head=NONE, tail=NONE),
-        mirror=_filled(paired * workers * places, MIRRORED, link=chain(paired * workers * places)),
-        entry=np.zeros(journal, ENTRY),
-        latency=np.zeros(2, LATENCY),
-        bin=np.zeros(2 * BINS, BIN),
-        service=_filled(SERVICE_TIMES, SERVICE, seconds=service_times(settings)),
-        pause=pauses,
-        held=np.zeros(workers * hold, HELD),
-        refusal=np.zeros(0, REFUSAL),
-        part=_filled(len(parts), PART, shed=parts),
-        due=due,
-        winner=_filled(slots, WINNER, slot=_winners(due["at"])),
+    arrays = Arrays()
+    arrays.fill(
+        "worker",
+        workers,
+        doing=FREE,
+        segment=firsts[:-1],
+        segments_end=firsts[1:],
+        cursor=cursors,
+        backlog=NONE,
+        room=UNUSED,
+        pause_from=pause_from,
     )
+    arrays.fill(
+        "producer",
+        workers,
+        random=chance.integers(0, 2**64, workers, np.uint64),
+        host=np.arange(workers, dtype=np.int32),
+    )
+    arrays.fill("connection", workers**2, turn=NONE)
+    arrays.fill("queued", workers**2 * credits)
+    arrays.fill("flow", workers * partitions, head=NONE, tail=NONE)
+    if not own:
+        arrays.fill("channel", workers**2, head=NONE, tail=NONE)
+        arrays.fill("barrier", workers)
+    arrays.fill("pooled", workers * places, link=np.tile(chain(places), workers))
+    arrays.fill("partition", partitions, owner=settings.owners, spill_head=NONE, spill_tail=NONE)
+    arrays.fill("state", partitions, bytes=settings.state_sizes() * settings.costs.tuple_bytes)
+    shares = None if isinstance(source, Rows) else source.shares
+    thresholds, aliases = alias_table(shares, groups)
+    arrays.fill("group", groups, partition=settings.partition_of, threshold=thresholds, alias=aliases)
+    if settings.growth:
+        arrays.fill("live", groups)
+    if settings.window:
+        arrays.fill("window", copies * groups)
+        arrays.fill("past", copies * groups * settings.window)
+    if settings.join:
+        arrays.fill("newest", 2 * groups, at=NONE)
+    arrays.put("segment", segments)
+    if standby:
+        arrays.fill("pair", partitions, twin=NONE)
+        arrays.fill("kept", workers * partitions, head=NONE, tail=NONE)
+        arrays.fill("line", workers, head=NONE, tail=NONE)
+        arrays.fill("mirror", workers * places, link=chain(workers * places))
+    arrays.fill("entry", journal)
+    arrays.fill("latency", 2)
+    arrays.fill("bin", 2 * BINS)
+    arrays.fill("service", SERVICE_TIMES, seconds=service_times(settings))
+    arrays.put("pause", pauses)
+    arrays.fill("held", workers * hold)
+    arrays.fill("part", len(parts), shed=parts)
+    arrays.fill("due", slots, at=np.inf)
+    arrays["due"]["at"][:workers] = 0.0
+    arrays.fill("winner", slots, slot=_winners(arrays["due"]["at"]))
     world = arrays.world
     world["workers"], world["partitions"], world["groups"] = workers, partitions, groups
     world["pool"], world["places"], world["credits"], world["window"] = pool, places, credits, settings.window
@@ -189,13 +137,6 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
     return arrays
 
 
-def _filled(size: int, kind: np.dtype[np.void], **fields: object) -> Records:
-    records = np.zeros(size, kind)
-    for name, value in fields.items():
-        records[name] = value
-    return records
-
-
 def chain(places: int) -> NDArray[np.int32]:
     """Links from each place to the next; the last is `NONE`."""
     links = np.arange(1, places + 1, dtype=np.int32)
@@ -212,13 +153,6 @@ def _winners(due: NDArray[np.float64]) -> NDArray[np.int32]:
         level = np.where(due[left] <= due[right], left, right)
         winners[len(level) : 2 * len(level)] = level
     return winners
-
-
-def _groups(settings: StageSettings, source: Source | Made) -> Records:
-    shares = None if isinstance(source, Rows) else source.shares
-    partition_of = settings.partition_of
-    thresholds, aliases = alias_table(shares, len(partition_of))
-    return _filled(len(partition_of), GROUP, partition=partition_of, threshold=thresholds, alias=aliases)
 
 
 def service_times(settings: StageSettings) -> NDArray[np.float64]:

@@ -1,5 +1,6 @@
 """Speed of a replay: an offered load or a speed-up."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -73,6 +74,24 @@ class Tempo:
         return usual_s if self.lasts_s is None else min(usual_s, period_of(self.lasts_s))
 
 
+def speed_of(offered: float | None, speedup: float | None, usual: float) -> Speed:
+    """The speed that options give.
+
+    Args:
+        offered: `--offered`.
+        speedup: `--speedup`.
+        usual: The offered load if none is given.
+    """
+    for option, value in (("--offered", offered), ("--speedup", speedup)):
+        if value is not None and not 0 < value < inf:
+            raise UsageError(f"{option} must be above 0 (got {value:g})")
+    if offered is not None and speedup is not None:
+        raise UsageError("--offered and --speedup both set the speed of the replay; omit one")
+    if speedup is not None:
+        return Speed(speedup=speedup)
+    return Speed(offered=usual if offered is None else offered)
+
+
 def speeds_of(offered: str | None, speedup: str | None, usual: float) -> tuple[Speed, ...]:
     """The speeds that options give, one each.
 
@@ -81,20 +100,8 @@ def speeds_of(offered: str | None, speedup: str | None, usual: float) -> tuple[S
         speedup: `--speedup`, such as 2,10.
         usual: The offered load if none is given.
     """
-    if offered is not None and speedup is not None:
-        raise UsageError("--offered and --speedup both set the speed of the replay; omit one")
-    if offered is not None:
-        return tuple(Speed(offered=each) for each in _several("--offered", offered, "0.8,1.2"))
-    if speedup is not None:
-        return tuple(Speed(speedup=each) for each in _several("--speedup", speedup, "2,10"))
-    return (Speed(offered=usual),)
-
-
-def only(speeds: tuple[Speed, ...], command: str) -> Speed:
-    """The only speed of a command that takes one."""
-    if len(speeds) > 1:
-        raise UsageError(f"{command} takes one value of --offered (got {','.join(map(str, speeds))})")
-    return speeds[0]
+    loads, speedups = _numbers("--offered", offered, "0.8,1.2"), _numbers("--speedup", speedup, "2,10")
+    return tuple(speed_of(load, each, usual) for load in loads for each in speedups)
 
 
 def period_of(lasts_s: float) -> float:
@@ -105,19 +112,14 @@ def period_of(lasts_s: float) -> float:
     return max(LEAST_PERIOD_S, float(f"{lasts_s / PERIODS:.3g}"))
 
 
-def _several(option: str, text: str, example: str) -> list[float]:
-    found = []
-    for part in text.split(","):
-        try:
-            found.append(_above_0(option, float(part)))
-        except ValueError:
-            raise UsageError(f"{option} takes numbers such as {example} (got {text!r})") from None
+def _numbers(option: str, text: str | None, example: str) -> Sequence[float | None]:
+    """The numbers of a list as typed; (None,) without one."""
+    if text is None:
+        return (None,)
+    try:
+        found = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise UsageError(f"{option} takes numbers such as {example} (got {text!r})") from None
     if len(set(found)) < len(found):
         raise UsageError(f"{option} takes each value once (got {text!r})")
     return found
-
-
-def _above_0(option: str, value: float) -> float:
-    if not 0 < value < inf:
-        raise UsageError(f"{option} must be above 0 (got {value:g})")
-    return value

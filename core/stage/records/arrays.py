@@ -18,12 +18,12 @@ class Arrays:
     by `put`.
     """
 
-    def __init__(self, **arrays: Records) -> None:
-        """Store all arrays of `KINDS`, with zero sizes and costs."""
+    def __init__(self) -> None:
+        """Store an empty array of each of `KINDS`, with zero sizes and costs."""
         self.share(np.zeros(1, WORLD))
         self._arrays: dict[str, Records] = {}
         for name in KINDS:
-            self.put(name, arrays[name])
+            self.fill(name, 0)
 
     @property
     def world(self) -> World:
@@ -48,3 +48,10 @@ class Arrays:
         """Replace an array."""
         self._arrays[name] = kept = np.ascontiguousarray(array, KINDS[name])
         self.worlds[f"{name}_at"] = kept.ctypes.data
+
+    def fill(self, name: str, size: int, **fields: object) -> None:
+        """Replace an array by records with these fields; others are zero."""
+        records = np.zeros(size, KINDS[name])
+        for field, value in fields.items():
+            records[field] = value
+        self.put(name, records)

@@ -90,11 +90,10 @@ def test_every_replay_takes_a_profile_and_names_it_by_its_hash(adapt, here, mech
 
 def test_options_win_over_the_profile(adapt, here):
     line = f"elastic {REPLAYS['elastic']} --costs costs.toml --service-time constant(1ms) --migrate startup-time=0s"
-    line += " --producers produce-time=1us --network latency=1ms,marshal-time=3us,state-bandwidth=1Mbps"
+    line += " --network latency=1ms,state-bandwidth=1Mbps"
     parameters = replayed(adapt, line + " --network state-bandwidth-total=5Mbps")
     costs, network = parts(parameters)
     assert costs["service_s"] == pytest.approx(1.1e-3)
-    assert (costs["marshal_s"], costs["install_s"], costs["produce_s"]) == (3e-6, None, 1e-6)
     assert (network["latency_s"], network["flow_bits_per_s"], network["state_bits_per_s"]) == (1e-3, 1e6, 5e6)
     assert parameters["startup_s"] == 0
 

@@ -211,3 +211,20 @@ def test_a_step_divides_its_period_and_steps_are_few():
         tiny.check_steps(10**9, 100 * SECOND)
     with pytest.raises(UsageError, match="steps of 1rows divide the trace, which has 5,000,000 rows, into 5,000,000"):
         Replan(recipe, schedule, Length(10, True), TriggerName.WORTH).check_steps(5_000_000, 1)
+
+
+@pytest.mark.parametrize("drift", [1000, 3000, 10**9])
+def test_worth_is_close_behind_the_better_of_nothing_and_every_period(drift):
+    """At the price of the stage, the busiest channel's rows and the state that moves are at most 5 % more."""
+    for seed in range(10 if os.environ.get("ADAPT_SOAK") else 2):
+        rows, price = stream(seed=seed, drift=drift), 0.009
+        period, worth = (ran([rows], name, move_cost=price) for name in ("period", "worth"))
+        costs = [
+            sum(step.outcome.loads[2].max() + price * (step.outcome.metrics.migrated_state or 0) for step in steps)
+            for steps in (period, worth)
+        ]
+        times = rows.column("ts").cast(pa.int64()).to_numpy()
+        placed = worth[0].partitioner.channels_of(rows.column("key"))
+        counts = np.zeros((len(worth), 4))
+        np.add.at(counts, ((times - times[0]) // STEP, placed), 1)
+        assert costs[1] <= 1.05 * min(costs[0], counts.max(axis=1).sum()), (seed, costs)

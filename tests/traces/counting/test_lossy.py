@@ -23,7 +23,7 @@ from adapt.core.stream import COLUMN_TYPES, KeyType, Weight
 from adapt.core.units.row_or_time_span import Length
 from adapt.traces.counting import lossy
 from adapt.traces.counting.count import Counting
-from adapt.traces.counting.lossy import count_frame, count_lossy, count_panes, count_streams
+from adapt.traces.counting.lossy import count_lossy, count_panes, count_streams
 from adapt.traces.store import trace as traces
 from adapt.traces.store.manifest import Manifest, Provenance, write_manifest
 from adapt.traces.store.trace import Trace, blocks_from, open_trace, part_entry
@@ -494,85 +494,15 @@ def test_any_tasks_and_any_files_give_the_same_window(spark, texts, tmp_path):
     assert told[0] == told[1] == facts(count_lossy(again, EPSILON, window=window))
 
 
-# Any DataFrame.
-
-
-@pytest.mark.parametrize(
-    ("partitions", "weight"),
-    [(1, Weight.COUNT), (2, Weight.COUNT), (8, Weight.COUNT), (2, Weight.COST), (8, Weight.BYTES)],
-)
-def test_a_frame_keeps_the_bounds_however_it_is_partitioned(spark, texts, partitions, weight):
-    frame = spark.read.parquet(*[str(part) for part in sorted(texts.path.glob("part-*"))]).repartition(partitions)
-    counted = count_frame(frame, EPSILON, weight=weight, weigh_by=AMOUNTS.get(weight))
-    holds(counted, rows(KeyType.STRING), weight)
-
-
-@pytest.mark.parametrize("kind", ["tinyint", "binary"])
-def test_a_frame_may_have_keys_of_any_whole_number_or_binary(spark, kind):
-    key = "encode(string(id % 9), 'UTF-8')" if kind == "binary" else f"{kind}(id % 9 - 4)"
-    frame = spark.range(0, 1_000, 1, 3).selectExpr(f"if(id % 10 = 0, null, {key}) as `a.``b`")
-    counted = count_frame(frame, 0.001, key="a.`b")
-    values = [None if at % 10 == 0 else str(at % 9).encode() if kind == "binary" else at % 9 - 4 for at in range(1_000)]
-    assert counted.key_type is (KeyType.BINARY if kind == "binary" else KeyType.INT8)
-    assert dict(zip(counted.keys.to_pylist(), counted.count_low.tolist(), strict=True)) == Counter(values)
-
-
-def test_a_frame_of_a_session_that_plans_as_it_goes_is_counted_too(spark):
-    apart = spark.newSession()
-    apart.conf.set("spark.sql.adaptive.enabled", "true")
-    frame = apart.range(0, 5_000, 1, 16).selectExpr("id % 700 as key").groupBy("key").count()
-    counted = count_frame(frame, 0.1, weight=Weight.BYTES, weigh_by="count")
-    exact = {key: 5_000 // 700 + (key < 5_000 % 700) for key in range(700)}
-    low, high = counted.intervals(pa.array(list(exact)))
-    true = np.array(list(exact.values()))
-    assert counted.total == 5_000
-    assert (low <= true).all()
-    assert (true <= high).all()
-
-
-@pytest.mark.parametrize(
-    ("query", "options", "sentence"),
-    [
-        ("id as key", {"key": "k"}, "column 'k' does not exist; available: key"),
-        ("id as key", {"weight": Weight.COST, "weigh_by": "w"}, "column 'w' does not exist; available: key"),
-        ("double(id) as key", {}, "key column 'key' must be text, binary, whole numbers, decimals, dates or times"),
-        ("id as key, 'x' as w", {"weight": Weight.COST, "weigh_by": "w"}, "column 'w' must be numeric"),
-        (
-            "id as key, 1.5D as w",
-            {"weight": Weight.BYTES, "weigh_by": "w"},
-            "column 'w' must be integers",
-        ),
-        ("id as key, id as w", {"weigh_by": "w"}, "weight and weigh_by need each other"),
-        ("id as key, id as w", {"weight": Weight.BYTES}, "weight and weigh_by need each other"),
-    ],
-)
-def test_what_a_frame_cannot_be_counted_by_is_refused(spark, query, options, sentence):
-    with pytest.raises(UsageError, match=sentence):
-        count_frame(spark.range(3).selectExpr(*query.split(", ")), 0.1, **options)
-
-
-def test_a_frame_without_rows_has_no_keys(spark):
-    with pytest.raises(BadInput, match="the frame has no rows"):
-        count_frame(spark.range(0).selectExpr("id as key"), 0.1)
-
-
-@pytest.mark.parametrize("amount", ["-1.0D", "double('nan')"])
-def test_a_frame_with_a_weight_that_is_none_is_bad_input_that_names_the_key(spark, amount):
-    frame = spark.range(3).selectExpr("id as key", f"if(id = 1, {amount}, 1.0D) as w")
-    with pytest.raises(BadInput, match="the weight of key 1 must be finite and at least 0"):
-        count_frame(frame, 0.1, weight=Weight.COST, weigh_by="w")
-
-
 # What is refused.
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, -0.1, float("nan")])
-def test_an_error_outside_0_and_1_is_refused_everywhere(texts, spark, epsilon):
+def test_an_error_outside_0_and_1_is_refused_everywhere(texts, epsilon):
     for count in (
         lambda: count_lossy(texts, epsilon),
         lambda: count_panes(texts, Panes(Length(10, in_rows=True)), epsilon),
         lambda: count_streams(texts, epsilon),
-        lambda: count_frame(spark.range(1).selectExpr("id as key"), epsilon),
         lambda: Counting(epsilon=epsilon),
     ):
         with pytest.raises(UsageError, match=r"epsilon.* must be between 0 and 1"):

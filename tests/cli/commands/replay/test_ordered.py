@@ -10,9 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from adapt.cli.main import run
-from adapt.cli.options.replay.ordered import ModelOptions
-from adapt.core.ordered.chain.names import CostSource, Heuristic
-from adapt.core.ordered.engine.settings import assumed_contention
+from adapt.core.ordered.chain.names import CostSource
 from adapt.traces.replay import egress
 from adapt.traces.store.manifest import read_manifest
 from adapt.traces.store.runs import read_run
@@ -93,13 +91,6 @@ def test_the_model_runs_what_the_machine_has_no_cores_for(adapt, here):
         assert part in " ".join(told.out.split())
 
 
-def test_the_contention_that_is_assumed_is_that_which_was_measured():
-    for heuristic in Heuristic:
-        assert ModelOptions().assumed(heuristic) == assumed_contention(heuristic)
-    given = ModelOptions(query_time="2us").assumed(Heuristic.QST)
-    assert (given.query_us, given.query_operator_us, given.query_contention_us) == (2.0, 0.0, 0.0)
-
-
 def test_costs_that_the_chain_does_not_give_are_printed_with_their_range(adapt, here):
     (here / "bare.toml").write_text(CHAIN.replace("cost = 0.5", "").replace("cost", "# cost"))
     line = "x.trace --chain bare.toml --workers 1,2 --backend sim --min-time 1ms --format json"
@@ -115,9 +106,7 @@ def test_every_option_is_taken(adapt, here):
     line = (
         "x.trace --chain plan.toml --plan five.plan --workers 2 --backend sim --reorder lock --work-queue partitioned"
         " --heuristic qst:limit=20 --runtime slice=50us,ring-buffer=64,queue-capacity=128,chunk=8"
-        ",mark-every=7 --rows 1000 --seed 5 --model jitter=0.2,contention=0.1us,query-time=0.2us,send-time=20ns"
-        ",output-time=0.01us,lock-handover=0.3us"
-        " --check 0 --format json"
+        ",mark-every=7 --rows 1000 --seed 5 --check 0 --format json"
     )
     document = json.loads(adapt.done("replay", "ordered", *line.split()).out)
     told = document["parameters"]
@@ -125,7 +114,6 @@ def test_every_option_is_taken(adapt, here):
     assert told["heuristic"] == "qst"
     assert (told["slice_us"], told["ring_buffer"], told["queue_capacity"]) == (50, 64, 128)
     assert (told["qst_limit"], told["chunk"], told["mark_every"], told["rows"], told["seed"]) == (20, 8, 7, 1000, 5)
-    assert list(told["contention"].values()) == [0.2, 0.1, 0.02, 0.01, 0.3, 0.2, 0, 0]
     assert document["summary"]["rows"] == 1000
     assert document["workers"][0]["ordered"] is None
     assert [row["partitions"] for row in document["operators"]] == [None, 5]
@@ -294,7 +282,6 @@ def test_the_model_searches_the_number_of_workers(adapt, here):
         (2, "--target-latency 5ms", "--target-latency needs --sustainable; give it too, or omit --target-latency"),
         (2, "--rows 0", "--rows must be at least 1 (got 0)"),
         (2, "--work-queue shared", "'shared'"),
-        (2, "--model jitter=2", "jitter must be between 0 and 1 (got 2)"),
         (2, "--plan none.plan", "none.plan"),
         (2, "--chain plan.toml", "plan.toml: operator 'by key' is partitioned by a plan; give one with --plan"),
         (3, "--chain none.toml", "none.toml"),

@@ -7,12 +7,12 @@ from adapt.core.partitioning.measures.metrics import evaluate
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.schemes.uniform import UniformPartitioner
 from adapt.core.partitioning.splitting.measure import measure_split, merge_cost, split_loads
-from adapt.core.partitioning.splitting.messages import Messages
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.partitioning.splitting.split import split
+from tests.core.partitioning.splitting.streams import messages_of
 
 COLUMN = pa.array([f"key{int(at)}" for at in np.random.default_rng(0).zipf(1.5, 20_000) % 500])
-MESSAGES = Messages.of_column(COLUMN, periods=np.arange(20_000) // 5000)
+MESSAGES = messages_of(COLUMN, periods=np.arange(20_000) // 5000)
 
 
 def test_whole_keys_are_judged_as_their_partitioner_is():
@@ -23,7 +23,7 @@ def test_whole_keys_are_judged_as_their_partitioner_is():
 
 
 def test_a_split_key_counts_on_each_of_its_channels():
-    done = split(Messages.of_column(pa.array(["a"] * 4)), Splitting.W_CHOICES, 2)
+    done = split(messages_of(pa.array(["a"] * 4)), Splitting.W_CHOICES, 2)
     assert split_loads(done, Resources.parse("CLQ")).tolist() == [[1, 1], [2, 2], [4, 4]]
 
 
@@ -38,7 +38,7 @@ def test_splitting_passes_the_floor_of_whole_keys_and_pays_with_merges():
 
 
 def test_without_messages_nothing_is_defined():
-    nothing = Messages.of_column(pa.array([], pa.string()))
+    nothing = messages_of(pa.array([], pa.string()))
     done = split(nothing, Splitting.PKG, 3)
     data = measure_split(done, nothing, Resources()).as_data()
     assert [data[name] for name in ("imbalance", "imbalance_floor", "r_n", "r_floor", "b")] == [None] * 5

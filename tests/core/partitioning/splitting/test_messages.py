@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.partitioning.splitting.messages import Messages
 from adapt.core.stream import Weight
+from tests.core.partitioning.splitting.streams import messages_of
 
 keys = st.lists(st.sampled_from(["a", "b", "", None, "ä"]), max_size=30)
 
@@ -21,20 +22,9 @@ def counted(counts):
     )
 
 
-@given(keys, st.integers(0, 30))
-def test_the_messages_of_a_column_are_its_keys_in_order(rows, cut):
-    column = pa.array(rows, pa.string())
-    for given_column in (column, pa.chunked_array([column[:cut], column[cut:]]), column.dictionary_encode()):
-        messages = Messages.of_column(given_column)
-        assert messages.keys.take(pa.array(messages.rows)).to_pylist() == rows
-        assert len(messages.keys) == len(set(rows))
-        assert messages.weights.tolist() == [1.0] * len(rows)
-        assert messages.periods.tolist() == [0] * len(rows)
-
-
 def test_columns_of_other_lengths_are_refused():
     with pytest.raises(ValueError, match="2 messages do not fit 1 weights and 2 periods"):
-        Messages.of_column(pa.array(["a", "b"]), weights=[1.0])
+        messages_of(["a", "b"], weights=[1.0])
 
 
 @given(st.lists(st.integers(0, 20), max_size=10), st.integers(0, 2**32 - 1))

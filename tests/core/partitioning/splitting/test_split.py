@@ -11,6 +11,7 @@ from adapt.core.partitioning.splitting.choices import hashed_choice
 from adapt.core.partitioning.splitting.messages import Messages
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.partitioning.splitting.split import split
+from tests.core.partitioning.splitting.streams import messages_of
 
 every_way = pytest.mark.parametrize("way", Splitting)
 
@@ -34,7 +35,7 @@ def streams(draw):
     keys = draw(st.lists(st.sampled_from(["a", "a", "a", "b", "c", "d", None]), min_size=size, max_size=size))
     weights = draw(st.lists(st.integers(1, 5), min_size=size, max_size=size))
     periods = sorted(draw(st.lists(st.integers(0, 3), min_size=size, max_size=size)))
-    return Messages.of_column(pa.array(keys, pa.string()), weights, periods)
+    return messages_of(pa.array(keys, pa.string()), weights, periods)
 
 
 def plain(messages, way, channels, choices, sources):
@@ -73,7 +74,7 @@ def test_each_message_goes_to_the_least_loaded_choice_of_its_source(way, message
 
 def test_two_keys_on_two_channels_by_hand():
     """A key alone takes turns on its choices, and is merged once in each period in which it was on both."""
-    done = split(Messages.of_column(pa.array(["a"] * 6), periods=[0, 0, 0, 1, 1, 2]), Splitting.W_CHOICES, 2)
+    done = split(messages_of(pa.array(["a"] * 6), periods=[0, 0, 0, 1, 1, 2]), Splitting.W_CHOICES, 2)
     assert loads_of(done).tolist() == [3, 3]
     assert (done.key_periods, done.place_periods, done.merge_tuples) == (3, 5, 2)
     assert (done.channels_per_key, done.choices) == (5 / 3, 2)
@@ -132,7 +133,7 @@ def test_sources_that_know_only_themselves_balance_together(way):
 
 @every_way
 def test_a_stream_of_nothing_is_split(way):
-    done = split(Messages.of_column(pa.array([], pa.string())), way, 4)
+    done = split(messages_of(pa.array([], pa.string())), way, 4)
     assert loads_of(done).tolist() == [0.0] * 4
     assert (done.merge_tuples, done.channels_per_key) == (0, None)
 

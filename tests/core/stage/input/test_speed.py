@@ -3,7 +3,7 @@
 import pytest
 
 from adapt.core.errors import UsageError
-from adapt.core.stage.input.speed import Speed, Tempo, only, speeds_of
+from adapt.core.stage.input.speed import Speed, Tempo, speeds_of
 
 
 @pytest.mark.parametrize(
@@ -33,12 +33,6 @@ def test_options_give_speeds(offered, speedup, speeds):
 def test_what_is_no_speed_is_refused(offered, speedup, said):
     with pytest.raises(UsageError, match=said):
         speeds_of(offered, speedup, 1.2)
-
-
-def test_one_speed_is_one():
-    assert only((Speed(offered=2.0),), "adapt replay flux") == Speed(offered=2.0)
-    with pytest.raises(UsageError, match=r"adapt replay flux takes one value of --offered \(got 2,10\)"):
-        only((Speed(offered=2.0), Speed(offered=10.0)), "adapt replay flux")
 
 
 def test_an_offered_load_is_reached_where_the_rate_makes_it():
