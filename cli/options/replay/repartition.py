@@ -43,8 +43,8 @@ class ReplanOptions:
     period: str = setting("1h", "How often trigger period adopts a new plan.", "7d|1000rows")
     trigger: TriggerName = setting(
         TriggerName.PERIOD,
-        "When to adopt a new plan: every period, to repair a violation of --tolerance, or if worth it. Worth needs rows in most steps: it compares"
-        " plans in two steps before it adopts one.",
+        "When to adopt a new plan: every period, to repair a violation of --tolerance, or if worth it. Worth needs rows"
+        " in most steps: it compares plans in two steps before it adopts one.",
     )
     step: str | None = setting(
         None, "How often the trigger decides (default: the period, or a tenth of it with another trigger).", "6m"
