@@ -88,7 +88,7 @@ class Elasticity:
         taken = self._intake.take()
         self._scaling.placement.count(taken.partitions, taken.cost_s, taken.times_s)
         cost_s = np.where(taken.cost_s < 0, stage.settings.costs.service_s, taken.cost_s)
-        loads: NDArray[np.float64] = np.bincount(self._owners()[taken.partitions], cost_s, stage.settings.workers)
+        loads = np.asarray(np.bincount(self._owners()[taken.partitions], cost_s, stage.settings.workers), np.float64)
         idle_s, processed = stage.idle_s(), stage.arrays["worker"]["processed"].copy()
         arrived, (before_s, arrived_before) = stage.arrived(), self._before
         collected_s = stage.now_s - before_s
