@@ -8,8 +8,8 @@ from adapt.cli.options import completion
 from adapt.cli.options.groups import EXPERT, option, setting
 from adapt.cli.options.loads import Loads, MeasureOption
 from adapt.cli.options.named_keys import LimitOptions, Limits
-from adapt.core.engines.names import BASES, CURRENT_SCHEMES, SCHEMES_BY_NAME, AnyScheme, Engine, hashing_of
-from adapt.core.errors import UsageError, did_you_mean
+from adapt.core.engines.names import CURRENT_SCHEMES, SCHEMES_BY_NAME, AnyScheme, Engine
+from adapt.core.errors import did_you_mean
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme, UtilityName
 
@@ -30,9 +30,8 @@ if TYPE_CHECKING:
 
     SchemeChoice: TypeAlias = AnyScheme
     CurrentSchemeChoice: TypeAlias = AnyScheme
-    BaseChoice: TypeAlias = AnyScheme
 else:  # their parsers take values; typer cannot choose from a union
-    SchemeChoice = CurrentSchemeChoice = BaseChoice = Any
+    SchemeChoice = CurrentSchemeChoice = Any
 
 
 def among(known: Iterable[AnyScheme], *, own: bool = False) -> dict[str, Any]:
@@ -72,20 +71,6 @@ ENGINE = among(Engine)
 CURRENT = among(CURRENT_SCHEMES)
 """What may place keys today."""
 
-BASE = among(BASES)
-"""What may place the keys that are not pinned."""
-
-BaseOption: TypeAlias = Annotated[
-    BaseChoice | None,
-    option(
-        "Scheme of the keys that hybrid does not pin. Default: that of the current plan, else that of --engine;"
-        " consistent with --hash or several channel counts.",
-        "NAME",
-        panel=EXPERT,
-        **BASE,
-    ),
-]
-
 EngineOption: TypeAlias = Annotated[
     CurrentSchemeChoice, option(f"Engine that assigns the keys today. {ENGINES}", "NAME", **CURRENT)
 ]
@@ -94,17 +79,6 @@ UtilityOption: TypeAlias = Annotated[
     option(
         "How imbalance and migration are weighed against each other. Default: APM; construction level has none.",
         panel=EXPERT,
-    ),
-]
-HashOption: TypeAlias = Annotated[HashName, option("Hash function of the keys.", panel=EXPERT)]
-ReplicasOption: TypeAlias = Annotated[
-    int | None,
-    option(
-        "Virtual nodes of each channel on the hash ring. Default: those of the current plan, else 1000.",
-        "N",
-        panel=EXPERT,
-        min=1,
-        max=_MOST_REPLICAS,
     ),
 ]
 MaxParallelismOption: TypeAlias = Annotated[
@@ -196,16 +170,3 @@ class Placement:
             own=own,
             cap=cap or USUAL,
         )
-
-
-def check_replicas(scheme: AnyScheme, base: AnyScheme) -> None:
-    """Refuse replicas that the scheme would ignore."""
-    hashing = hashing_of(scheme, base)
-    if hashing is not Scheme.CONSISTENT:
-        raise UsageError(f"--replicas are those of a hash ring, but {hashing} has none; omit it, or use consistent")
-
-
-def check_base(base: AnyScheme | None, scheme: AnyScheme) -> None:
-    """Refuse a base that the scheme would ignore."""
-    if base is not None and scheme is not Scheme.HYBRID:
-        raise UsageError(f"scheme {scheme} does not support --base; use --scheme hybrid")

@@ -62,7 +62,7 @@ def migration_of_scenario(scenario: Scenario, terms: Terms) -> Migration:
 
 def placement_of(terms: Terms, settings: StageSettings, demand: Demand) -> PlannedPlacement:
     """Plans of partitions, from the rows counted so far."""
-    recipe = Recipe(Scheme.HYBRID, hash=terms.hash)
+    recipe = Recipe(Scheme.HYBRID)
     return PlannedPlacement(recipe, settings.partitions, Counting(terms.window_s), demand.cost_s is not None)
 
 

@@ -8,7 +8,6 @@ import numpy as np
 from adapt.core.elastic.policies.placements import LEAST_S
 from adapt.core.elastic.policies.scaler import Patience, Rebuild, check_pool
 from adapt.core.errors import UsageError
-from adapt.core.keys.names import HashName
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.stage.conditions.names import DropCurve
 from adapt.core.stage.conditions.queueing import Queueing
@@ -68,7 +67,6 @@ class Terms:
     row_costs: RowCosts | None = None  # the CPU time of each row; None, service times are drawn
     by_stream: bool = False  # whether each stream has one producer
     duration_s: float | None = None  # when to stop; None, when all rows are processed
-    hash: HashName = HashName.MURMUR3  # hash function of keys
     seed: int = 0  # random seed
     queueing: Queueing = Queueing()  # noqa: RUF009 - frozen
     migration: Migration = Migration()  # noqa: RUF009 - frozen
@@ -142,7 +140,6 @@ class Wanted:
     row_costs: RowCosts | None = None
     by_stream: bool = False
     duration_s: float | None = None
-    hash: HashName = HashName.MURMUR3
     seed: int = 0
     queueing: Queueing = Queueing()  # noqa: RUF009 - frozen
     migration: Migration = Migration()  # noqa: RUF009 - frozen
@@ -151,7 +148,7 @@ class Wanted:
     def placed(self) -> MiniPartitions:
         """The partitions of static-uniform."""
         check_workers(self.channels)
-        return MiniPartitions(self.channels, self.per_worker, self.hash)
+        return MiniPartitions(self.channels, self.per_worker)
 
     @property
     def uniform(self) -> StageSettings:
@@ -202,7 +199,6 @@ class Wanted:
             row_costs=self.row_costs,
             by_stream=self.by_stream,
             duration_s=self.duration_s,
-            hash=self.hash,
             seed=self.seed,
             queueing=self.queueing,
             migration=self.migration,

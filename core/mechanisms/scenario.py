@@ -122,7 +122,7 @@ def check_scenario(scenario: Scenario, terms: Terms) -> None:
     try:
         check_pool(terms.least_of(scenario), terms.workers_of(scenario))
         check_workers(terms.workers_of(scenario))
-        MiniPartitions(terms.workers_of(scenario), terms.per_worker, terms.hash)
+        MiniPartitions(terms.workers_of(scenario), terms.per_worker)
         if scenario.elastic is not None:
             policy_of(scenario.elastic, chosen_of(scenario, terms))
         if isinstance(scenario.flux, OwnCode):
@@ -139,15 +139,12 @@ def _placed(scenario: Scenario, terms: Terms, stream: Stream) -> tuple[MiniParti
     if scenario.split is not None:
         has_head = scenario.split in (Splitting.D_CHOICES, Splitting.W_CHOICES)
         hot = _hot(stream.counted(), workers) if has_head else pa.array([], pa.string())
-        return MiniPartitions(workers, terms.per_worker, terms.hash), SplitKeys(scenario.split, hot, terms.period_s)
+        return MiniPartitions(workers, terms.per_worker), SplitKeys(scenario.split, hot, terms.period_s)
     if scenario.plan is Static.UNIFORM or scenario.is_scaled:
-        return MiniPartitions(workers, terms.per_worker, terms.hash), None
-    if isinstance(scenario.plan, OwnCode):
-        recipe = Recipe(hash=terms.hash, own=scenario.plan)
-    else:
-        recipe = Recipe(Scheme(scenario.plan.value), hash=terms.hash)
+        return MiniPartitions(workers, terms.per_worker), None
+    recipe = Recipe(own=scenario.plan) if isinstance(scenario.plan, OwnCode) else Recipe(Scheme(scenario.plan.value))
     return MiniPartitions(
-        workers, terms.per_worker, terms.hash, build_partitioner(stream.counted(), recipe, workers)
+        workers, terms.per_worker, partitioner=build_partitioner(stream.counted(), recipe, workers)
     ), None
 
 

@@ -14,7 +14,7 @@ from adapt.cli.commands.replay.ordered import ordered
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.counting import WeightOption
 from adapt.cli.options.groups import grouped, setting, short_help
-from adapt.cli.options.placement import EngineOption
+from adapt.cli.options.placement import Today
 from adapt.cli.options.replay.repartition import LiveOptions, RecipeOptions, ReplanOptions
 from adapt.cli.options.result import BaselineOption, RunOutput
 from adapt.cli.terminal.command_line import command_line
@@ -22,7 +22,6 @@ from adapt.cli.terminal.help import Command, Group
 from adapt.cli.terminal.narration import narrate_keys
 from adapt.cli.terminal.output import for_people
 from adapt.cli.terminal.stages import stages
-from adapt.core.engines.names import Engine
 from adapt.core.stream import Weight
 
 if TYPE_CHECKING:
@@ -41,8 +40,8 @@ def repartition(
     replans: ReplanOptions,
     plans: RecipeOptions,
     stage: LiveOptions,
+    today: Today,
     weight: WeightOption = None,
-    engine: EngineOption = Engine.SPARK,
     baseline: BaselineOption = True,
     live: bool = setting(False, "Also simulate a stage, in which keys migrate while rows arrive.", None, "--live"),
 ) -> "RepartitionRun":
@@ -59,12 +58,12 @@ def repartition(
     from adapt.traces.replay.repartition import replay_trace, weighed
     from adapt.traces.store.trace import open_trace
 
-    replan = replans.replan(plans, engine)
+    replan = replans.replan(plans, today)
     if not live:
         stage.refuse()
     output.check()
     opened = open_trace(trace)
-    narrate_keys(trace, engine)
+    narrate_keys(trace, today.engine)
     staged = None
     if live:
         weight = weight or (Weight.COST if stage.stage.costs.by_cost(opened) else Weight.COUNT)
@@ -72,7 +71,7 @@ def repartition(
         staged = stage.live(opened, replan, compares=baseline)
     else:
         replan = weighed(replan, opened, weight)
-    replan = replace(replan, today=engine if baseline else None, costs=stage.stage.costs.costs())
+    replan = replace(replan, today=today.engine if baseline else None, costs=stage.stage.costs.costs())
     with stages() as progress:
         run = replay_trace(
             *(opened, output.out, replan, staged),

@@ -8,13 +8,11 @@ from adapt.cli.options import completion
 from adapt.cli.options.channels import channel_counts
 from adapt.cli.options.groups import setting
 from adapt.cli.options.own import OwnPolicy
-from adapt.cli.options.placement import HashOption
 from adapt.cli.options.replay.migration import MigrationOptions
 from adapt.cli.options.replay.speed import ComparedSpeedOptions
 from adapt.cli.options.replay.stage import EngineStage
 from adapt.cli.options.result import RunOutput
 from adapt.core.errors import UsageError
-from adapt.core.keys.names import HashName
 from adapt.core.stream import Weight
 
 if TYPE_CHECKING:
@@ -108,7 +106,6 @@ class WorkerOptions:
         None, "Workers at the start of scenarios that scale (default: fewer than needed).", "WORKERS", shown=False
     )
     partitions: int = setting(64, "Partitions per channel; each moves as a whole.", "K")
-    hash: HashOption = HashName.MURMUR3
 
     def sweep(self) -> "Sweep | None":
         """What is varied; None, each scenario runs once."""
@@ -146,6 +143,5 @@ class WorkerOptions:
             row_costs=stage.costs.row_costs(trace, stage.seed),
             by_stream=stage.by_stream(trace),
             duration_s=stage.duration_s,
-            hash=self.hash,
             seed=stage.seed,
         )

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 from adapt.cli.options import own
 from adapt.cli.options.amounts import above_0, above_0_or
 from adapt.cli.options.groups import setting
-from adapt.cli.options.placement import SCHEME, HashOption, MaxParallelismOption, SchemeChoice
+from adapt.cli.options.placement import SCHEME, MaxParallelismOption, SchemeChoice
 from adapt.cli.options.replay.costs import given
 from adapt.cli.options.replay.migration import MigrationOptions
 from adapt.core.elastic.policies.names import ALL_POLICIES, Alignment, ScalingPolicy, Signal
 from adapt.core.engines.names import Engine
 from adapt.core.errors import UsageError
-from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme
 from adapt.core.stage.conditions.names import QueueingName
 
@@ -53,7 +52,6 @@ class SchemeOptions:
         **SCHEME,
     )
     construction: Construction = setting(DEFAULT_CONSTRUCTION, "How plans place hot partitions.")
-    hash: HashOption = HashName.MURMUR3
     max_parallelism: MaxParallelismOption = None
 
 
@@ -91,9 +89,7 @@ class PlanOptions:
         check_workers(pool)
         units = self.units(pool, queueing)
         per_worker = self.DEFAULT_PARTITIONS if self.partitions is None else self.partitions
-        return MiniPartitions(
-            pool, per_worker, self.of.hash, units=None if units is None else units.partitioner(key_type)
-        )
+        return MiniPartitions(pool, per_worker, units=None if units is None else units.partitioner(key_type))
 
     def units(self, pool: int, queueing: QueueingName | None) -> "EngineUnits | None":
         """The units of an engine that places keys, if one does."""
@@ -115,7 +111,7 @@ class PlanOptions:
         """How plans are built."""
         from adapt.core.partitioning.build import Recipe
 
-        return Recipe(self.of.scheme or Scheme.HYBRID, self.of.construction, hash=self.of.hash)
+        return Recipe(self.of.scheme or Scheme.HYBRID, self.of.construction)
 
     def _engine(self, queueing: QueueingName | None) -> Engine | None:
         if self.of.scheme is not None:
@@ -129,7 +125,6 @@ class PlanOptions:
         return {
             "--rebuild": self.rebuild is not None,
             "--scheme construction": self.of.construction is not DEFAULT_CONSTRUCTION,
-            "--scheme hash": self.of.hash is not HashName.MURMUR3,
         }
 
     def rebuilding(self, min_interval_s: float) -> "Rebuild":

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 from adapt.cli.options import own
 from adapt.cli.options.amounts import above_0, above_0_or, bits_of_workers, seconds
 from adapt.cli.options.groups import setting
-from adapt.cli.options.placement import HashOption
 from adapt.cli.options.replay.stage import TROUBLE_PANEL, TroubleOptions
 from adapt.core.errors import UsageError
 from adapt.core.flux.policies.names import FluxPolicy, Imbalance
-from adapt.core.keys.names import HashName
 from adapt.core.stage.conditions.names import Router
 
 if TYPE_CHECKING:
@@ -34,7 +32,6 @@ class PlacingOptions:
     workers: int | None = setting(None, "Number of workers (without --plan).", "N")
     plan: Path | None = setting(None, "Start from this plan, one worker per channel.", "PLAN")
     partitions: int = setting(64, "Partitions per worker, the units that move.", "N")
-    hash: HashOption = HashName.MURMUR3
 
     def placed(self, trace: "Trace") -> "tuple[MiniPartitions, NamedPlan | None]":
         """Initial placement of the keys, and the plan, if any."""
@@ -46,7 +43,7 @@ class PlacingOptions:
             if self.workers is None:
                 raise UsageError("give --workers N, or --plan PLAN with a channel per worker")
             check_workers(self.workers)
-            return MiniPartitions(self.workers, self.partitions, self.hash), None
+            return MiniPartitions(self.workers, self.partitions), None
         named = open_named_plan(self.plan)
         read = named.plan
         if self.workers not in (None, read.channels):

@@ -5,19 +5,11 @@ from typing import TYPE_CHECKING
 
 from adapt.cli.options.amounts import amount_of
 from adapt.cli.options.channels import check_channels
-from adapt.cli.options.groups import EXPERT, given, setting
+from adapt.cli.options.groups import given, setting
 from adapt.cli.options.loads import MaxMigrationOption, MaxPinsOption, ResourcesOption, SigmaOption, ToleranceOption
-from adapt.cli.options.placement import (
-    SCHEME,
-    BaseOption,
-    ReplicasOption,
-    SchemeChoice,
-    UtilityOption,
-    check_base,
-    check_replicas,
-)
+from adapt.cli.options.placement import SCHEME, SchemeChoice, Today, UtilityOption
 from adapt.cli.options.replay.stage import SpeedupOption, StageOptions, TroubleOptions, check_speedup
-from adapt.core.engines.names import AnyScheme, Engine
+from adapt.core.engines.names import AnyScheme
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme
@@ -63,7 +55,7 @@ class ReplanOptions:
         "ROWS",
     )
 
-    def replan(self, recipe: "RecipeOptions", engine: AnyScheme) -> "Replan":
+    def replan(self, recipe: "RecipeOptions", today: Today) -> "Replan":
         """When plans are adopted, and how they are built."""
         from adapt.core.repartition.decisions import AUTO, Replan
         from adapt.core.units.row_or_time_span import Length
@@ -78,7 +70,7 @@ class ReplanOptions:
         several = len({channels for _, channels in schedule.steps}) > 1
         auto = self.window == AUTO
         return Replan(
-            recipe.recipe(Scheme.CONSISTENT if several else engine),
+            recipe.recipe(today, Scheme.CONSISTENT if several else today.engine),
             schedule,
             Length.parse(self.period),
             self.trigger,
@@ -136,29 +128,19 @@ class RecipeOptions:
     sigma: SigmaOption = 0.1
     utility: UtilityOption = None
     max_pins: MaxPinsOption = None
-    hash: HashName | None = setting(None, "Hash function of the keys. Default: murmur3.", panel=EXPERT)
-    base: BaseOption = None
-    replicas: ReplicasOption = None
     max_migration: MaxMigrationOption = None
 
-    def recipe(self, today: AnyScheme) -> "Recipe":
+    def recipe(self, today: Today, base: AnyScheme) -> "Recipe":
         """The recipe of every plan.
 
         Args:
-            today: The base, if none is given.
+            base: What places the keys that are not pinned.
         """
         from adapt.core.partitioning.build import Recipe
         from adapt.core.partitioning.measures.resources import Resources
         from adapt.core.partitioning.problem.constraints import Constraints, MigrationLimit
         from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS
 
-        check_base(self.base, self.scheme)
-        if self.hash and isinstance(self.base, Engine):
-            raise UsageError(f"--base {self.base} has a hash of its own; omit --hash, or use another base")
-        on_ring = (self.hash or self.replicas) is not None and isinstance(today, Engine)
-        base = self.base or (Scheme.CONSISTENT if on_ring else today)
-        if self.replicas is not None:
-            check_replicas(self.scheme, base)
         resources = Resources.parse(self.resources, self.tolerance, self.sigma)
         return Recipe(
             self.scheme,
@@ -166,8 +148,9 @@ class RecipeOptions:
             resources,
             self.utility,
             self.max_pins,
-            self.hash or HashName.MURMUR3,
-            self.replicas or DEFAULT_REPLICAS,
+            today.hash or HashName.MURMUR3,
+            today.replicas or DEFAULT_REPLICAS,
+            max_parallelism=today.max_parallelism,
             constraints=Constraints(
                 max_migration=None if self.max_migration is None else MigrationLimit.parse(self.max_migration)
             ),

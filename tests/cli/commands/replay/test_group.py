@@ -93,7 +93,7 @@ def test_a_report_says_when_the_worst_period_could_have_no_plan(adapt, tmp_path,
     (tmp_path / "two.csv").write_text("t,k\n" + rows)
     adapt.done("ingest", "two.csv", "--key", "k", "--time", "t", "--time-format", "epoch_s", "-o", "two.trace")
     run = ("replay", "repartition", "two.trace", "--channels", 2, "--period", "1000s", "-o", "two.run")
-    adapt.done(*run, "--hash", "xxhash64", "--force")
+    adapt.done(*run, "--engine", "consistent:hash=xxhash64", "--force")
     imbalances = [row["imbalance"] for row in read_run(tmp_path / "two.run").periods.records()]
     said = adapt.done("report", "two.run").err
     assert ("is placed by hashing alone" in said) == (max(imbalances) == imbalances[0])

@@ -66,7 +66,8 @@ def test_the_base_is_the_engine_s(adapt, here):
         )
         assert document["summary"]["mean_imbalance"] == document["summary"]["mean_imbalance_do_nothing"]
         assert document["parameters"]["base"] == engine
-    for others in ("--channels 3 --hash xxhash64", "--channels 3 --replicas 50", "--schedule 0s:3,40s:4"):
+    on_ring = "--channels 3 --engine consistent:hash=xxhash64", "--channels 3 --engine consistent:replicas=50"
+    for others in (*on_ring, "--schedule 0s:3,40s:4"):
         parameters = told(adapt, "x.trace", *others.split(), "--period", "20s")["parameters"]
         assert parameters["replicas"] is not None  # on a ring
         assert "base" not in parameters
@@ -127,7 +128,6 @@ def test_a_derived_window_decides_alike_on_a_trace_cut_later(adapt, here):
         (2, "x.trace --channels 3 --speedup 2", "--speedup is for the stage of --live; add --live, or omit it"),
         (2, "x.trace --channels 3 --network latency=1ms", "--network is for the stage of --live; add --live"),
         (2, "x.trace --channels 3 --live --period 100rows", "--live needs a --period in time, such as 6h (got"),
-        (2, "x.trace --channels 3 --base flink --hash xxhash64", "--base flink has a hash of its own; omit --hash, or"),
         (3, "nowhere.trace --channels 3", "nowhere.trace"),
     ],
 )  # fmt: skip

@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 
 from adapt.core.errors import BadInput
-from adapt.core.keys.names import HashName
 from adapt.core.mechanisms.cost_model import Wanted
 from adapt.core.mechanisms.outcome import ScenarioRun, outcome_of_scenario
 from adapt.core.mechanisms.scenario import simulated, staged
@@ -39,12 +38,11 @@ def trace(tmp_path_factory) -> Trace:
 
 
 def points():
-    """Settings that differ in load, workers, hash, seed and costs."""
+    """Settings that differ in load, workers, seed and costs."""
     usual = Wanted(4, costs=Costs(1e-3, 1e-4), per_worker=8, speed=Speed(offered=1.3))
     yield usual
     yield replace(usual, speed=Speed(offered=0.7))
     yield replace(usual, channels=6)
-    yield replace(usual, hash=HashName.XXHASH64)
     yield replace(usual, seed=3)
     yield replace(usual, row_costs=RowCosts("cost_us"))
     yield replace(usual, duration_s=0.2)
