@@ -118,7 +118,7 @@ def section(
 _OPEN_ROWS = 30
 """Longer tables of a section are collapsed."""
 
-_MARKS = {Verdict.HOLDS: "✓", Verdict.DIRECTION: "≈", Verdict.FAILS: "✗"}
+_MARKS = {Verdict.HOLDS: "✓", Verdict.DIRECTION: "≈", Verdict.UNCLEAR: "?", Verdict.FAILS: "✗"}
 
 CLAIM_COLUMNS = (
     Column("claim"),
@@ -129,7 +129,7 @@ CLAIM_COLUMNS = (
     Column("runs", Kind.COUNT, about="number of seeds; 1 if the result does not depend on them"),
     Column("verdict"),
     Column("measured", about="description of our number"),
-    Column("why", about="reason why it fails, or holds only in its direction"),
+    Column("why", about="reason why it does not hold"),
 )
 
 
@@ -192,6 +192,6 @@ def counted(claims: Iterable[Judged]) -> str:
     held = [judged.verdict for judged in claims]
     number = {verdict: held.count(verdict) for verdict in Verdict}
     return (
-        f"{number[Verdict.HOLDS]} hold, {number[Verdict.DIRECTION]} hold only in their direction and"
-        f" {number[Verdict.FAILS]} do not hold"
+        f"{number[Verdict.HOLDS]} hold, {number[Verdict.DIRECTION]} hold only in their direction,"
+        f" {number[Verdict.UNCLEAR]} are not clear and {number[Verdict.FAILS]} do not hold"
     )

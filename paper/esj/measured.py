@@ -1,9 +1,14 @@
 """Experiments on ESJ: stages that shed and scale, and messages between workers."""
 
+import os
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
 from typing import Any, ClassVar
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +23,7 @@ from adapt.core.stage.conditions.names import DropCurve
 from adapt.core.stage.conditions.settings import Costs, StageSettings, even_groups, even_owners
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor, Thresholds
 from adapt.core.stage.input.offered_load import Demand
+from paper.spread import ROOT
 
 CAPACITY, WINDOW_S = 1000, 1.0
 """W and the time that a worker keeps a tuple: at tau = 1 it takes 1,000 tuples/s."""
@@ -44,6 +50,9 @@ class Shedding:
     """
 
     alone: ClassVar[bool] = False
+    capacity: ClassVar[int] = CAPACITY
+    costs: ClassVar[Costs] = Costs(service_s=1e-5, service_sd_s=0.0)
+    patience: ClassVar[Patience] = Patience(1.0, 2.0)
 
     workers: int
     rates: tuple[float, ...]
@@ -75,9 +84,9 @@ class Shedding:
             pool,
             even_owners(pool, PER_WORKER),
             even_groups(partitions, partitions),
-            costs=Costs(service_s=1e-5, service_sd_s=0.0),
+            costs=self.costs,
             state_tuples=10,
-            overload=Overload(ShedFactor(thresholds.tau2, 0.0, DropCurve(self.curve)), CAPACITY, WINDOW_S),
+            overload=Overload(ShedFactor(thresholds.tau2, 0.0, DropCurve(self.curve)), self.capacity, WINDOW_S),
             seed=self.seed,
         )
         elastic = Elastic(
@@ -90,7 +99,7 @@ class Shedding:
                 ),
             ),
             thresholds,
-            Patience(1.0, 2.0),
+            self.patience,
             period_s=0.5,
         )
         chunk = self._chunk(partitions)
@@ -113,6 +122,33 @@ class Shedding:
         groups = random.integers(0, partitions, len(times))
         groups[random.random(len(times)) < self.hot] = 0
         return Chunk(groups, np.arange(len(times)) % self.workers, times, None)
+
+
+WEB_LOG = Path(os.environ.get("ADAPT_DATA", ROOT.parent / "shared" / "data")) / "weblog-2015" / "apache_logs"
+_SPEEDUP = 2000
+_LINE = re.compile(r"(\S+) \S+ \S+ \[([^]]+)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class WebLog(Shedding):
+    """A stage under a web server's log, by host: a burst every hour, each of which fills the buffers."""
+
+    capacity: ClassVar[int] = 15
+    costs: ClassVar[Costs] = Costs(service_s=45e-6, service_sd_s=0.0)
+    patience: ClassVar[Patience] = Patience(2.0, 10.0)
+
+    @property
+    def label(self) -> str:
+        """Short description."""
+        return f"web log, {self.workers} workers, {self.scale_on}"
+
+    def _chunk(self, partitions: int) -> Chunk:
+        lines = [_LINE.match(line) for line in WEB_LOG.read_text("utf-8", "replace").splitlines()]
+        found = [(datetime.strptime(line[2], "%d/%b/%Y:%H:%M:%S %z").timestamp(), line[1]) for line in lines if line]
+        found.sort(key=lambda each: each[0])
+        times = np.array([at for at, _ in found])
+        groups = np.array([crc32(host.encode()) % partitions for _, host in found])
+        return Chunk(groups, np.arange(len(times)) % self.workers, (times - times[0]) / _SPEEDUP, None)
 
 
 @dataclass(frozen=True, slots=True)

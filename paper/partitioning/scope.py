@@ -67,7 +67,7 @@ class Scope:
             domains=((10**4, 3), (2 * 10**4, 3), (10**5, 3)),
             alphas=(1.1, 4.0),
             rows=200_000,
-            timed_seeds=1,
+            timed_seeds=2,
             mapped=(100, 1000, 10_000),
             is_quick=True,
         )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from adapt.core.table import Column, Kind, Table
-from paper.claims import Claim, Judged, Range, about, above
+from paper.claims import Claim, Judged, Range, about, above, similar
 from paper.estimates import Estimate
 from paper.experiments import Data, Experiment, Results
 from paper.fit.figures.shown import (
@@ -221,8 +221,8 @@ def _claims(scope: Scope, measured: Mapping[_Key, list[Data]]) -> list[Judged]:
                 Claim(
                     _WHERE,
                     f"Solver and Solver-W are similarly sensitive to the query load distribution ({reading})",
-                    "similar (within a fifth is our reading)",
-                    about(1),
+                    "similar",
+                    similar(),
                     "growth of Solver's plans from the first network to the last, over that of Solver-W's",
                     "Solver must be fine everywhere along the boundary, Solver-W only where rates are likely.",
                     certainty=PLAIN,

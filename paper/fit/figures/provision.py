@@ -12,7 +12,7 @@ from adapt.core.fit.planners.solver import Exponential
 from adapt.core.fit.program.program import Program
 from adapt.core.table import Column, Kind, Table
 from paper.charts import heat, lines
-from paper.claims import Claim, Judged, about, above
+from paper.claims import Claim, Judged, above, similar
 from paper.estimates import Estimate
 from paper.experiments import Data, Experiment, Results
 from paper.fit.figures.shown import (
@@ -298,7 +298,7 @@ def _claims_of_traces(scope: Scope, by_trace: Mapping[tuple[str, Reading, float]
                     "Figure 11 (b), section 8.2.2",
                     "The rates of a real stream are distributed almost like exponential ones",
                     "deviation = mean",
-                    about(1),
+                    similar(),
                     "deviation over mean of each minute's rates, the mean of both streams",
                     "Quotes come in bursts and stop between sessions; the paper's packets are lost.",
                     certainty=REBUILT,

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from adapt.core.ordered.chain.names import Reorder, WorkQueue
 from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.table import Column, Kind, Table
-from paper.claims import Claim, Judged, about, above, below
+from paper.claims import Claim, Judged, above, below, similar
 from paper.experiments import Experiment, Results
 from paper.ordered.figures.shown import (
     AIM,
@@ -115,7 +115,7 @@ def _claims(scope: Scope, runs: Mapping[Key, list[Ran]]) -> list[Judged]:
                     "Figure 9",
                     "Both queues perform alike with almost uniform keys",
                     "similar",
-                    about(1.0),
+                    similar(),
                     f"throughput of hybrid over partitioned at sigma {most:g}, {scope.most} workers",
                 ),
                 hybrid_over(most),
@@ -135,7 +135,7 @@ def _claims(scope: Scope, runs: Mapping[Key, list[Ran]]) -> list[Judged]:
                     "Figure 9",
                     "With skewed keys the hybrid queue keeps its throughput",
                     "consistently",
-                    about(1.0),
+                    similar(),
                     f"its throughput at sigma {least:g} over that at {most:g}, {scope.most} workers",
                     "the largest of its ranges holds a share of the keys that one worker must process alone",
                 ),

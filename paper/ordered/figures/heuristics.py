@@ -6,7 +6,7 @@ from adapt.core.charts.chart import Chart
 from adapt.core.ordered.chain.names import Heuristic
 from adapt.core.ordered.engine.settings import Contention
 from adapt.core.table import Table
-from paper.claims import Claim, Judged, about, above, below
+from paper.claims import Claim, Judged, above, below, similar
 from paper.experiments import Experiment, Results
 from paper.ordered.figures.shown import (
     AIM,
@@ -138,7 +138,7 @@ def _linear(scope: Scope, runs: Mapping[Key, list[Ran]], name: str) -> tuple[Cla
             "Figure 8a",
             f"CT scales almost linearly up to {_LINEAR[name]} cores for {name}",
             "almost linearly",
-            about(1.0),
+            similar(),
             f"speed-up over workers, with {cores}",
             _CROWDED,
         ),
@@ -174,7 +174,7 @@ def _throughput(scope: Scope, name: str, by: Mapping[Heuristic, list[Ran]]) -> l
                 "Figure 8a",
                 f"LP performs as well as CT on {name}" if name in _LEVEL else f"LP performs below CT on {name}",
                 "as well" if name in _LEVEL else "suboptimal",
-                about(1.0) if name in _LEVEL else below(1),
+                similar() if name in _LEVEL else below(1),
                 f"throughput of LP over that of CT, {workers}",
                 bounded,
             ),

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from adapt.core.ordered.chain.names import WorkQueue
 from adapt.core.ordered.engine.settings import Contention
 from adapt.core.table import Column, Kind, Table
-from paper.claims import Claim, Judged, about, above
+from paper.claims import Claim, Judged, above, similar
 from paper.experiments import Experiment, Results
 from paper.ordered.figures.shown import (
     LATENCY,
@@ -119,7 +119,7 @@ def _claims(scope: Scope, best: Mapping[tuple[object, ...], tuple[int, list[Ran]
                     if unclear
                     else f"The hybrid queue has the higher throughput on {name}",
                     "unclear" if unclear else "much higher",
-                    about(1.0) if unclear else above(1),
+                    similar() if unclear else above(1),
                     "peak throughput of hybrid over partitioned",
                     "the last operators limit both alike",
                 ),

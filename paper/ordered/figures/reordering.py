@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from adapt.core.ordered.chain.names import Reorder
 from adapt.core.ordered.engine.settings import Contention
 from adapt.core.table import Column, Kind, Table
-from paper.claims import Claim, Judged, about, above
+from paper.claims import Claim, Judged, above, similar
 from paper.experiments import Experiment, Results
 from paper.ordered.figures.shown import (
     CONSTANTS,
@@ -131,7 +131,7 @@ def _claims(scope: Scope, best: Best) -> list[Judged]:
                     "Figure 14",
                     f"The latencies of both do not differ much on {name}",
                     "not much",
-                    about(1.0),
+                    similar(),
                     "latency of non-blocking over that of lock-based, each at its peak",
                     "the queues have different lengths at the two peaks",
                 ),

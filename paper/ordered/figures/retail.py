@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from adapt.core.ordered.chain.names import Heuristic, Reorder, WorkQueue
 from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.table import Table
-from paper.claims import Claim, Judged, about, above, below
+from paper.claims import Claim, Judged, above, below, similar
 from paper.experiments import Experiment, Results
 from paper.ordered.figures.shown import (
     HEURISTIC,
@@ -149,7 +149,7 @@ def _claims(scope: Scope, runs: Mapping[Key, list[Ran]]) -> list[Judged]:
                     if unclear
                     else f"The hybrid queue has the higher throughput on {name}",
                     "unclear" if unclear else "much higher",
-                    about(1.0) if unclear else above(1),
+                    similar() if unclear else above(1),
                     f"throughput of hybrid over partitioned, {where}",
                     "each partition sends its own most frequent items to the last operator, so more partitions give it "
                     "more tuples",

@@ -6,7 +6,7 @@ import pytest
 
 from paper.esj.contents import esj
 from paper.esj.figures import deployment, shedding
-from paper.esj.measured import Sent, Shedding
+from paper.esj.measured import Sent, Shedding, WebLog
 from paper.esj.scope import Scope, rising
 from paper.experiments import described
 
@@ -43,3 +43,12 @@ def test_sections_judge_each_claim():
 
 def _wanted(scope):
     return [*deployment.wanted(scope), *shedding.wanted(scope)]
+
+
+def test_a_burst_of_the_web_log_is_shed_but_for_what_the_buffer_holds(monkeypatch, tmp_path):
+    line = '{} - - [17/May/2015:{:02}:00:00 +0000] "GET / HTTP/1.1" 200 1\n'
+    log = tmp_path / "apache_logs"
+    log.write_text("".join(line.format("quiet", hour) for hour in range(10)) + line.format("busy", 10) * 1000)
+    monkeypatch.setattr("paper.esj.measured.WEB_LOG", log)
+    kept = 1010 * (1 - WebLog(2, ()).measure([])["shed"])
+    assert 10 + 12 <= round(kept) <= 10 + 15  # nothing is shed below 0.8 of the 15 rows of a buffer
