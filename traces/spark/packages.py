@@ -5,15 +5,19 @@ venv-pack does the like for a virtual environment, but takes no editable package
 conda.
 """
 
+import atexit
 import gzip
 import importlib.metadata as metadata
 import os
 import re
+import shutil
 import sys
 import tarfile
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from platform import machine
@@ -68,7 +72,8 @@ def packed_once() -> Path:
     own = [(name, path.stat().st_size, path.stat().st_mtime_ns) for name, path in sorted(own_files())]
     versions = sorted((name, each.version) for name, each in task_packages().items())
     key = sha256(repr((sys.version_info[:2], sys.platform, machine(), versions, own)).encode()).hexdigest()[:16]
-    for folder in (*(each / "task-packages" for each in user_cache()), Path(tempfile.gettempdir(), "adapt-packages")):
+    why = ""
+    for folder in _folders():
         made, fresh = folder / f"{key}.tar.gz", folder / f"{os.getpid()}.partial"
         if made.exists():
             return made
@@ -76,13 +81,30 @@ def packed_once() -> Path:
             folder.mkdir(parents=True, exist_ok=True)
             pack(fresh)
             os.replace(fresh, made)
-        except (OSError, EnvironmentFailure):
-            fresh.unlink(missing_ok=True)
+        except (OSError, EnvironmentFailure) as error:
+            why = str(error)
+            with suppress(OSError):
+                fresh.unlink()
             continue
         for each in sorted(folder.glob("*.tar.gz"), key=lambda each: -each.stat().st_mtime_ns)[_KEPT:]:
             each.unlink(missing_ok=True)
         return made
-    raise EnvironmentFailure("no folder for the packages of Spark tasks; set XDG_CACHE_HOME to one with 200 MB free")
+    raise EnvironmentFailure(
+        f"no folder takes the packages of Spark tasks ({why}); set XDG_CACHE_HOME to one with 200 MB free"
+    )
+
+
+def _folders() -> Iterator[Path]:
+    yield from (each / "task-packages" for each in user_cache())
+    yield _private_folder()
+
+
+@cache
+def _private_folder() -> Path:
+    """A temporary folder of this process, which no other user can prepare."""
+    folder = tempfile.mkdtemp(prefix="adapt-packages-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def packages_table() -> Table:

@@ -2,6 +2,7 @@
 
 import os
 import tarfile
+import tempfile
 
 import pytest
 
@@ -34,6 +35,20 @@ def test_the_same_packages_are_packed_once_and_to_the_same_bytes(few, tmp_path):
     os.utime(made, (1, 1))
     assert packed_once().stat().st_mtime == 1
     assert list(made.parent.iterdir()) == [made]
+
+
+def test_without_a_cache_no_folder_is_used_that_others_can_prepare(few, tmp_path, monkeypatch):
+    monkeypatch.setattr(packages, "user_cache", lambda: [tmp_path / "file"])
+    (tmp_path / "file").touch()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "adapt-packages").symlink_to(tmp_path / "elsewhere")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    packages._private_folder.cache_clear()
+    made = packed_once()
+    assert packed_once() == made
+    assert made.parent.stat().st_mode & 0o777 == 0o700
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    packages._private_folder.cache_clear()
 
 
 def test_an_archive_that_cannot_be_written_is_one_sentence(few, tmp_path):
