@@ -25,7 +25,7 @@ def trapped(tmp_path, monkeypatch):
     """A folder with modules of the names of Python's and installed ones, which leave a file when they run."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ran").mkdir()
-    for name in {*sys.stdlib_module_names, *packages_distributions()}:
+    for name in {*sys.stdlib_module_names, *packages_distributions(), "sitecustomize", "usercustomize"}:
         (tmp_path / f"{name}.py").write_text(TRAP.format(str(tmp_path / "ran")))
     (tmp_path / "mine.py").write_text(POLICY + OPERATOR)
     (tmp_path / "mine.toml").write_text(CHAIN)
@@ -45,7 +45,19 @@ def trapped(tmp_path, monkeypatch):
         "replay elastic x.trace --workers 1 --pool 2",
         f"{COMPARE} --jobs 2",
         "replay ordered x.trace --chain mine.toml --workers 1",
-        pytest.param(f"{COMPARE} --master local[*]", marks=soak),
+        *(
+            pytest.param(line, marks=soak)
+            for line in (
+                f"{COMPARE} --master local[*]",
+                "verdict x.csv --key key --time ts --time-format epoch_s --channels 4 -o y.trace",
+                "partition compare x.trace --channels 2:4",
+                "partition count x.trace --method exact --master local[*]",
+                "replay repartition x.trace --channels 2",
+                "demo -o demo",
+                "cluster pack -o packages.tar.gz",
+                "cluster check --master local[1]",
+            )
+        ),
     ],
 )
 def test_no_command_imports_a_module_of_the_current_folder_unasked(trapped, line):
