@@ -41,7 +41,7 @@ def explain(error: Exception, *, debug: bool) -> int:
 
     if debug:
         print(_traceback(error), end="", file=sys.stderr)
-    error = no_temporary_folder(error) or exhausted(error) or error
+    error = no_temporary_folder(error) or exhausted(error) or _no_current_folder(error) or error
     if isinstance(error, SettingError):
         error = UsageError(error.spelled(typed_name))
     if isinstance(error, AdaptError):
@@ -51,6 +51,17 @@ def explain(error: Exception, *, debug: bool) -> int:
         return _explain_usage(error)
     _say(f"adapt: this is a bug: {type(error).__name__}: {error} ({_kept_traceback(error)})")
     return BUG
+
+
+def _no_current_folder(error: Exception) -> EnvironmentFailure | None:
+    """A relative path where the current folder was removed; None for other errors."""
+    if not isinstance(error, FileNotFoundError) or error.filename is not None:
+        return None
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return EnvironmentFailure("the current folder was removed; change to another one and run again")
+    return None
 
 
 def explain_interrupt() -> int:

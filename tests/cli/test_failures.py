@@ -84,6 +84,15 @@ def test_no_temporary_folder_is_one_sentence_without_their_list(adapt, failing, 
         raise found.value
 
 
+def test_a_current_folder_that_was_removed_is_one_sentence(adapt, counts, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gone").mkdir()
+    os.chdir("gone")
+    (tmp_path / "gone").rmdir()
+    line = ["partition", "build", counts, "--channels", "4", "-o", "x.plan"]
+    assert adapt.refused(4, *line) == "adapt: the current folder was removed; change to another one and run again"
+
+
 @pytest.mark.parametrize("place", [["--debug", "report", "x"], ["report", "x", "--debug"]])
 def test_debug_shows_the_traceback(adapt, failing, place):
     failing(BadInput("x is no y"))
