@@ -64,7 +64,9 @@ class LimitOptions:
     baseline: Path | None = setting(
         None, "Reference for limits without an amount, such as the plan in use.", "ARTEFACT"
     )
-    worse_by: str | None = setting(None, "Tolerated change for the worse against the baseline. Default: 5%.", "P%")
+    worse_by: str | None = setting(
+        None, "Tolerated change for the worse against the baseline. Default: 5%.", "P%", needs="--baseline"
+    )
 
     def asked(self) -> "tuple[list[Limit], float]":
         """Limits from options and file, and the tolerated change against a baseline."""

@@ -26,7 +26,7 @@ def report(
         ),
     ],
     html: Path | None = setting(None, "Write a self-contained HTML page with charts.", "FILE"),
-    title: str = setting("", "Title of the page.", "TEXT"),
+    title: str = setting("", "Title of the page.", "TEXT", needs="--html"),
     verify: bool = setting(False, "Verify every byte against the manifest first.", None, "--verify"),
     *,
     output: Output,

@@ -42,6 +42,13 @@ class RawOptions:
     max_rejects: str = setting("1%", "Fail if more rows of the source than this were rejected.", "ROWS|P%")
 
 
+@dataclass(frozen=True, slots=True)
+class KeptOutput(Output):
+    """Output of a verdict, with the kept trace and the plan."""
+
+    force: bool = setting(False, "Overwrite the output.", None, "--force")
+
+
 @short_help(
     *("key", "engine", "channels", "time", "max_imbalance", "max_migration", "max_pins"),
     *("current", "out", "all", "format", "force"),
@@ -61,7 +68,7 @@ def verdict(
     *,
     today: Today,
     limits: GoalOptions,
-    output: Output,
+    output: KeptOutput,
     raw: RawOptions,
     mapping: MappingOptions,
     spark: RunnerOptions,
@@ -188,8 +195,11 @@ def _kept_trace(
 
     places = [] if source[0].startswith(SCHEME) else [location(each) for each in source]
     if places and all(map(traces_of, places)):
-        if given.values["key"] or out is not None:
-            raise UsageError(f"{source[0]} is a trace, so it takes neither --key nor --out; give a raw file")
+        names = [*sorted(given.typed - {"max_rejects"}), *(["out"] if out is not None else [])]
+        names += [] if given.values["format"] is FormatName.AUTO else ["source-format"]
+        if names:
+            option = f"--{names[0].strip('_').replace('_', '-')}"
+            raise UsageError(f"{source[0]} is a trace, where {option} has no effect; omit it, or give a raw file")
         return stream_typed(places)
     if not (given.streams or given.values["key"]):
         raise UsageError("--key is required for a raw source: the column or expression that partitions the stream")

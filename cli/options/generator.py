@@ -4,7 +4,7 @@ import inspect
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from adapt.cli.options.groups import given, setting
+from adapt.cli.options.groups import setting, typed_name
 from adapt.core.errors import UsageError
 from adapt.core.stream import KeyType
 from adapt.core.synthetic.variation import Variation
@@ -45,13 +45,22 @@ class GeneratorOptions:
         """The synthetic stream."""
         from adapt.traces.generators.registry import GENERATORS
 
-        values = {_PARAMETER.get(each.name, each.name): getattr(self, each.name) for each in fields(self)}
+        names = {_PARAMETER.get(each.name, each.name): each.name for each in fields(self)}
+        values = {parameter: getattr(self, field) for parameter, field in names.items()}
         chosen = {name: value for name, value in values.items() if value is not None}
         if self.variation == Variation():
             del chosen["variation"]
         for parameter in chosen:
             takers = [str(each) for each in GENERATORS if parameter in inspect.signature(GENERATORS[each]).parameters]
             if name not in takers:
-                option = next(iter(given(self.variation if parameter == "variation" else self)))
+                option = typed_name(type(self), names[parameter])
+                if parameter == "variation":
+                    usual = Variation()
+                    changed = (
+                        each.name
+                        for each in fields(usual)
+                        if getattr(self.variation, each.name) != getattr(usual, each.name)
+                    )
+                    option = typed_name(Variation, next(changed))
                 raise UsageError(f"{name} does not take {option}, an option of {', '.join(takers)}")
         return GENERATORS[name](**chosen)

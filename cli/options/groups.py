@@ -2,9 +2,9 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from functools import cache, partial, wraps
 from pathlib import Path
 from types import NoneType, UnionType
@@ -12,7 +12,8 @@ from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, g
 
 import typer
 
-from adapt.cli.terminal.help import Key, choices_of, show_all, value_of
+from adapt.cli.terminal.effect import Effect, Typed
+from adapt.cli.terminal.help import Key, Keys, choices_of, show_all, value_of
 from adapt.cli.terminal.usage import usage_sentence
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.units.settings import Unit
@@ -41,7 +42,7 @@ def grouped(command: Command) -> Command:
 
     A field is a `setting`, or annotated as an option of typer (`Annotated[int, option("Workers.", "N")]`). A group may
     hold groups. Groups are frozen, so a command's groups are values that read and check themselves. A group's `PANEL`
-    is the heading in the help of those of its options that name no other.
+    is the heading in the help of those of its options that name no other; `NEEDS` and `UNLESS` are of all of them.
 
     A group with an `OPTION` is that one option, and its fields are the keys: `--network latency=70us,bandwidth=1Gbps`.
     The field of its `HEAD`, if it has one, is typed before them: `--shed 5000@100ms:min-drop=0.1`. A key with `of` is
@@ -70,6 +71,8 @@ def grouped(command: Command) -> Command:
     call.__dict__["keyed"] = {
         each.OPTION: partial(keys_of, each) for kind in kinds.values() for each in _all_keyed(kind)
     }
+    call.__dict__["effects"] = {each.name: Effect.of(_about(each)) for each in options}
+    call.__dict__["check_effects"] = _check_effects
     call.__dict__["several"] = {name for name, kind in kinds.items() if _several(kind) is not None}
     return cast(Command, call)
 
@@ -106,10 +109,12 @@ def option(
         panel: Its heading in the help, if not that of the group.
         shown: Whether the help shows its default.
         completion: What a shell offers for a value that was begun.
-        others: For typer: `envvar`, a variable of the environment that stands for it; `parser`, what makes its value,
-            where a ValueError says what is wrong with it after its name.
+        others: `needs`, the settings without which it has no effect, and `unless`, those with which it has none, as
+            in `Effect`. For typer: `envvar`, a variable of the environment that stands for it; `parser`, what makes
+            its value, where a ValueError says what is wrong with it after its name.
     """
-    return typer.Option(
+    needs, unless = (_settings(others.pop(kind, ())) for kind in ("needs", "unless"))
+    about = typer.Option(
         *names,
         help=help,
         metavar=metavar,
@@ -120,6 +125,12 @@ def option(
         max=max,
         **others,
     )
+    about.needs, about.unless = needs, unless
+    return about
+
+
+def _settings(of: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (of,) if isinstance(of, str) else of
 
 
 def setting(
@@ -136,8 +147,14 @@ def setting(
 def keys_of(group: Any) -> list[Key]:
     """The keys of a group that is one option."""
     of = {each.name: each.metadata.get("of", ()) for each in fields(group)}
+    about = {each.name: _about(each) for each in _fields_of(group)}
     return [
-        Key(each.opts[0].removeprefix(f"{group.OPTION} "), of[each.name], each)
+        Key(
+            each.opts[0].removeprefix(f"{group.OPTION} "),
+            of[each.name],
+            each,
+            Effect.of(about[each.name], each.opts[0]),
+        )
         for each in _command_of_keys(group).params
         if each.opts[0] != group.OPTION
     ]
@@ -169,7 +186,16 @@ def _help_all(*, hidden: bool) -> inspect.Parameter:
 def _options_of(group: Any) -> list[inspect.Parameter]:
     """The options of a group, in the order of its fields."""
     keyed = _keyed(group)
-    return _fields_of(group) if keyed is None else [_option_of_keys(keyed, required=keyed is group)]
+    options = _fields_of(group) if keyed is None else [_option_of_keys(keyed, required=keyed is group)]
+    for each in options:
+        about = _about(each)
+        about.needs = (*Effect.of(about).needs, *_settings(getattr(keyed or group, "NEEDS", ())))
+        about.unless = (*Effect.of(about).unless, *_settings(getattr(keyed or group, "UNLESS", ())))
+    return options
+
+
+def _about(option: inspect.Parameter) -> Any:
+    return getattr(option.annotation, "__metadata__", (None,))[-1]
 
 
 def _fields_of(group: Any) -> list[inspect.Parameter]:
@@ -251,7 +277,7 @@ def _command_of_keys(group: Any) -> Any:
     """
     options = _fields_of(group)
     for each in options:
-        about = each.annotation.__metadata__[-1]
+        about = _about(each)
         about.param_decls = (typed_name(group, each.name),)
 
     def keys(**values: Any) -> dict[str, Any]:
@@ -260,18 +286,16 @@ def _command_of_keys(group: Any) -> Any:
     keys.__dict__["__signature__"] = inspect.Signature(options)
     keys.__annotations__ = {each.name: each.annotation for each in options}
     app = typer.Typer(add_completion=False)
-    app.command()(keys)
+    app.command(cls=Keys)(keys)
     return typer.main.get_command(app)
 
 
 def _read(group: Any, texts: list[Any]) -> Any:
     """A group from what was typed for its option."""
     keys = {key.name: key for key in keys_of(group)}
-    flags = [key.name for key in keys.values() if key.parameter.is_flag]
-    key = "|".join([KEY, *(rf"{name}(?![^,])" for name in flags)])
     words, typed, own = [], [], dict[str, str]()
     for text in map(str, texts):
-        head, *pairs = re.split(rf"(?:^|[:,])(?={key})", text)
+        head, *pairs = _parts(keys.values(), text)
         if head and not hasattr(group, "HEAD"):
             raise UsageError(f"{group.OPTION} takes KEY=VALUE (got {text!r}){did_you_mean(head, keys)}")
         words += [f"{group.OPTION}={head}"] if head else []
@@ -371,25 +395,32 @@ def _filled(group: Any, values: dict[str, Any]) -> Any:
     return group(**{each.name: _made(hints[each.name], each.name, values) for each in typed})
 
 
-def given(group: Any) -> list[str]:
-    """Options of a group that differ from their defaults, as typed."""
-    usual = _filled(type(group), {each.name: each.default for each in _fields_of(type(group))})
-    return list(_differing(group, usual))
+def _parts(keys: Iterable[Key], text: str) -> list[str]:
+    """What is typed for an option with keys: its head, and each key with its value."""
+    flags = [key.name for key in keys if key.parameter.is_flag]
+    key = "|".join([KEY, *(rf"{name}(?![^,])" for name in flags)])
+    return re.split(rf"(?:^|[:,])(?={key})", text)
 
 
-def _differing(group: Any, usual: Any) -> Iterator[str]:
-    hints = get_type_hints(type(group), include_extras=True)
-    for each in fields(group):
-        value = getattr(group, each.name)
-        default = each.default if "knob" in each.metadata else getattr(usual, each.name)
-        if value == default:
-            continue
-        if (keyed := _keyed(hints[each.name])) is not None:
-            yield keyed.OPTION
-        elif "knob" in each.metadata:
-            yield typed_name(type(group), each.name)
-        elif is_dataclass(value):
-            yield from _differing(value, default)
-        else:
-            about = _option_of(each.name, hints[each.name], each).annotation.__metadata__[-1]
-            yield next(iter(about.param_decls or ()), f"--{each.name.replace('_', '-')}")
+def _check_effects(context: Any) -> None:
+    """Refuse options of a parsed command line that cannot act."""
+    keyed, declared = context.command.callback.keyed, context.command.callback.effects
+    effects, values = list[Effect](), dict[str, tuple[str, ...]]()
+    for each in context.command.params:
+        source = context.get_parameter_source(each.name)
+        is_option = each.param_type_name == "option"
+        name = max(each.opts, key=len) if is_option else str(each.metavar).partition("|")[0]
+        if is_option and source is not None and source.name == "COMMANDLINE":
+            effects.append(replace(declared[each.name], option=name))
+        value = context.params.get(each.name)
+        texts = [str(getattr(one, "value", one)) for one in (value if isinstance(value, list) else [value]) if one]
+        if name in keyed:
+            keys = keyed[name]()
+            parts = [_parts(keys, text) for text in texts]
+            texts = [head for head, *_ in parts if head]
+            typed = [pair.partition("=") for _, *pairs in parts for pair in pairs]
+            of = {key.replace("_", "-"): (text,) for key, _, text in typed}
+            effects += [key.effect for key in keys if key.name in of]
+            values |= {f"{name}:{key.name}": of.get(key.name, ()) for key in keys}
+        values[name] = tuple(part for text in texts for part in text.split(","))
+    Typed(effects, values).check()

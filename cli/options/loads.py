@@ -26,6 +26,7 @@ ToleranceOption: TypeAlias = Annotated[
         "Tolerated max/min load ratio, alpha: one number, or one each for state, computation and network.",
         "RATIO|X,Y,Z",
         panel=EXPERT,
+        unless="--method exact",
     ),
 ]
 MaxImbalanceOption: TypeAlias = Annotated[float, option("Limit of the verdict: max/mean channel load.", "RATIO")]
@@ -39,7 +40,14 @@ MeasureOption: TypeAlias = Annotated[
     ),
 ]
 SigmaOption: TypeAlias = Annotated[
-    float, option("Share of the tolerated imbalance left to hashed keys.", "SHARE", panel=EXPERT)
+    float,
+    option(
+        "Share of the tolerated imbalance left to hashed keys.",
+        "SHARE",
+        panel=EXPERT,
+        needs="--scheme hybrid",
+        unless="--method exact",
+    ),
 ]
 MaxPinsOption: TypeAlias = Annotated[
     int | None,
@@ -47,6 +55,8 @@ MaxPinsOption: TypeAlias = Annotated[
         "Pin at most K keys. Default: every key above the threshold, and with construction level at least 1000.",
         "K",
         panel=EXPERT,
+        needs="--scheme hybrid",
+        unless="--method exact",
     ),
 ]
 

@@ -71,6 +71,9 @@ ENGINE = among(Engine)
 CURRENT = among(CURRENT_SCHEMES)
 """What may place keys today."""
 
+OWN_HASHING = f"--scheme {'|'.join(Scheme)}"
+"""Schemes of ours, not of an engine."""
+
 EngineOption: TypeAlias = Annotated[
     CurrentSchemeChoice, option(f"Engine that assigns the keys today. {ENGINES}", "NAME", **CURRENT)
 ]
@@ -79,6 +82,7 @@ UtilityOption: TypeAlias = Annotated[
     option(
         "How imbalance and migration are weighed against each other. Default: APM; construction level has none.",
         panel=EXPERT,
+        needs=("--scheme hybrid", "--construction scan|redist|readj|readj-printed|unlocked"),
     ),
 ]
 MaxParallelismOption: TypeAlias = Annotated[

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from adapt.traces.ingest.ingest import Ingested
 
 BaselineOption: TypeAlias = Annotated[bool, option("Measure doing nothing too, for comparison.")]
-ForceOption: TypeAlias = Annotated[bool, option("Overwrite the output.", None, "--force")]
+ForceOption: TypeAlias = Annotated[
+    bool, option("Overwrite the output.", None, "--force", needs="--out or --html or --output or --rules")
+]
 
 
 @dataclass(frozen=True, slots=True)

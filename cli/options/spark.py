@@ -21,7 +21,9 @@ class Spark:
 
     PANEL = SPARK_PANEL
     master: str | None = setting(None, f"{MASTER} (default: local[*], all cores).", **MASTER_OF_ALL)
-    spark_conf: list[str] | None = setting(None, "Spark setting; repeatable.", "NAME=VALUE")
+    spark_conf: list[str] | None = setting(
+        None, "Spark setting; repeatable.", "NAME=VALUE", unless="--master in-process"
+    )
 
     def options(self) -> "SparkOptions":
         """Spark options of a process that runs one command."""

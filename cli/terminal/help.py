@@ -13,7 +13,9 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from adapt.cli.terminal.effect import Effect
 from adapt.cli.terminal.output import written_out
+from adapt.core.errors import UsageError
 
 _INDENT = "  "
 _WIDEST = 100
@@ -31,6 +33,7 @@ class Key:
     name: str  # as typed
     of: tuple[str, ...]  # the heads of the option that it is for; empty, all
     parameter: Any  # its type, help and default, as those of an option
+    effect: Effect  # when it acts
 
     @property
     def spelled(self) -> str:
@@ -66,7 +69,28 @@ class HelpPage:
 
 
 class Command(HelpPage, TyperCommand):
-    """A command with a short page (`--help`) and a full one (`--help-all`)."""
+    """A command with a short page (`--help`) and a full one (`--help-all`).
+
+    It refuses an option that has no effect.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words of a command line."""
+        rest = super().parse_args(ctx, args)
+        getattr(self.callback, "check_effects", lambda _: None)(ctx)
+        return rest
+
+
+class Keys(TyperCommand):
+    """Keys of an option, each given at most once."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the keys of an option."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        for each in given:
+            if not each.multiple and given.count(each) > 1:
+                raise UsageError(f"{each.opts[0]} is given twice, and has one value; omit one")
+        return super().parse_args(ctx, args)
 
 
 class Group(HelpPage, TyperGroup):

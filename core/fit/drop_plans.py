@@ -9,14 +9,14 @@ from adapt.core.arrays import Floats
 from adapt.core.errors import BadInput
 from adapt.core.fit.distributed.coordinator import proved
 from adapt.core.fit.distributed.distributed import DFit, kept_nodes, shown_nodes, stored_nodes
-from adapt.core.fit.network.names import DropPlanner, Grid, RateSteps
+from adapt.core.fit.network.names import PRECOMPUTED, DropPlanner, Grid, RateSteps
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.planners.direct_planners import Planner
 from adapt.core.fit.planners.fragments import Fragment, FragmentPlanner
 from adapt.core.fit.planners.plan_table import Finder, PlanTable, TablePlanner
 from adapt.core.fit.planners.solver import RegionTree
 from adapt.core.fit.program.program import Program
-from adapt.core.fit.registry import PRECOMPUTED, PlannerOptions, Precomputed, d_fit, planner_of
+from adapt.core.fit.registry import PlannerOptions, Precomputed, d_fit, planner_of
 from adapt.core.fit.tables.rows import PointTree
 from adapt.core.table import Column, Kind, Table
 

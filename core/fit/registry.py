@@ -13,7 +13,7 @@ from adapt.core.fit.distributed.coordinator import Fit, Fitting, fit, proved
 from adapt.core.fit.distributed.distributed import DFit, Messaging
 from adapt.core.fit.distributed.distributed_cuts import DFitCuts
 from adapt.core.fit.distributed.peer import KeptTables
-from adapt.core.fit.network.names import DropPlanner, Grid, RateSteps
+from adapt.core.fit.network.names import PRECOMPUTED, DropPlanner, Grid, RateSteps
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import check_ratio
 from adapt.core.fit.planners.direct_planners import Exact, LinearProgram, Nothing, Planner, Proportional
@@ -29,9 +29,6 @@ Precomputed: TypeAlias = TablePlanner | DFit
 
 GUARANTEED_ROWS = 20_000
 """Maximum rows of a table on the guaranteed grid; beyond, the safe grid takes its place."""
-
-PRECOMPUTED = (DropPlanner.SOLVER, DropPlanner.SOLVER_W, DropPlanner.C_FIT, DropPlanner.D_FIT)
-"""Planners with precomputed tables: one for the network, or with d-fit one per node."""
 
 Distributed: TypeAlias = DFit | DFitCuts | Coordinated
 """Planners whose nodes exchange messages, and which follow changes of costs, capacities and placements."""

@@ -45,7 +45,7 @@ def check_folder_free(target: Path | None, *, force: bool) -> None:
         run_folders.check_free(target, force=force, folder=True)
         return
     check_free(target, force=force)
-    if target.is_file() and not target.is_symlink():
+    if os.path.isfile(target) and not target.is_symlink():
         raise EnvironmentFailure(
             f"{target} is a file, but the output is a folder; remove the file, or choose another -o"
         )

@@ -40,8 +40,12 @@ def keys(
     operators: list[str] | None = setting(
         None, "Check the key columns of an operator of the same region; repeatable.", "OP=COLUMN,...", "--operator"
     ),
-    max_imbalance: str = setting("1.2", "Tolerated load of a hot key's worker over the mean load.", "RATIO"),
-    engine: CurrentSchemeChoice = setting(Engine.FLINK, "Engine whose hash places salted keys.", "NAME", **ENGINE),
+    max_imbalance: str = setting(
+        "1.2", "Tolerated load of a hot key's worker over the mean load.", "RATIO", needs="TRACE"
+    ),
+    engine: CurrentSchemeChoice = setting(
+        Engine.FLINK, "Engine whose hash places salted keys.", "NAME", needs="TRACE", **ENGINE
+    ),
     format: FormatOption = Format.TABLE,
 ) -> "Advice":
     """Advise on key groups, partitions, useful workers, and salts for hot keys.

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Annotated
 
 from adapt.cli.options.groups import option, setting
-from adapt.cli.options.replay.shedding import SheddingOptions
+from adapt.cli.options.replay.shedding import BufferOptions
 from adapt.cli.terminal.output import Format, FormatOption, show
 from adapt.core.errors import UsageError
 
@@ -17,7 +17,7 @@ def workers(
     *,
     rate: Annotated[float, option("Expected rows per second.", "ROWS")],
     imbalance: float = setting(1.0, "Load of the busiest worker over the mean, as in the verdict.", "RATIO"),
-    shedding: SheddingOptions,
+    shedding: BufferOptions,
     format: FormatOption = Format.TABLE,
 ) -> "Table":
     """Advise on the number of workers to start an elastic stage with.

@@ -35,7 +35,9 @@ def build(
         "NAME",
         **OWN_SCHEME,
     ),
-    construction: Construction = setting(DEFAULT_CONSTRUCTION, "How the hybrid scheme assigns pinned keys."),
+    construction: Construction = setting(
+        DEFAULT_CONSTRUCTION, "How the hybrid scheme assigns pinned keys.", needs="--scheme hybrid"
+    ),
     previous: Path | None = setting(None, "Current plan, from which state migrates.", "PLAN", "--from"),
     *,
     today: Today,

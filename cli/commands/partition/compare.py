@@ -56,7 +56,7 @@ def compare(
         completion=completion.schemes,
     ),
     constructions: list[Construction] | None = setting(
-        None, "Compare only this construction of hybrid; repeatable.", None, "--construction"
+        None, "Compare only this construction of hybrid; repeatable.", None, "--construction", needs="--scheme hybrid"
     ),
     *,
     today: Today,

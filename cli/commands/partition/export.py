@@ -10,7 +10,6 @@ from adapt.cli.options.result import ForceOption
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import Format, FormatOption, narrate, narrate_written, show
 from adapt.core.engines.names import Target
-from adapt.core.errors import UsageError
 
 if TYPE_CHECKING:
     from adapt.traces.deploy.export import Deployment
@@ -24,11 +23,15 @@ def export(
     ],
     out: Annotated[Path, option("Output folder.", "DIR", "--out", "-o")],
     engine: CurrentSchemeChoice | None = setting(
-        None, "Engine that places rekeyed records. Default: that under the plan.", "NAME", **ENGINE
+        None, "Engine that places rekeyed records. Default: that under the plan.", "NAME", needs="--to rekey", **ENGINE
     ),
-    trace: Path | None = setting(None, "Refuse replacements that occur in this trace.", "TRACE"),
+    trace: Path | None = setting(None, "Refuse replacements that occur in this trace.", "TRACE", needs="--to rekey"),
     separator: str | None = setting(
-        None, "Between a key and its suffix. Default: the first that no key uses, such as ~.", "TEXT", panel=EXPERT
+        None,
+        "Between a key and its suffix. Default: the first that no key uses, such as ~.",
+        "TEXT",
+        panel=EXPERT,
+        needs="--to rekey",
     ),
     max_parallelism: MaxParallelismOption = None,
     format: FormatOption = Format.TABLE,
@@ -48,9 +51,6 @@ def export(
     from adapt.traces.store.plan_json import readings_of_plan
     from adapt.traces.store.plans import read_plan
 
-    for name, given in (("--engine", engine), ("--trace", trace), ("--separator", separator)):
-        if given is not None and to is not Target.REKEY:
-            raise UsageError(f"{name} is for --to rekey (got --to {to})")
     check_folder_free(out, force=force)
     read = read_plan(plan)
     groups = {} if max_parallelism is None else {"max_parallelism": max_parallelism}

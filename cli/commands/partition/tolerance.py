@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def tolerance(
-    channels: int = setting(10, "Number of channels.", "N"),
+    channels: int = setting(10, "Number of channels.", "N", needs="--total"),
     utilization: float | None = setting(
         None, "Least utilization of any channel when one is full, above 0 and up to 1.", "SHARE"
     ),

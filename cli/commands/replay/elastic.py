@@ -8,7 +8,7 @@ from adapt.cli.options.groups import short_help
 from adapt.cli.options.replay.elastic import PlanOptions, ScalingOptions
 from adapt.cli.options.replay.join import JoinOptions
 from adapt.cli.options.replay.speed import PoolSpeedOptions
-from adapt.cli.options.replay.stage import EngineStage, TroubleOptions
+from adapt.cli.options.replay.stage import ScaledStage, TroubleOptions
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.narration import narrate_keys
@@ -29,7 +29,7 @@ def elastic(
     plans: PlanOptions,
     join: JoinOptions,
     trouble: TroubleOptions,
-    stage: EngineStage,
+    stage: ScaledStage,
     speed: PoolSpeedOptions,
 ) -> "ElasticRun":
     """Simulate a trace through a stage that adds and removes workers.

@@ -17,6 +17,7 @@ from adapt.cli.options.replay.fit import (
 )
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
+from adapt.cli.terminal.effect import settled
 from adapt.cli.terminal.output import narrate, narrate_written
 from adapt.cli.terminal.stages import stages
 from adapt.core.fit.network.names import DropPlanner
@@ -70,6 +71,8 @@ def fit(
         named = replace(named, read=replace(named.read, network=fitted.network))
     likely = None if workload.workload is None else open_workload(workload.workload, named.read.network)
     settings = planning.settings(named.read.settings)
+    settled("--planner", settings.planner)
+    settled("--network:drops", settings.drops)
     shedding = FitOptions(
         planners=running.planners() or tuple(dict.fromkeys((DropPlanner.NONE, settings.planner))),
         settings=settings,

@@ -14,8 +14,7 @@ from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.narration import narrate_keys
 from adapt.cli.terminal.stages import stages
-from adapt.core.errors import UsageError
-from adapt.core.stage.conditions.names import Arrivals, QueueingName, Router
+from adapt.core.stage.conditions.names import Arrivals, Router
 from adapt.core.stage.input.speed import Speed, Tempo
 
 if TYPE_CHECKING:
@@ -60,20 +59,7 @@ def flux(
 
     output.check()
     asked, named = speed.speed(), dag.opened()
-    if arrivals is not Arrivals.TRACE and speed.offered:
-        raise UsageError(f"--offered needs --arrivals trace; with {arrivals} rows come as fast as workers accept them")
     if named is not None:
-        of_one_stage = {
-            "--plan": placing.plan,
-            "--standby": faults.standby,
-            "--join": join.join,
-            "--shed": stage.shedding.shed,
-            "--split-hot": policy.split_hot,
-            f"--engine {stage.queues.engine}": stage.queues.engine not in (None, QueueingName.FLUX),
-            "--arrivals rotate": arrivals is Arrivals.ROTATE,
-            "--offered": speed.offered,
-        }
-        dag.check(of_one_stage)
         stage = stage if stage.state else replace(stage, state="rows")  # later stages do not know the rows' bytes
         asked = asked if speed.chosen else Speed(speedup=1.0)  # times of the file are simulated times
     opened = open_trace(trace)

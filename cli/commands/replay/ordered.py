@@ -12,6 +12,7 @@ from adapt.cli.options.replay.ordered import ArrivalOptions, InputOptions, Runti
 from adapt.cli.options.replay.stage import SeedOption
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
+from adapt.cli.terminal.effect import settled
 from adapt.cli.terminal.narration import narrate_keys
 from adapt.cli.terminal.output import Format, is_for_programs, narrate, narrate_written, written_out
 from adapt.cli.terminal.stages import stages
@@ -55,7 +56,7 @@ def ordered(
     plan: Path | None = setting(None, 'Plan that partitions the operators with by = "plan".', "PLAN"),
     seed: SeedOption = 0,
     output_rows: Path | None = setting(
-        None, "Output rows in order (.parquet, .csv, .jsonl, or -).", "FILE", "--output"
+        None, "Output rows in order (.parquet, .csv, .jsonl, or -).", "FILE", "--output", needs="--backend threads"
     ),
     check: int | None = setting(
         None,
@@ -91,9 +92,11 @@ def ordered(
             raise UsageError(f"--output and --out both name {output_rows}; give the rows and the run a name each")
     cores = _cores()
     counts = workers.counts(cores)
+    backend = workers.backend or (Backend.SIM if workers.are_searched or max(counts) > cores else Backend.THREADS)
+    settled("--backend", backend)
     how = Ordered(
         workers=counts,
-        backend=workers.backend or (Backend.SIM if workers.are_searched or max(counts) > cores else Backend.THREADS),
+        backend=backend,
         settings=runtime.settings(),
         contention=assumed_contention(runtime.scheduling.heuristic),
         min_time_s=above_0("--min-time", workers.min_time),

@@ -9,6 +9,7 @@ from adapt.cli.options.channels import channel_counts
 from adapt.cli.options.groups import setting
 from adapt.cli.options.own import OwnPolicy
 from adapt.cli.options.replay.migration import MigrationOptions
+from adapt.cli.options.replay.shedding import ComparedBuffer
 from adapt.cli.options.replay.speed import ComparedSpeedOptions
 from adapt.cli.options.replay.stage import EngineStage
 from adapt.cli.options.result import RunOutput
@@ -37,6 +38,7 @@ class ComparedStage(EngineStage):
     state: str = setting(
         "rows", "State per partition: a number of tuples, or all its rows or bytes in the trace.", "TUPLES|rows|bytes"
     )
+    shedding: ComparedBuffer
     migration: MigrationOptions
 
     def partition_state(self) -> int | Weight:

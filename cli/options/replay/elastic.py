@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from adapt.cli.options import own
 from adapt.cli.options.amounts import above_0, above_0_or
 from adapt.cli.options.groups import setting
-from adapt.cli.options.placement import SCHEME, MaxParallelismOption, SchemeChoice
+from adapt.cli.options.placement import OWN_HASHING, SCHEME, MaxParallelismOption, SchemeChoice
 from adapt.cli.options.replay.costs import given
 from adapt.cli.options.replay.migration import MigrationOptions
 from adapt.core.elastic.policies.names import ALL_POLICIES, Alignment, ScalingPolicy, Signal
@@ -51,7 +51,9 @@ class SchemeOptions:
         "NAME",
         **SCHEME,
     )
-    construction: Construction = setting(DEFAULT_CONSTRUCTION, "How plans place hot partitions.")
+    construction: Construction = setting(
+        DEFAULT_CONSTRUCTION, "How plans place hot partitions.", needs="--scheme hybrid"
+    )
     max_parallelism: MaxParallelismOption = None
 
 
@@ -64,6 +66,7 @@ class PlanOptions:
         None,
         "Rebuild the plan after a time, above an imbalance, or both; off by default.",
         "60s|1.5|60s,1.5",
+        needs=OWN_HASHING,
     )
     DEFAULT_PARTITIONS: ClassVar[int] = 64
     partitions: int | None = setting(
@@ -102,9 +105,6 @@ class PlanOptions:
                     "--scheme max-parallelism is the number of Flink's key groups; write flink:max-parallelism=N"
                 )
             return None
-        for option, value in self._of_plans().items():
-            if value:
-                raise UsageError(f"{option} does not apply to --scheme {engine}, which needs no plan; omit one")
         return EngineUnits.of_pool(engine, pool, self.partitions, self.of.max_parallelism, self.DEFAULT_PARTITIONS)
 
     def recipe(self) -> "Recipe":
@@ -141,10 +141,10 @@ class PlanOptions:
         return Rebuild(every_s, limit, min_interval_s)
 
 
-KEEPS_ITS_TIMES = (ScalingPolicy.FIXED, ScalingPolicy.FLINK, ScalingPolicy.SPARK)
-"""Policies without a scale-out delay and cooldown around them."""
-
 _OURS = (ScalingPolicy.THRESHOLDS, ScalingPolicy.DS2, ScalingPolicy.LAG)
+
+PATIENT = f"--policy {'|'.join((*_OURS, ALL_POLICIES))}"
+"""Policies with a scale-out delay and cooldown around them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,10 +220,16 @@ class ScalingOptions:
         None, "How often the controller runs (default: 1s). At an offered load, 1/100 of the replay.", "1s"
     )
     scale_out_delay: str | None = setting(
-        None, f"How long more workers must be needed before scaling out {USUAL.format('by policy', 2)}", "5s"
+        None,
+        f"How long more workers must be needed before scaling out {USUAL.format('by policy', 2)}",
+        "5s",
+        needs=PATIENT,
     )
     cooldown: str | None = setting(
-        None, f"How long fewer workers must be enough before scaling in {USUAL.format('by policy', 10)}", "30s"
+        None,
+        f"How long fewer workers must be enough before scaling in {USUAL.format('by policy', 10)}",
+        "30s",
+        needs=PATIENT,
     )
 
     def period_s(self, tempo: "Tempo") -> float:
@@ -258,10 +264,6 @@ class ScalingOptions:
             ChosenScalingPolicy(policy, each.chosen(tempo), own.given(each))
             for policy, each in zip(own.policies(ScalingPolicy, named), named, strict=True)
         )
-        if timed and all(each.policy in KEEPS_ITS_TIMES for each in policies):
-            option = "--cooldown" if self.scale_out_delay is None else "--scale-out-delay"
-            names = " and ".join(each.name for each in named)
-            raise UsageError(f"{option} does not apply to --policy {names}; omit it, or choose another policy")
         start_s = None if profile is None else profile.restart.start_s
         units = plans.units(self.pool, engine)
         return Elastic(

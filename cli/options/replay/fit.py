@@ -8,7 +8,7 @@ from adapt.cli.options import completion
 from adapt.cli.options.amounts import amount_of
 from adapt.cli.options.groups import option, setting
 from adapt.core.errors import BadInput, UsageError, did_you_mean
-from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid, RateSteps
+from adapt.core.fit.network.names import PRECOMPUTED, DropPlanner, Drops, Flow, Grid, RateSteps
 from adapt.core.stage.conditions.names import DropCurve
 from adapt.core.units.amounts import bytes_of
 from adapt.core.units.durations import duration_us
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from adapt.core.fit.network.true_values import TrueSource
     from adapt.core.fit.observing import Observing
     from adapt.core.stage.conditions.shed_factor import Overload
+
+
+_OF_TABLES = f"--planner {'|'.join(PRECOMPUTED)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,7 @@ class PlanningOptions:
         None,
         "Score that precomputed plans may lose, as a share of the best; with d-fit only the grid of its tables.",
         "RATIO",
+        needs=_OF_TABLES,
     )
     headroom: float | None = setting(None, "Share of every capacity that plans leave free.", "RATIO")
     lag: int | None = setting(None, "Age of the newest input rates that a plan knows.", "TICKS")
@@ -93,7 +97,9 @@ class PlanningOptions:
         None,
         "Drop random tuples before an aggregate, or whole windows. With whole windows, every result emitted is exact.",
     )
-    batch: int | None = setting(None, "Consecutive windows to keep or drop together.", "WINDOWS")
+    batch: int | None = setting(
+        None, "Consecutive windows to keep or drop together.", "WINDOWS", needs="--network:drops window"
+    )
 
     def settings(self, said: "SheddingSettings") -> "SheddingSettings":
         """The settings of the network, overridden by the options given."""
@@ -118,20 +124,27 @@ class TableOptions:
         Grid.GUARANTEED,
         "How densely c-fit and d-fit sample input rates. A guaranteed grid never loses more than epsilon: where a"
         " table cannot promise that, c-fit plans exactly.",
+        needs="--planner c-fit|d-fit",
     )
     rate_steps: RateSteps = setting(
-        RateSteps.FIXED, "Space the input rates of c-fit and d-fit at equal distances, or at equal ratios."
+        RateSteps.FIXED,
+        "Space the input rates of c-fit and d-fit at equal distances, or at equal ratios.",
+        needs="--planner c-fit|d-fit",
     )
     distance: float = setting(
-        0.0, "Score error accepted in the tables that d-fit nodes exchange, to send fewer rows.", "RATIO"
+        0.0,
+        "Score error accepted in the tables that d-fit nodes exchange, to send fewer rows.",
+        "RATIO",
+        needs="--planner d-fit",
     )
     table_bytes: str | None = setting(
         None,
         "Largest table that a d-fit node sends another. Rows that others represent go, with the least loss.",
         "30KiB",
+        needs="--planner d-fit",
     )
     max_plans: int | None = setting(
-        None, "Maximum plans per table. Epsilon is raised, and reported, until they suffice.", "PLANS"
+        None, "Maximum plans per table. Epsilon is raised, and reported, until they suffice.", "PLANS", needs=_OF_TABLES
     )
 
     @property
@@ -147,6 +160,7 @@ class WorkloadOptions:
     """Rates for which plans are made."""
 
     OPTION: ClassVar[str] = "--workload"
+    NEEDS: ClassVar[tuple[str, ...]] = (f"{_OF_TABLES} if *", "--planner solver-w if online|exponential")
     HEAD: ClassVar[str] = "workload"
     workload: str | None = setting(
         None,
@@ -158,7 +172,7 @@ class WorkloadOptions:
     learn: float = setting(
         0.0, "Make the plans from the rates in this first part of the trace, and replay the rest.", "RATIO"
     )
-    rate_margin: float = setting(1.0, "Rates to cover, as a multiple of the highest known.", "RATIO")
+    rate_margin: float = setting(1.0, "Rates to cover, as a multiple of the highest known.", "RATIO", needs=_OF_TABLES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +191,7 @@ class MessageOptions:
         False,
         "Accept whatever other nodes send, as in the paper. Nodes are overloaded while tables are stale. By default,"
         " they drop the excess on arrival.",
+        needs="--planner d-fit|d-fit-cuts",
     )
 
     @property
@@ -198,7 +213,10 @@ class ObservingOptions:
         "TICKS",
     )
     important_change: str = setting(
-        "20%", "Difference of an estimate from the value that plans use, above which they use it.", "PERCENT"
+        "20%",
+        "Difference of an estimate from the value that plans use, above which they use it.",
+        "PERCENT",
+        needs="--observe",
     )
 
     def observing(self) -> "Observing | None":
@@ -215,14 +233,15 @@ class QueueOptions:
     """What a node drops when its queue fills up."""
 
     OPTION: ClassVar[str] = "--queue"
+    NEEDS: ClassVar[str] = "--flow tuples"
     HEAD: ClassVar[str] = "queue"
     queue: int | None = setting(
         None, "Queue capacity of a node, which drops more the fuller it is. Default: unbounded.", "TUPLES"
     )
-    tau2: float = setting(0.8, "Share of the queue above which a node drops.", "RATIO")
-    min_drop: float = setting(0.0, "Drop probability at tau2.", "RATIO")
+    tau2: float = setting(0.8, "Share of the queue above which a node drops.", "RATIO", needs="--queue")
+    min_drop: float = setting(0.0, "Drop probability at tau2.", "RATIO", needs="--queue")
     drop_curve: DropCurve = setting(
-        DropCurve.LINEAR, "Shape of the drop-probability curve, which reaches 1 at a full queue."
+        DropCurve.LINEAR, "Shape of the drop-probability curve, which reaches 1 at a full queue.", needs="--queue"
     )
 
     def overload(self) -> "Overload | None":

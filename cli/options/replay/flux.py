@@ -30,7 +30,7 @@ class PlacingOptions:
     """Initial placement of keys."""
 
     workers: int | None = setting(None, "Number of workers (without --plan).", "N")
-    plan: Path | None = setting(None, "Start from this plan, one worker per channel.", "PLAN")
+    plan: Path | None = setting(None, "Start from this plan, one worker per channel.", "PLAN", unless="--stages")
     partitions: int = setting(64, "Partitions per worker, the units that move.", "N")
 
     def placed(self, trace: "Trace") -> "tuple[MiniPartitions, NamedPlan | None]":
@@ -104,6 +104,7 @@ class PolicyOptions:
         "Split a partition above this share of a worker's time, for count, sum, min and max. Its parts are merged every"
         " 250 ms; 50%@1s sets another interval.",
         "50%|50%@1s",
+        unless="--stages",
     )
 
     def adapting(self, router: Router, tempo: "Tempo") -> "Adapting":
@@ -145,6 +146,7 @@ class DiskOptions:
 
     OPTION: ClassVar[str] = "--disk"
     HELP: ClassVar[str] = "Bandwidth and seek times of the disks to which state spills."
+    NEEDS: ClassVar[str] = "--memory"
     bandwidth: list[str] | None = setting(
         None,
         "Disk bandwidth per worker (default: 160Mbps). Repeatable; 0:3=80Mbps is for some workers.",
@@ -168,7 +170,9 @@ class FaultOptions(TroubleOptions):
     faults: Path | None = setting(
         None, "Fault schedule, as JSON (adapt.faults/1). It lists loads, slowdowns, pauses and crashes.", "FILE"
     )
-    standby: bool = setting(False, "Keep a replica of every partition on another worker.", None, "--standby")
+    standby: bool = setting(
+        False, "Keep a replica of every partition on another worker.", None, "--standby", unless="--stages"
+    )
     disk: DiskOptions
 
     def conditions(self, settings: "StageSettings") -> "Conditions":

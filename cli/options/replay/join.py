@@ -17,6 +17,7 @@ class JoinOptions:
 
     OPTION: ClassVar[str] = "--join"
     HEAD: ClassVar[str] = "join"
+    UNLESS: ClassVar[tuple[str, ...]] = ("--stages", "--state")
     join: str | None = setting(
         None, "Join rows with equal keys and different values in COLUMN, which has two values.", "COLUMN"
     )
@@ -24,9 +25,10 @@ class JoinOptions:
         None,
         "How far apart matching rows may be, in trace time. With --shed 5000, workers keep rows that long.",
         "10s",
+        needs="--join",
     )
     match_time: str | None = setting(
-        None, "CPU time per match, in addition to that of the row (default: 1us).", "1us", shown=False
+        None, "CPU time per match, in addition to that of the row (default: 1us).", "1us", shown=False, needs="--join"
     )
 
     def joined(self) -> "Join | None":
@@ -34,8 +36,6 @@ class JoinOptions:
         from adapt.core.stage.conditions.growth import Join
 
         if self.join is None:
-            if (self.window, self.match_time) != (None, None):
-                raise UsageError("--join needs a column before its keys, such as COLUMN:window=10s")
             return None
         if self.window is None:
             raise UsageError(f"--join needs a window, such as {self.join}:window=10s")

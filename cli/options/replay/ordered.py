@@ -48,7 +48,9 @@ class WorkerOptions:
         shown=False,
     )
 
-    repeats: int = setting(5, "Runs of threads with each number of workers; the median is shown.", "N")
+    repeats: int = setting(
+        5, "Runs of threads with each number of workers; the median is shown.", "N", needs="--backend threads"
+    )
     min_time: str = setting("0.1s", "Least CPU time of each of five runs that measure an operator's cost.", "0.1s")
 
     @property
@@ -120,11 +122,13 @@ class ArrivalOptions:
         "Highest p99 latency from arrival to output at a sustainable rate. A multiple such as 10x is of that at a"
         " fifth of the capacity.",
         "TIME|RATIOx",
+        needs="--sustainable",
     )
     speedup: float | None = setting(None, "Rows arrive by the trace: trace seconds per second.", "RATIO")
     spacing: Spacing | None = setting(
         None,
         "Spacing of arrivals with --rate, --offered or --sustainable. Default: poisson.",
+        needs="--rate or --offered or --sustainable",
     )
 
     def arrivals(self) -> "tuple[Arrivals, ...]":
@@ -139,11 +143,6 @@ class ArrivalOptions:
             raise UsageError(f"{fixed[0]} sets the rate of arrivals, which --sustainable searches; omit one")
         if len(given) > 1:
             raise UsageError(f"{given[0]} and {given[1]} both set the rate of arrivals; omit one")
-        if self.spacing is not None and given in ([], ["--speedup"]):
-            instead = "omit it" if given else "give one of them"
-            raise UsageError(f"--spacing needs --rate, --offered or --sustainable; {instead}")
-        if self.target_latency != "10x" and not self.sustainable:
-            raise UsageError("--target-latency needs --sustainable; give it too, or omit --target-latency")
         spacing = self.spacing or Spacing.POISSON
         if self.rate is not None:
             return tuple(Arrivals(rate=each, spacing=spacing) for each in _ascending("--rate", self.rate, "5000,8000"))
@@ -215,6 +214,7 @@ class HeuristicOptions:
 
     OPTION: ClassVar[str] = "--heuristic"
     HEAD: ClassVar[str] = "heuristic"
+    UNLESS: ClassVar[str] = "--parallelism micro-batch"
     heuristic: Heuristic = setting(Heuristic.CT, "Scheduling heuristic: which operator a worker takes next.")
     window: str = setting(
         "20ms",
@@ -271,6 +271,7 @@ class RuntimeOptions:
         "those"
         " of a busy partition are delegated to its worker; with partitioned, a worker owns the queue of a partition"
         " while it processes it.",
+        unless="--parallelism replicated",
     )
     scheduling: HeuristicOptions
     parallel: ParallelismOptions

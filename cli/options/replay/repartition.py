@@ -1,11 +1,11 @@
 """Options of `adapt replay repartition`: when plans are rebuilt, and how."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from adapt.cli.options.amounts import amount_of
 from adapt.cli.options.channels import check_channels
-from adapt.cli.options.groups import given, setting
+from adapt.cli.options.groups import setting
 from adapt.cli.options.loads import MaxMigrationOption, MaxPinsOption, ResourcesOption, SigmaOption, ToleranceOption
 from adapt.cli.options.placement import SCHEME, SchemeChoice, Today, UtilityOption
 from adapt.cli.options.replay.stage import SpeedupOption, StageOptions, TroubleOptions, check_speedup
@@ -47,12 +47,17 @@ class ReplanOptions:
         "1h|1000rows|auto",
     )
     hold: str | None = setting(
-        None, "Trigger violation: how long the tolerance must be exceeded (default: 0s).", "10m", shown=False
+        None,
+        "Trigger violation: how long the tolerance must be exceeded (default: 0s).",
+        "10m",
+        shown=False,
+        needs="--trigger violation",
     )
     move_cost: float | None = setting(
         None,
         "Trigger worth: rows processed while a row of state moves (default: by the stage's costs).",
         "ROWS",
+        needs="--trigger worth",
     )
 
     def replan(self, recipe: "RecipeOptions", today: Today) -> "Replan":
@@ -60,12 +65,6 @@ class ReplanOptions:
         from adapt.core.repartition.decisions import AUTO, Replan
         from adapt.core.units.row_or_time_span import Length
 
-        for option, value, needed in (
-            ("--hold", self.hold, TriggerName.VIOLATION),
-            ("--move-cost", self.move_cost, TriggerName.WORTH),
-        ):
-            if value is not None and self.trigger is not needed:
-                raise UsageError(f"{option} needs --trigger {needed} (got --trigger {self.trigger})")
         schedule = self._schedule()
         several = len({channels for _, channels in schedule.steps}) > 1
         auto = self.window == AUTO
@@ -96,14 +95,10 @@ class ReplanOptions:
 class LiveOptions:
     """The stage that `--live` replays the decisions in."""
 
+    NEEDS: ClassVar[str] = "--live"
     stage: StageOptions
     trouble: TroubleOptions
     speedup: SpeedupOption = 1.0
-
-    def refuse(self) -> None:
-        """Refuse options of the stage without `--live`."""
-        if options := given(self):
-            raise UsageError(f"{options[0]} is for the stage of --live; add --live, or omit it")
 
     def live(self, trace: "Trace", replan: "Replan", *, compares: bool) -> "Live":
         """The stage of a trace."""
@@ -122,7 +117,9 @@ class RecipeOptions:
     """How plans are built."""
 
     scheme: SchemeChoice = setting(Scheme.HYBRID, "How keys are assigned to channels.", "NAME", **SCHEME)
-    construction: Construction = setting(DEFAULT_CONSTRUCTION, "How the hybrid scheme assigns pinned keys.")
+    construction: Construction = setting(
+        DEFAULT_CONSTRUCTION, "How the hybrid scheme assigns pinned keys.", needs="--scheme hybrid"
+    )
     resources: ResourcesOption = "LLL"
     tolerance: ToleranceOption = "1.2"
     sigma: SigmaOption = 0.1

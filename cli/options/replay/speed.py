@@ -17,6 +17,8 @@ class SpeedOptions:
         "Load of the busiest worker over its capacity (default: 1.2). It sets the speed of the replay.",
         "RATIO",
         shown=False,
+        needs="--arrivals trace",
+        unless="--stages",
     )
     speedup: float | None = setting(None, "Trace seconds replayed per simulated second.", "RATIO")
 

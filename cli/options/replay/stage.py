@@ -8,7 +8,7 @@ from adapt.cli.options.groups import option, setting
 from adapt.cli.options.replay.costs import DEFAULT_CONNECTION, CostOptions
 from adapt.cli.options.replay.join import JoinOptions
 from adapt.cli.options.replay.queueing import QueueingOptions
-from adapt.cli.options.replay.shedding import SheddingOptions
+from adapt.cli.options.replay.shedding import ScalingBuffer, SheddingOptions
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.names import Producers, Router
 
@@ -163,8 +163,6 @@ class EngineStage(StageOptions):
         from adapt.traces.replay.operators import Operator
 
         joined = join.joined()
-        if joined is not None and self.state is not None:
-            raise UsageError("--state does not apply to --join, whose state is the rows in the window")
         if joined is not None:
             return Operator(join=joined, side=join.join or "")
         if self.fixed_state() is not None:
@@ -174,6 +172,13 @@ class EngineStage(StageOptions):
 
     def _queues(self) -> QueueingOptions:
         return self.queues
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaledStage(EngineStage):
+    """A simulated stage whose workers are added and removed."""
+
+    shedding: ScalingBuffer
 
 
 def check_speedup(speedup: float) -> None:

@@ -28,6 +28,10 @@ class DropPlanner(StrEnum):
     """The best plan, by reuse of bases that were optimal before."""
 
 
+PRECOMPUTED = (DropPlanner.SOLVER, DropPlanner.SOLVER_W, DropPlanner.C_FIT, DropPlanner.D_FIT)
+"""Planners with precomputed tables: one for the network, or with d-fit one per node."""
+
+
 class OperatorKind(StrEnum):
     """What an operator does with tuples, as far as load is concerned."""
 

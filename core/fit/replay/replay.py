@@ -13,14 +13,14 @@ from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.fit.control import Control, Decision
 from adapt.core.fit.drop_plans import DropPlans
-from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid, RateSteps
+from adapt.core.fit.network.names import PRECOMPUTED, DropPlanner, Drops, Flow, Grid, RateSteps
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.true_values import Given, TrueSource, TrueValues
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.observing import Observing
 from adapt.core.fit.planners.solver import MAX_PLANS, Learnt, Observed, Workload
-from adapt.core.fit.registry import PRECOMPUTED, PlannerOptions, planner_of
+from adapt.core.fit.registry import PlannerOptions, planner_of
 from adapt.core.fit.replay.bound_rows import Binding, Counts, binding_text
 from adapt.core.fit.replay.observed import Judged, observed_sentence, observed_tables
 from adapt.core.fit.replay.outcome import FitOutcome, Followed, kept_use, overloaded

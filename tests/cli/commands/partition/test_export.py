@@ -72,7 +72,7 @@ def test_a_compared_plan_with_split_keys_is_exported_and_evaluated(adapt, tmp_pa
     assert measured["merging"]["merge_messages"] > 1
     wrong = ("partition", "export", plan, "-o", tmp_path / "no")
     assert "other keys on kafka" in adapt.refused(3, *wrong, "--to", "rekey", "--engine", "spark")
-    assert "--engine is for --to rekey" in adapt.refused(2, *wrong, "--to", "kafka", "--engine", "kafka")
+    assert "--engine has no effect with --to kafka" in adapt.refused(2, *wrong, "--to", "kafka", "--engine", "kafka")
     assert "export it --to rekey" in adapt.refused(3, *wrong, "--to", "kafka")
     assert "measure it with" in adapt.refused(3, "partition", "diff", counts, plan, made / "uniform.plan")
 

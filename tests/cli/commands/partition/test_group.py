@@ -86,8 +86,8 @@ def test_compare_takes_schemes_that_split_keys_and_refuses_unknown_ones(adapt, h
 
 
 def test_a_plan_over_an_engine_moves_only_keys_that_it_pins(adapt, here):
+    adapt.done(*"partition build counts.csv --channels 5 --scheme kafka -o today.plan".split())
     line = ("partition", "build", "counts.csv", "--channels", 5, "--max-pins", 9, "--format", "json")
-    adapt.done(*line, "--scheme", "kafka", "-o", "today.plan")
     given = document(adapt.done(*line, "--engine", "kafka"))
     after = document(adapt.done(*line, "--from", "today.plan", "-o", "next.plan"))
     assert (after["schema"], after["base"], after["explicit"]) == ("adapt.plan/2", "kafka", given["explicit"])
@@ -118,7 +118,7 @@ def test_one_channel_count_is_compared_over_the_engine_and_several_over_the_ring
 
 def test_a_utility_is_refused_where_nothing_minimizes_it(adapt, here):
     line = ("partition", "build", "counts.csv", "--channels", 3, "--utility", "ATM")
-    assert "construction level does not support --utility; use hybrid (scan" in adapt.refused(2, *line)
+    assert "--utility has no effect with --construction level" in adapt.refused(2, *line)
     made = document(adapt.done(*line, "--construction", "scan", "--format", "json"))
     assert made["parameters"]["utility"] == "ATM"
 

@@ -195,11 +195,11 @@ def test_a_policy_is_compared_with_itself_under_other_parameters(adapt, here):
     [
         ("two.trace --join venue:window=1s", 2, "two.trace has no column 'venue'; available: "),
         ("two.trace --join stream", 2, "--join needs a window, such as stream:window=10s"),
-        ("two.trace --join window=1s", 2, "--join needs a column before its keys"),
-        ("two.trace --join match-time=1us", 2, "--join needs a column before its keys"),
+        ("two.trace --join window=1s", 2, "--join window has no effect without --join"),
+        ("two.trace --join match-time=1us", 2, "--join match-time has no effect without"),
         ("two.trace --join stream:window=0s", 2, "above 0"),
         ("two.trace --join stream:window=1s --shed 50@1s", 2, "such as 5000"),
-        ("two.trace --join stream:window=1s --state rows", 2, "--state does not apply to --join"),
+        ("two.trace --join stream:window=1s --state rows", 2, "--join has no effect with --state; omit one"),
         ("three.trace --join stream:window=1s", 3, "'east', 'north', 'west'"),
     ],
 )
@@ -212,7 +212,7 @@ def test_what_cannot_be_joined_is_refused(adapt, venues, line, code, sentence):
 @pytest.mark.parametrize(
     ("code", "line", "sentence"),
     [
-        (2, "x.trace --scheme flink --rebuild 1s", "--rebuild does not apply to --scheme flink"),
+        (2, "x.trace --scheme flink --rebuild 1s", "--rebuild has no effect with --scheme flink"),
         (2, "x.trace --engine flink --partitions 8", "give max-parallelism, or --scheme hybrid"),
         (2, "x.trace --scheme max-parallelism=64", "write flink:max-parallelism=N"),
         (2, "x.trace --shed tau=0.5,0.4,0.8,0.9", "--shed tau: tau1 "),
@@ -225,7 +225,7 @@ def test_what_cannot_be_joined_is_refused(adapt, venues, line, code, sentence):
         (2, "x.trace --scale-out-delay 0s", "above 0"),
         (2, "x.trace --cooldown 0s", "above 0"),
         (2, "x.trace --scale-out-delay -5s", "--scale-out-delay"),
-        (2, "x.trace --cooldown 5s --policy flink", "--cooldown does not apply to --policy flink; omit it"),
+        (2, "x.trace --cooldown 5s --policy flink", "--cooldown has no effect with --policy flink"),
         (2, "x.trace --policy ds2:rows=5", "--policy rows is for lag; write --policy lag:rows=ROWS"),
         (2, "x.trace --policy all:times=2", "--policy times is for ds2 or lag or flink or spark"),
         (2, "x.trace --period 0s", "above 0"),
