@@ -51,6 +51,9 @@ def bits_of_workers(
     """
     from adapt.core.stage.control.schedules import workers_of
 
+    several = [text for text in texts if "=" not in text]
+    if len(several) > 1:
+        raise UsageError(f"{option} is given twice for all workers (second: {several[1]}); omit one")
     general: float | Usual = usual
     of: dict[int, float] = {}
     for text in texts:

@@ -48,6 +48,13 @@ def test_an_option_that_cannot_act_is_refused(adapt, line, why):
     assert why in said.err
 
 
+@pytest.mark.parametrize("words", ["--memory 1GB --memory 2GB", "--network bandwidth=1Gbps,bandwidth=2Gbps"])
+def test_a_second_amount_for_all_workers_is_refused(adapt, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    adapt.done(*"generate zipf --rows 9 --keys 3 -o x.trace".split())
+    assert "is given twice for all workers" in adapt.refused(2, *f"replay flux x.trace --workers 2 {words}".split())
+
+
 @pytest.mark.parametrize("line", TWICE)
 def test_a_second_value_is_refused(adapt, line):
     said = adapt(*line.split())

@@ -53,6 +53,8 @@ def memory_of_workers(texts: Sequence[str], workers: int) -> tuple[float | None,
     changes: list[MemoryChange] = []
     for text in texts:
         if "@" not in text:
+            if at_the_start is not None:
+                raise UsageError(f"--memory is given twice for all workers (second: {text}); omit one")
             at_the_start = _read("memory", text, partial(bytes_of, text))
             continue
         of, at_s, end_s, amount = _scheduled("memory", text, workers, "1GB, or 0@5s:512MB")
