@@ -43,6 +43,11 @@ PROPERTIES = (
     "sasl.pasword={}",
     "sasl.password {}",
     "security.protocol={}",
+    "security.protocol=SASL_SSL\nsasl.mechanism={}",
+    "security.protocol=SSL\nssl.cipher.suites={}",
+    "security.protocol=SSL\nssl.ca.location=/none/{}",
+    "security.protocol=SSL\nssl.providers={}",
+    "debug={}",
 )
 
 

@@ -80,8 +80,9 @@ class Surveyed(Displayed):
 
     def tables(self) -> list[Table]:
         """All tables, the most important first; the verdict is `answer.lead`."""
+        _, *more = self.answer.more_tables()  # its hot keys are the first of the top keys
         counted = [counts_table(self.frequencies), zipf_table(self.frequencies), heaviest_table(self.frequencies)]
-        return [*self._extra().values(), *self.answer.tables(), *counted]
+        return [*self._extra().values(), *self.answer.channels_tables(), *more, *counted]
 
     def first_tables(self) -> list[Table]:
         """The requested tables and the hot keys."""

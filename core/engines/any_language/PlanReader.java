@@ -33,7 +33,9 @@ public class PlanReader {
       else fields.put(words[0], line.substring(words[0].length() + 1));
     }
     channels = Integer.parseInt(fields.get("channels"));
-    int replicas = Integer.parseInt(fields.getOrDefault("replicas", "0"));
+    String given = fields.getOrDefault("replicas", "0");
+    if (given.contains(" ")) throw new IOException(plan + ": replicas must be one number (got a list); build it again");
+    int replicas = Integer.parseInt(given);
     for (int c = 0; c < channels; c++) // of replicas at one position, the lowest channel's counts
       for (int r = 0; r < replicas; r++)
         ring.putIfAbsent(number((c + "#" + r).getBytes()), c);

@@ -36,6 +36,7 @@ NOT_FINITE = "cost is not finite"
 BAD_BYTES = "bytes is not a number"
 OPEN_QUOTE = "a quote is never closed"
 NO_OBJECT = "not a JSON object"
+HALF = "half of a surrogate pair in a field"
 NO_LOG = "not a line of the Common or Combined Log Format"
 NO_MATCH = "does not match the pattern"
 
@@ -282,7 +283,17 @@ JSON = {
         lines('{"t": "2015-05-17", "k": "a", "d": ' + "[" * 100_000 + "]" * 100_000 + "}"), 0, {NO_OBJECT: 1}
     ),
     "100,000 levels never closed": Odd(lines('{"t":' * 100_000), 0, {NO_OBJECT: 1}),
-    "half a surrogate": Odd(lines('{"t": "2015-05-17", "k": "\\ud800"}', '{"t": "2015-05-18", "k": "\\udc00x"}'), 2),
+    "half a surrogate": Odd(
+        lines(
+            '{"t": "2015-05-17", "k": "\\ud800"}',
+            '{"t": "2015-05-18", "k": "\\udc00x"}',
+            '{"t": "2015-05-18", "k": "?", "unused": "\\ud83d\\ude00"}',
+            '{"t": "2015-05-18", "k": "\\\\ud800?"}',
+            '{"t": "2015-05-18", "k": "b", "unused": "\\ud800"}',
+        ),
+        3,
+        {HALF: 2},
+    ),
     "a whole surrogate": Odd(lines('{"t": "2015-05-17", "k": "\\ud83d\\ude00"}'), 1, keys=("\U0001f600",)),
     "NUL by an escape": Odd(lines('{"t": "2015-05-17", "k": "\\u0000"}'), 1, keys=("\0",)),
     "NUL and controls as they are": Odd(

@@ -11,7 +11,13 @@ from adapt.traces.sources.reading.records import NEVER, Bytes, Records, line_rec
 from adapt.traces.spark.lazy import DataFrame, F, SparkSession, T
 
 NOT_JSON = "not a JSON object"
+HALVED = "half of a surrogate pair in a field"
 _CORRUPT = "_not_json"
+_HALF = (
+    r"(?<!\\)(\\\\)*(\\u[dD][89aAbB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    r"|(?<!\\u[dD][89aAbB][0-9a-fA-F]{2})\\u[dD][c-fC-F])"
+)
+"""An escape of half a character, which Spark reads as a question mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,10 @@ def with_json_fields(lines: DataFrame, ddl: str, wanted: Sequence[str]) -> DataF
     no_object = F.col(WHOLE_LINE).isNotNull() & (
         F.col("_object").isNull() | F.col(f"_object.{_CORRUPT}").isNotNull() | F.coalesce(values != 1, F.lit(True))
     )
-    return parsed.withColumn("_reason", F.when(no_object, NOT_JSON).otherwise(F.col("_reason"))).select(
+    told = F.concat_ws("", *[F.col("_object")[name].cast("string") for name in wanted])
+    halved = F.contains(told, F.lit("?")) & F.col(WHOLE_LINE).rlike(_HALF)
+    reason = F.when(no_object, NOT_JSON).when(halved, HALVED).otherwise(F.col("_reason"))
+    return parsed.withColumn("_reason", reason).select(
         *[name for name in lines.columns if name != WHOLE_LINE],
         *[F.col("_object")[name].alias(name) for name in wanted],
     )

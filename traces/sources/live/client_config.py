@@ -22,6 +22,9 @@ _OURS = {
     "enable.partition.eof": True,
 }
 
+_PLAIN = ("SSL", "SASL_SSL", "SASL_PLAINTEXT", "PLAINTEXT", "PLAIN", "TRUE", "FALSE", "ALL", "NONE")
+"""Values that are words of the client's own sentences too."""
+
 _QUEUE_KIB = 4096
 """Records that the client reads ahead, of all partitions together; by its own default, 64 MiB."""
 
@@ -56,11 +59,10 @@ class ClientConfig:
         return {**self.settings, "bootstrap.servers": servers}
 
     def hidden(self, message: str) -> str:
-        """A message of the client without secrets of the file."""
-        for name, value in self.settings.items():
-            if re.search("password|secret|token|username|key|config|pem|cmd|url", name) and len(value) > 1:
-                message = message.replace(value, "...")
-            message = message.replace(f'"{value}"', "...")
+        """A message of the client without the values of the file."""
+        for value in self.settings.values():
+            plain = value.upper() in _PLAIN or len(value) < 2
+            message = message.replace(f'"{value}"' if plain else value, "...")
         return message
 
 

@@ -116,6 +116,8 @@ def test_hot_keys_over_time(adapt, here, true):
     assert told["rows"] == ROWS
     shown = adapt.done("partition", "count", "zipf.trace", "--over", "time", "--step", "100000rows").out
     assert "Hot keys over time" in shown
+    listed = adapt.done("partition", "count", "zipf.trace", "--all").out
+    assert ("Top keys" in listed, "Hot keys" in listed) == (True, False)
     assert "3 steps of 100000rows" in shown
 
 

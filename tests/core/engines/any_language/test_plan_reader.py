@@ -115,14 +115,15 @@ def many(key_type):
         case KeyType.STRING:
             points = np.array([*range(32, 127), 0xE9, 0x43A, 0x65E5, 0x1F600])
             more = ["".join(map(chr, chance.choice(points, length % 80))) for length in range(RANDOM)]
-        case KeyType.INT64:
-            more = chance.integers(-(2**63), 2**63 - 1, RANDOM).tolist()
         case KeyType.BINARY:
             more = [chance.bytes(length % 80) for length in range(RANDOM)]
+        case _:
+            limit = 1 << (int(key_type.removeprefix("int")) - 1)
+            more = chance.integers(-limit, limit - 1, RANDOM, endpoint=True).tolist()
     return pa.array([*KEYS[key_type], *more], ARROW_TYPES[key_type])
 
 
-@pytest.mark.parametrize("key_type", KeyType if SOAK else [KeyType.STRING])
+@pytest.mark.parametrize("key_type", KEYS if SOAK else [KeyType.STRING, KeyType.INT32])
 def test_java_agrees_on_every_vector_and_on_ten_thousand_random_keys(java, key_type):
     asked, keys = [plan for plan in READ if plan.key_type is key_type], many(key_type)
     told = java(asked, in_hex(keys))
@@ -133,6 +134,9 @@ def test_java_agrees_on_every_vector_and_on_ten_thousand_random_keys(java, key_t
         assert found == plan.partitioner().channels_of(keys).tolist(), plan
 
 
-def test_java_refuses_a_plan_that_was_cut_off(java):
+def test_java_refuses_a_plan_that_was_cut_off_or_has_other_replicas(java):
     with pytest.raises(AssertionError, match="bad plan"):
         java([plan_text(READ[0])[:-4]], ["61"])
+    ring = next(text for text in map(plan_text, READ) if b"replicas " in text)
+    with pytest.raises(AssertionError, match=r"replicas must be one number \(got a list\); build it again"):
+        java([ring.replace(b"replicas ", b"replicas 7 ")], ["61"])
