@@ -3,10 +3,12 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import Any, NoReturn
 
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.names import Heuristic, Parallelism, Reorder, WorkQueue
 from adapt.core.ordered.engine.kernel.codes import MOST_CHUNK
+from adapt.core.units.settings import Range, SettingError, knob, settings
 
 MOST_WORKERS = 256
 MOST_SLOTS = 1 << 22
@@ -14,31 +16,61 @@ MOST_SLOTS = 1 << 22
 SLICE_US, WINDOW_MS, QST_LIMIT = 100.0, 20.0, 500.0
 """Default slice, window and C."""
 
+_SPAN = Range(above=0, below=1e9)
 
-@dataclass(frozen=True, slots=True)
+
+def _slots(help: str, typed: str) -> Any:
+    """A size in tuples, a power of two."""
+    return knob(help, default=4096, typed=typed)
+
+
+@settings()
 class RunSettings:
     """Settings of a run by workers.
 
     Source: ordered streams, sections 3 to 6 and 8.3; the paper gives no sizes.
     """
 
-    workers: int = 1  # number of workers, 1 to 256
+    workers: int = knob("Number of workers.", default=1, range=Range(1, at_most=MOST_WORKERS))
     reorder: Reorder = Reorder.CLAIM  # how outputs are put back in order
     work_queue: WorkQueue = WorkQueue.HYBRID  # how workers share the tuples of a partitioned operator
     heuristic: Heuristic = Heuristic.CT  # which operator a worker takes next
-    ring_buffer: int = 4096  # size of each operator's reorder buffer in tuples; a power of two
-    queue_capacity: int = 4096  # size of each operator's work queue in tuples; a power of two
-    # most tuples that a worker claims at once, 1 to 1024; 0 to adapt it to their cost, so that a chunk takes no
-    # longer than a slice. A worker claims what has arrived, and never waits for a chunk to fill
-    chunk: int = 0
-    # about how long a worker stays with an operator, at least 5 where chunks adapt
-    slice_us: float = SLICE_US
-    # window in which `ct` counts worker time; at its end, half of the data behind the estimated costs and
-    # selectivities is forgotten
-    ct_window_ms: float = WINDOW_MS
-    qst_limit: float = QST_LIMIT  # total of all queues that `qst` aims for, C
-    lp_minimum: int = 1  # tuples in an operator's work queue from which on `lp` considers it, at most `queue_capacity`
-    mark_every: int = 0  # every how many tuples one is timed from ingress to egress; 0 for never
+    ring_buffer: int = _slots(
+        "Size of each operator's reorder buffer in tuples; a power of two.", "runtime ring-buffer"
+    )
+    queue_capacity: int = _slots(
+        "Size of each operator's work queue in tuples; a power of two.", "runtime queue-capacity"
+    )
+    # 0 to adapt it to their cost, so that a chunk takes no longer than a slice. A worker claims what has arrived, and
+    # never waits for a chunk to fill
+    chunk: int = knob(
+        "Most tuples that a worker claims at once.",
+        default=0,
+        typed="runtime chunk",
+        range=Range(0, at_most=MOST_CHUNK),
+    )
+    slice_us: float = knob(
+        "About how long a worker stays with an operator, at least 5 where chunks adapt.",
+        default=SLICE_US,
+        typed="runtime slice",
+        range=_SPAN,
+    )
+    # at its end, half of the data behind the estimated costs and selectivities is forgotten
+    ct_window_ms: float = knob(
+        "Window in which `ct` counts worker time.", default=WINDOW_MS, typed="heuristic window", range=_SPAN
+    )
+    qst_limit: float = knob(
+        "Total of all queues that `qst` aims for, C.", default=QST_LIMIT, typed="heuristic limit", range=_SPAN
+    )
+    lp_minimum: int = knob(
+        "Tuples in an operator's work queue from which on `lp` considers it.", default=1, typed="heuristic minimum"
+    )
+    mark_every: int = knob(
+        "Every how many tuples one is timed from ingress to egress; 0 for never.",
+        default=0,
+        typed="runtime mark-every",
+        range=Range(0),
+    )
     # whether a model without a chunk adapts it to their cost, as threads do, and holds outputs until the end of a
     # chunk; else it claims tuples one by one
     adapts: bool = False
@@ -46,56 +78,45 @@ class RunSettings:
     checked: bool = False
     parallelism: Parallelism = Parallelism.DYNAMIC  # which workers enter which operator, and when
     # with `replicated`, replicas of every operator, or of each; as many as workers if empty
-    degrees: tuple[int, ...] = ()
-    batch: int = 0  # with `micro-batch`, most rows of a batch, at most `queue_capacity`; else 0
+    degrees: tuple[int, ...] = knob("Replicas.", default=(), typed="parallelism degree")
+    batch: int = knob("With `micro-batch`, most rows of a batch; else 0.", default=0, typed="parallelism batch")
 
     def __post_init__(self) -> None:
-        if not 1 <= self.workers <= MOST_WORKERS:
-            raise UsageError(f"workers must be from 1 to {MOST_WORKERS} (got {self.workers})")
-        if not 0 <= self.chunk <= MOST_CHUNK:
-            raise UsageError(f"chunk must be from 1 to {MOST_CHUNK} tuples (got {self.chunk})")
-        _check_slots("ring buffer", self.ring_buffer)
-        _check_slots("work queue", self.queue_capacity)
-        spans = (("slice_us", self.slice_us), ("ct_window_ms", self.ct_window_ms), ("qst_limit", self.qst_limit))
-        for name, value in spans:
-            if not 0 < value < 1e9:
-                raise UsageError(f"{name} must be above 0 and below 1e9 (got {value:g})")
+        for name, size in (("ring_buffer", self.ring_buffer), ("queue_capacity", self.queue_capacity)):
+            if not 1 <= size <= MOST_SLOTS or size & (size - 1):
+                near = min(1 << max(size - 1, 0).bit_length(), MOST_SLOTS)
+                self._refuse(f"{{{name}}} must be a power of two, at most {MOST_SLOTS} (got {size}); try {near}")
         if not 1 <= self.lp_minimum <= self.queue_capacity:
-            raise UsageError(
-                f"lp_minimum must be from 1 to the work queue's {self.queue_capacity} tuples (got {self.lp_minimum})"
+            self._refuse(
+                f"{{lp_minimum}} must be from 1 to the work queue's {self.queue_capacity} tuples (got {self.lp_minimum})"
             )
-        if self.mark_every < 0:
-            raise UsageError(f"mark_every must be at least 0 (got {self.mark_every})")
         self._check_scheme()
+
+    def _refuse(self, text: str) -> NoReturn:
+        raise SettingError(RunSettings, text)
 
     def _check_scheme(self) -> None:
         how, batched = self.parallelism, self.parallelism is Parallelism.MICRO_BATCH
         if batched and not 1 <= self.batch <= self.queue_capacity:
-            raise UsageError(
-                f"batch must be from 1 to the work queue's {self.queue_capacity} tuples (got {self.batch})"
+            self._refuse(
+                f"{{batch}} must be from 1 to the work queue's {self.queue_capacity} tuples (got {self.batch})"
             )
         if batched and self.heuristic is not Heuristic.CT:
-            raise UsageError(
-                f"--heuristic {self.heuristic} has no effect with --parallelism {how}, where operators take turns; omit"
-                " it"
+            self._refuse(
+                f"{{heuristic}} {self.heuristic} has no effect with {{parallelism}} {how}, where operators take turns;"
+                " omit it"
             )
         if self.batch and not batched:
-            raise UsageError(f"batch needs parallelism {Parallelism.MICRO_BATCH} (got {how}); omit it")
+            self._refuse(f"{{batch}} needs {{parallelism}} {Parallelism.MICRO_BATCH} (got {how}); omit it")
         if self.degrees and how is not Parallelism.REPLICATED:
-            raise UsageError(f"degree needs parallelism {Parallelism.REPLICATED} (got {how}); omit it")
+            self._refuse(f"{{degrees}} needs {{parallelism}} {Parallelism.REPLICATED} (got {how}); omit it")
         if any(degree < 1 for degree in self.degrees):
-            raise UsageError(f"degree must be at least 1 (got {','.join(map(str, self.degrees))})")
+            self._refuse(f"{{degrees}} must be at least 1 (got {','.join(map(str, self.degrees))})")
         if how is Parallelism.REPLICATED and self.work_queue is not WorkQueue.HYBRID:
-            raise UsageError(
-                f"--work-queue {self.work_queue} has no effect with --parallelism {how}, where each replica has its "
-                "own queue; omit it"
+            self._refuse(
+                f"{{work_queue}} {self.work_queue} has no effect with {{parallelism}} {how}, where each replica has its"
+                " own queue; omit it"
             )
-
-
-def _check_slots(what: str, size: int) -> None:
-    if not 1 <= size <= MOST_SLOTS or size & (size - 1):
-        near = min(1 << max(size - 1, 0).bit_length(), MOST_SLOTS)
-        raise UsageError(f"the {what} size must be a power of two, at most {MOST_SLOTS} (got {size}); try {near}")
 
 
 @dataclass(frozen=True, slots=True)

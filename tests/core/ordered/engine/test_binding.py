@@ -104,9 +104,9 @@ def test_no_scheme_hangs_with_tiny_rings_and_queues_and_many_or_few_workers(how:
         ({"parallelism": MICRO_BATCH}, "batch must be from 1 to the work queue's 4096 tuples (got 0)"),
         ({"parallelism": MICRO_BATCH, "batch": 4097}, "(got 4097)"),
         ({"parallelism": MICRO_BATCH, "batch": 5, "heuristic": Heuristic.LP}, "heuristic lp has no effect"),
-        ({"degrees": (2,)}, "degree needs parallelism replicated (got dynamic)"),
-        ({"parallelism": REPLICATED, "degrees": (2, 0)}, "degree must be at least 1 (got 2,0)"),
-        ({"parallelism": REPLICATED, "work_queue": WorkQueue.PARTITIONED}, "--work-queue partitioned has no effect"),
+        ({"degrees": (2,)}, "degrees needs parallelism replicated (got dynamic)"),
+        ({"parallelism": REPLICATED, "degrees": (2, 0)}, "degrees must be at least 1 (got 2,0)"),
+        ({"parallelism": REPLICATED, "work_queue": WorkQueue.PARTITIONED}, "work_queue partitioned has no effect"),
     ],
 )
 def test_settings_that_a_scheme_has_no_use_for_are_refused(more: dict[str, object], told: str) -> None:
