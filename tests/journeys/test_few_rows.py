@@ -62,7 +62,7 @@ REPLAYS = [
     "replay elastic x.trace --pool N [--policy all] [--migrate MIGRATE] [--shed 5@1s] -o OUT/e.run",
     "replay elastic x.trace --pool N [--speedup {9|1000}] [--period {1s|1h}] [--interval 1s] -o OUT/h.run",
     "replay fit x.trace --network net.toml[:tick={1s|1h}] [--planner PLANNER] [--queue N] -o OUT/fit.run",
-    "replay ordered x.trace --chain chain.toml --workers 1 [--backend sim] [--reorder lock] --repeats 1 -o OUT/o.run",
+    "replay ordered x.trace --chain chain.toml --workers 1 {--backend sim|--repeats 1} [--reorder lock] -o OUT/o.run",
     "replay compare x.trace --channels N --seeds 1 --jobs 1 --scenario {split-pkg|flux-load} -o OUT/c.run",
     "report OUT/{r|f|e|fit|o|c}.run [--format json] [--all]",
     "report OUT/e.run OUT/f.run OUT/fit.run OUT/c.run [--html OUT/runs.html]",

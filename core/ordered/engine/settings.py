@@ -88,7 +88,8 @@ class RunSettings:
                 self._refuse(f"{{{name}}} must be a power of two, at most {MOST_SLOTS} (got {size}); try {near}")
         if not 1 <= self.lp_minimum <= self.queue_capacity:
             self._refuse(
-                f"{{lp_minimum}} must be from 1 to the work queue's {self.queue_capacity} tuples (got {self.lp_minimum})"
+                f"{{lp_minimum}} must be from 1 to the work queue's {self.queue_capacity} tuples"
+                f" (got {self.lp_minimum})"
             )
         self._check_scheme()
 

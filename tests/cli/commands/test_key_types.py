@@ -147,7 +147,13 @@ def test_what_is_assumed_is_part_of_the_document(adapt, tmp_path, monkeypatch):
             said = adapt.done(*command.split(), "kafka", "--channels", 2, "--format", "json")
             assert json.loads(said.out)["assumptions"] == [sentence]
             assert said.err.count(sentence) == 1
-            said = adapt.done(*command.replace("--scheme kafka", "").split(), "spark", *("--channels", 2, "--force"))
+            said = adapt.done(
+                *command.replace("--scheme kafka", "").split(),
+                "spark",
+                "--channels",
+                2,
+                *(["--force"] * command.startswith("verdict")),
+            )
             assert (sentence in said.out) is False
     rows |= {"partition": pa.array([0, 1, 0] * 3, pa.int32())}
     write_trace(tmp_path / "topic.trace", rows)

@@ -163,7 +163,7 @@ def test_other_hashes_and_key_types_are_refused_by_name():
     previous = build_plan(TEXTS, Recipe(Scheme.HYBRID), 5)
     with pytest.raises(BadInput, match=r"hashes with murmur3, .* with xxhash64"):
         build_plan(TEXTS, Recipe(Scheme.HYBRID, hash=HashName.XXHASH64), 6, previous=previous)
-    with pytest.raises(BadInput, match=r"has string keys, .* are int64"):
+    with pytest.raises(BadInput, match=r"is for string keys, .* has int64 keys"):
         build_plan(NUMBERS, Recipe(Scheme.HYBRID), 6, previous=previous)
 
 

@@ -156,6 +156,7 @@ def test_counts_that_were_kept_say_how_they_were_made(adapt, here, tmp_path):
         "epsilon": pytest.approx(1.7647e-4, rel=1e-3),
         "window": "1m",
         "counters": 3,
+        "of_trace": {"columns": ["ts", "key"], "key_columns": ["key"]},
     }
     assert "lossily" in adapt.done("partition", "build", tmp_path / "last.freq", "--channels", 4).err
 

@@ -34,9 +34,9 @@ def test_plans_stand_beside_what_they_foresaw(adapt, here):
 
 @pytest.mark.parametrize("engine", ["spark", "kafka", "flink"])
 def test_from_an_engine_to_a_plan_over_it_only_pinned_keys_move(adapt, here, engine):
-    line = ("partition", "build", "counts.csv", "--channels", 5, "--max-pins", 20)
+    line = ("partition", "build", "counts.csv", "--channels", 5)
     adapt.done(*line, "--scheme", engine, "-o", "today.plan")
-    adapt.done(*line, "--from", "today.plan", "-o", "next.plan")
+    adapt.done(*line, "--max-pins", 20, "--from", "today.plan", "-o", "next.plan")
     told = json.loads(adapt.done(*"partition evaluate counts.csv today.plan next.plan --format json".split()).out)
     today, after = (read_plan(here / name) for name in ("today.plan", "next.plan"))
     home = today.partitioner().channels_of(after.explicit.column)

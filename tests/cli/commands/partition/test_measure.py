@@ -144,11 +144,3 @@ def test_a_log_that_is_skewed_in_bytes_is_placed_by_bytes(adapt, here):
     assert "web.trace has no cost column; ingest it with --cost COLUMN" in refused
     refused = adapt.refused(2, "partition", "count", "web.trace", "--measure", "bytes", "--window", "1h")
     assert "--window" in refused
-
-
-@pytest.mark.usefixtures("weblog")
-def test_what_a_lossy_counter_may_miss_is_told(adapt, here):
-    adapt.done(*"partition count web.trace --epsilon 0.02 --measure bytes -o few.freq".split())
-    said = adapt.done(*"partition build few.freq --channels 4 --measure network=bytes".split())
-    assert "bytes: 9" in said.err
-    assert "count exactly, or with --weight bytes" in said.err

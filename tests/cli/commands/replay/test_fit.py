@@ -192,7 +192,9 @@ def _in_bucket(keys):
 
 def test_options_override_the_settings_of_the_network(adapt, here):
     line = "x.trace -n n.toml:tick=250ms,lag=2,headroom=0.2,smoothing=0.5,min-rate-change=0.05,feedback"
-    document = told(adapt, *line.split(), *"--network epsilon=0.1 --true-costs 1.2 --speedup 2 --seed 4".split())
+    document = told(
+        adapt, *line.split(), *"--planner none,c-fit --network epsilon=0.1 --true-costs 1.2 --speedup 2".split()
+    )
     assert document["parameters"]["settings"] == {
         "tick_us": 250_000,
         "epsilon": 0.1,
@@ -204,7 +206,7 @@ def test_options_override_the_settings_of_the_network(adapt, here):
         "drops": "random",
         "batch": 100,
     }
-    assert [tick["planner"] for tick in document["ticks"]] == ["none", "none", "exact", "exact"]
+    assert [tick["planner"] for tick in document["ticks"]] == ["none", "none", "c-fit", "c-fit"]
     assert document["parameters"]["network"]["text"] == NETWORK
 
 

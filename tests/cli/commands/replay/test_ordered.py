@@ -34,6 +34,8 @@ partitions = 16
 cost = "cost_us"
 """
 
+REPEATS = {"threads": " --repeats 1", "sim": ""}
+
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
@@ -188,7 +190,7 @@ def test_output_rows_are_written_in_order_under_their_columns(adapt, here):
         (4, "o.parquet", "o.parquet exists; add --force"),
         (2, "o.txt", "--output must end in .parquet, .csv or .jsonl, or be - for stdout (got o.txt)"),
         (2, "r.csv -o r.csv", "--output and --out both name r.csv; give the rows and the run a name each"),
-        (2, "n.csv --backend sim", "--output needs --backend threads; the model gives times, and no rows"),
+        (2, "n.csv --backend sim", "--output has no effect with --backend sim; give --backend threads"),
     ):
         assert sentence in adapt.refused(code, "replay", "ordered", *f"{line} {name}".split())
 
@@ -228,7 +230,9 @@ def test_floats_that_json_does_not_have_are_texts(adapt, here):
 @pytest.mark.parametrize("backend", ["threads", "sim"])
 @pytest.mark.parametrize("how", ["replicated:degree=2", "micro-batch:batch=50", "pipeline"])
 def test_every_scheme_of_parallelism_gives_the_output_of_the_serial_run(adapt, here, how, backend):
-    line = f"x.trace --chain c.toml --workers 1,3 --backend {backend} --parallelism {how} --repeats 1 --format json"
+    line = (
+        f"x.trace --chain c.toml --workers 1,3 --backend {backend} --parallelism {how}{REPEATS[backend]} --format json"
+    )
     document = json.loads(adapt.done("replay", "ordered", *line.split()).out)
     plain = json.loads(adapt.done("replay", "ordered", *line.replace(how, "dynamic").split()).out)
     assert document["summary"]["parallelism"] == how.split(":")[0]
@@ -428,7 +432,7 @@ OF = (("x.trace", "left", 3_000), ("y.trace", "right", 1_000), ("y.trace", "up",
 
 @pytest.mark.parametrize("backend", ["threads", "sim"])
 def test_one_trace_of_two_inputs_gives_what_two_traces_give(adapt, one, backend):
-    line = f"--workers 1,2 --backend {backend} --repeats 1 --speedup 1e6 --format json".split()
+    line = f"--workers 1,2 --backend {backend}{REPEATS[backend]} --speedup 1e6 --format json".split()
     several, single = (
         json.loads(adapt.done("replay", "ordered", *trace.split(), *line, *output_to(name, backend)).out)
         for name, trace in (
