@@ -23,6 +23,7 @@ COSTLY = [
     (f"{FLUX} --seed -1", "--seed must be at least 0 (got '-1')"),
     (f"{FLUX} --policy load:min-imbalance=inf", "must be finite and at least 1 (got inf)"),
     (f"{FLUX} --policy memory:min-imbalance=inf --memory 1MB", "must be finite and at least 1 (got inf)"),
+    (f"{FLUX} --stages late.toml", PERIODS),
     (f"{ELASTIC} --network latency=1h", PERIODS),
     (f"{ELASTIC} --state 10000 --network state-bandwidth-total=1bps", PERIODS),
     (f"{ELASTIC} --interval 1ns", SAMPLES),
@@ -45,6 +46,8 @@ def test_what_would_take_too_long_is_refused_with_the_number(adapt, tmp_path, mo
     monkeypatch.chdir(tmp_path)
     adapt.done(*"generate zipf --rows 200 --keys 30 --rate 100 --cost constant(1ms) -o x.trace".split())
     Path("chain.toml").write_text(VISITS)
+    stages = '[[stage]]\nname = "a"\n[[stage]]\nname = "b"\nquery = "q"\ninputs = ["a"]\n'
+    Path("late.toml").write_text(f'{stages}[[query]]\nname = "q"\narrive = "1000000h"\n')
     Path("scaled.toml").write_text(two_halves("1s", 0.001).replace('"some"\n', '"some"\nscale = 1e6\n', 1))
     for line, sentence in COSTLY:
         said = adapt(*line.split())

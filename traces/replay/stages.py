@@ -89,7 +89,7 @@ def replay_stages_trace(
     ends_s = of.least_s(faults) if options.duration_s is None else min(of.least_s(faults), options.duration_s)
     samples = ends_s / (options.interval_s or np.inf)
     length = Length(of.rows, ends_s / adapting.min_collection_s, samples, len(adapting.cases()))
-    length.check(SHORTER.format("--min-collection"))
+    length.check(f"{SHORTER.format('--min-collection')}, or let queries arrive earlier")
     run = replay_dag(
         of,
         options.adapting,

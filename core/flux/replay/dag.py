@@ -54,7 +54,8 @@ class DagInput:
     def least_s(self, faults: FaultSchedule) -> float:
         """Earliest end of any schedule, by mean costs and selectivities."""
         work_s = self.work_s(self.rows * visits for visits in self.settings.visits())
-        return max(self.last_s, self.settings.capacity(faults.faults).until(work_s))
+        arrived_s = max(life.from_s for life in self.settings.lives)
+        return max(self.last_s, arrived_s, self.settings.capacity(faults.faults).until(work_s))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
