@@ -25,6 +25,7 @@ from tests.any_trace import VISITS, two_halves
 from tests.core.costs.test_profile import BARE, WHOLE
 from tests.docs.pages import ROOT, blocks, text_of
 from tests.traces.small_traces import write_trace
+from tools.schemas import compact
 
 FOLDER = ROOT / "docs" / "schemas"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
@@ -232,3 +233,9 @@ def test_a_field_that_is_new_or_gone_would_be_noticed(made):
     ):
         with pytest.raises(Exception, match=r"new|cases"):
             check(wrong)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_schema_is_laid_out_as_the_tool_does(name):
+    text = (FOLDER / f"{name}.json").read_text()
+    assert text == compact(json.loads(text)) + "\n", "run python -m tools.schemas"
