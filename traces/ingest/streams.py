@@ -288,6 +288,7 @@ class Several:
                     ordered=self._ordered,
                 )
             self.local_times += [] if local is None else [local.as_data()]
+            _check_no_nanos(mapping.key, source)
             key_type = key_type_of_rows(rows, mapping, source.columns, source.paths)
             self.key_type = key_type if self.key_type is None else _widest(self.key_type, key_type)
             return mapped(rows, mapping, form, source.columns, source.paths, local, key_type)
@@ -412,6 +413,15 @@ def _check_kinds(parts: Sequence[tuple[str, DataFrame]]) -> None:
                     f"{column} is {known} in stream {first!r} and {kind} in stream {name!r}; convert both to one type,"
                     " e.g. with string(...)"
                 )
+
+
+def _check_no_nanos(key: str, source: Source) -> None:
+    """Refuse a key of nanoseconds, of which different ones would become one key."""
+    for part in {each.strip("`") for each in key_parts(key, source.columns)} & source.nanos:
+        raise UsageError(
+            f"--key {part} has nanoseconds, which a trace cuts to microseconds, so that different keys may become one;"
+            " write it in microseconds, as text, or as whole numbers"
+        )
 
 
 def _widest(one: KeyType, other: KeyType) -> KeyType:

@@ -119,6 +119,14 @@ class Source:
         """Whether `rows` comes from metadata, so fewer may be read."""
         return self._table is not None
 
+    @property
+    def nanos(self) -> set[str]:
+        """Columns of Parquet with times in nanoseconds, which are cut to microseconds."""
+        if self._table is None or self._table.name != "Parquet":
+            return set()
+        kinds = (field for file in self.files for field in self._table.schema_of(file))
+        return {field.name for field in kinds if pa.types.is_timestamp(field.type) and field.type.unit == "ns"}
+
     def without(self, name: str) -> SourceFile | None:
         """The first file without a column that other files have.
 

@@ -174,3 +174,13 @@ def test_a_list_of_keys_is_one_text():
 def test_a_mapping_file_lists_key_columns(tmp_path):
     (tmp_path / "map.toml").write_text('key = ["a", "b"]\n')
     assert read_mapping_file(tmp_path / "map.toml").options["key"] == "a, b"
+
+
+def test_keys_of_nanoseconds_that_a_trace_would_cut_are_refused(tmp_path):
+    near = pa.array([1_700_000_000_000_000_001 + at for at in range(6)], pa.timestamp("ns"))
+    pq.write_table(pa.table({"ts": near, "k": near, "n": range(6)}), tmp_path / "in.parquet")
+    for key in ("k", "`k`", "n,k"):
+        with pytest.raises(UsageError, match=r"--key k has nanoseconds, .* different keys may become one"):
+            ingest([str(tmp_path / "in.parquet")], tmp_path / "k.trace", Mapping(key, "ts"))
+    made = ingest([str(tmp_path / "in.parquet")], tmp_path / "n.trace", Mapping("n", "ts"))
+    assert made.trace.rows == 6

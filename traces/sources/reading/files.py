@@ -41,8 +41,11 @@ _MAGIC = {
     b"PK\x03\x04": Container.ZIP,
     b"PK\x05\x06": Container.ZIP,  # without members
 }
-_LOGS = {"_delta_log": "Delta", ".hoodie": "Hudi"}
+_LOGS = {"_delta_log": "Delta", ".hoodie": "Hudi", "_spark_metadata": "Spark's streaming sink"}
 """Tables by the folder of their log."""
+
+_BY_LOG = "--sql 'SELECT * FROM parquet.`{}`'"
+"""What reads the files that the log of Spark's streaming sink names."""
 
 _UNREADABLE = {b"\x04\x22\x4d\x18": ("lz4", "lz4 -d"), b"7z\xbc\xaf": ("7-zip", "7z x")}
 
@@ -120,9 +123,10 @@ def _check_no_table(paths: Sequence[Path]) -> None:
         if "=" in folder.name:  # one of Hive's partitions
             continue
         if table := _table_in(folder):
+            way = _BY_LOG.format(folder) if table == _LOGS["_spark_metadata"] else "--table CATALOG.DB.TABLE"
             raise BadInput(
-                f"{folder} is a table of {table}, whose files may hold rows that were removed from it; read the table"
-                " by `adapt ingest --table CATALOG.DB.TABLE`"
+                f"{folder} is a table of {table}, whose files may hold rows that are not in it; read the table by"
+                f" `adapt ingest {way}`"
             )
 
 

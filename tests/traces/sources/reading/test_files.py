@@ -243,6 +243,7 @@ def test_a_name_that_is_not_utf_8_is_refused_and_shown(tmp_path):
         ("metadata/00000-5f2c.metadata.json", "Iceberg"),
         ("metadata/v2.gz.metadata.json", "Iceberg"),
         (".hoodie/hoodie.properties", "Hudi"),
+        ("_spark_metadata/0", "Spark's streaming sink"),
     ],
 )
 @pytest.mark.parametrize("place", ["disk", "store"])
@@ -258,7 +259,10 @@ def test_files_of_a_table_are_refused_with_the_way_to_its_rows(request, tmp_path
         "db/t/data/day=1/part-0.parquet",
         "db/*/*/*/*.parquet",
     ):
-        with pytest.raises(BadInput, match=rf"db/t is a table of {table}, .* `adapt ingest --table CATALOG.DB.TABLE`"):
+        with pytest.raises(
+            BadInput,
+            match=rf"db/t is a table of {table}, .* `adapt ingest --(table CATALOG.DB.TABLE|sql 'SELECT .*db/t`')`",
+        ):
             source_files([str(root / source)])
     assert labels(str(root / "db/other")) == ["part-0.parquet"]
 
