@@ -417,7 +417,7 @@ def _check_kinds(parts: Sequence[tuple[str, DataFrame]]) -> None:
 
 def _check_no_nanos(key: str, source: Source) -> None:
     """Refuse a key of nanoseconds, of which different ones would become one key."""
-    for part in {each.strip("`") for each in key_parts(key, source.columns)} & source.nanos:
+    for part in filter(source.is_cut, (each.strip("`") for each in key_parts(key, source.columns))):
         raise UsageError(
             f"--key {part} has nanoseconds, which a trace cuts to microseconds, so that different keys may become one;"
             " write it in microseconds, as text, or as whole numbers"

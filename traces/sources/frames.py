@@ -137,7 +137,7 @@ def frame_reader(frame: Any, columns: Sequence[str] | None = None) -> pa.RecordB
 
 
 def _kept_type(kind: pa.DataType) -> pa.DataType:
-    """The type that Parquet keeps and Spark reads: plain values, times in microseconds."""
+    """The type that Parquet keeps and its reader takes: plain values."""
     if is_uuid(kind):
         return pa.string()
     if isinstance(kind, pa.BaseExtensionType):
@@ -145,7 +145,7 @@ def _kept_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(kind):
         return _kept_type(kind.value_type)
     if pa.types.is_timestamp(kind):
-        return pa.timestamp("us", kind.tz)
+        return pa.timestamp("ns" if kind.unit == "ns" else "us", kind.tz)
     if pa.types.is_string_view(kind) or pa.types.is_large_string(kind):
         return pa.string()
     if pa.types.is_binary_view(kind) or pa.types.is_large_binary(kind):

@@ -119,13 +119,19 @@ class Source:
         """Whether `rows` comes from metadata, so fewer may be read."""
         return self._table is not None
 
-    @property
-    def nanos(self) -> set[str]:
-        """Columns of Parquet with times in nanoseconds, which are cut to microseconds."""
+    def is_cut(self, name: str) -> bool:
+        """Whether a column of Parquet has times that are cut to microseconds."""
         if self._table is None or self._table.name != "Parquet":
-            return set()
-        kinds = (field for file in self.files for field in self._table.schema_of(file))
-        return {field.name for field in kinds if pa.types.is_timestamp(field.type) and field.type.unit == "ns"}
+            return False
+        for file in self.files:
+            kind = {field.name: field.type for field in self._table.schema_of(file)}.get(name)
+            if kind is None or not pa.types.is_timestamp(kind) or kind.unit != "ns":
+                continue
+            with file.opened() as opened:
+                for rows in pq.ParquetFile(opened).iter_batches(columns=[name]):
+                    if (rows.column(0).cast(pa.int64()).drop_null().to_numpy() % 1000).any():
+                        return True
+        return False
 
     def without(self, name: str) -> SourceFile | None:
         """The first file without a column that other files have.

@@ -47,7 +47,6 @@ class RunSettings:
         "Most tuples that a worker claims at once.",
         default=0,
         typed="runtime chunk",
-        range=Range(0, at_most=MOST_CHUNK),
     )
     slice_us: float = knob(
         "About how long a worker stays with an operator, at least 5 where chunks adapt.",
@@ -82,6 +81,8 @@ class RunSettings:
     batch: int = knob("With `micro-batch`, most rows of a batch; else 0.", default=0, typed="parallelism batch")
 
     def __post_init__(self) -> None:
+        if not 0 <= self.chunk <= MOST_CHUNK:
+            self._refuse(f"{{chunk}} must be from 1 to {MOST_CHUNK} tuples (got {self.chunk})")
         for name, size in (("ring_buffer", self.ring_buffer), ("queue_capacity", self.queue_capacity)):
             if not 1 <= size <= MOST_SLOTS or size & (size - 1):
                 near = min(1 << max(size - 1, 0).bit_length(), MOST_SLOTS)

@@ -123,8 +123,8 @@ def run_model(
         raise memory.failure()
     if memory.ended != FINISHED:
         raise RuntimeError(
-            f"the model stalled with seed {modeled.seed}; tuples that arrived, were claimed, were sent, by operator:"
-            f" {memory.stuck()}"
+            f"the model stalled; tuples that arrived, were claimed, were sent, by operator: {memory.stuck()}; seed"
+            f" {modeled.seed}"
         )
     run = memory.run(int(memory.header["now_ns"]) / 1e9)
     return ModelRun(run, contention, int(memory.header["events"]))

@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import mmh3
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -184,3 +185,13 @@ def test_keys_of_nanoseconds_that_a_trace_would_cut_are_refused(tmp_path):
             ingest([str(tmp_path / "in.parquet")], tmp_path / "k.trace", Mapping(key, "ts"))
     made = ingest([str(tmp_path / "in.parquet")], tmp_path / "n.trace", Mapping("n", "ts"))
     assert made.trace.rows == 6
+
+
+def test_keys_of_nanoseconds_that_are_whole_microseconds_are_kept(tmp_path):
+    frame = pd.DataFrame(
+        {"ts": pd.date_range("2024-03-01", periods=4, freq="h"), "k": pd.to_datetime([0, 1, 1, 2], unit="us")}
+    )
+    assert adapt.ingest(frame, key="k", time="ts", out=tmp_path / "a.trace").trace.rows == 4
+    frame["k"] += pd.to_timedelta([0, 1, 2, 3], unit="ns")
+    with pytest.raises(UsageError, match="different keys may become one"):
+        adapt.ingest(frame, key="k", time="ts", out=tmp_path / "b.trace")
