@@ -277,6 +277,8 @@ class Control:
 
     def _mean(self, newest: Floats) -> Floats:
         """Mean of the newest rates over as many ticks as the windows of a batch last."""
+        if not (self._span_us or self._span_tuples):
+            return newest
         summed = self._summed
         summed.append(summed[-1] + newest)
         ticks = max(1, round(self._span_us / self._settings.tick_us))
@@ -285,7 +287,8 @@ class Control:
             starts = bisect_right(summed, before, key=lambda each: float(each[entering]))
             ticks = max(ticks, len(summed) - max(starts, 1))
         ticks = min(ticks, len(summed) - 1)
-        return newest if ticks == 1 else (summed[-1] - summed[-1 - ticks]) / ticks
+        del summed[: -1 - ticks]  # no later batch starts before
+        return newest if ticks == 1 else (summed[-1] - summed[0]) / ticks
 
     def _replan(self, network: Network) -> None:
         """Plan with other capacities, costs or selectivities from now on, and discard plans made ahead."""
