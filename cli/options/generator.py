@@ -48,19 +48,16 @@ class GeneratorOptions:
         names = {_PARAMETER.get(each.name, each.name): each.name for each in fields(self)}
         values = {parameter: getattr(self, field) for parameter, field in names.items()}
         chosen = {name: value for name, value in values.items() if value is not None}
-        if self.variation == Variation():
+        usual = Variation()
+        varied = [
+            each.name for each in fields(usual) if getattr(self.variation, each.name) != getattr(usual, each.name)
+        ]
+        if not varied:
             del chosen["variation"]
         for parameter in chosen:
             takers = [str(each) for each in GENERATORS if parameter in inspect.signature(GENERATORS[each]).parameters]
             if name not in takers:
-                option = typed_name(type(self), names[parameter])
-                if parameter == "variation":
-                    usual = Variation()
-                    changed = (
-                        each.name
-                        for each in fields(usual)
-                        if getattr(self.variation, each.name) != getattr(usual, each.name)
-                    )
-                    option = typed_name(Variation, next(changed))
+                is_varied = parameter == "variation"
+                option = typed_name(Variation, varied[0]) if is_varied else typed_name(type(self), names[parameter])
                 raise UsageError(f"{name} does not take {option}, an option of {', '.join(takers)}")
         return GENERATORS[name](**chosen)

@@ -139,8 +139,8 @@ def settings(
         inherited = {each.name: each for base in kind.__bases__ if is_dataclass(base) for each in fields(base)}
         for name in kind.__annotations__.keys() & inherited:  # a new default of the same setting
             setattr(kind, name, field(default=getattr(kind, name), metadata=inherited[name].metadata))
-        kind.__post_init__ = check  # type: ignore[attr-defined]
-        for name, value in (("OPTION", f"--{option}" if option else ""), ("HEAD", head), ("PANEL", panel)):
+        given = {"__post_init__": check, "OPTION": option and f"--{option}", "HEAD": head, "PANEL": panel}
+        for name, value in given.items():
             if value:
                 setattr(kind, name, value)
         return dataclass(frozen=True, slots=True)(kind)

@@ -55,8 +55,7 @@ def replay_flux_trace(
     """Replay a trace through a stage, static and with each policy.
 
     See `replay_flux`. The trace is read once for its totals and once per case, one row group at a time; once more for
-    its keys, if the operator needs them. The run is written to `out`, if
-    given.
+    its keys, if the operator needs them. The run is written to `out`, if given.
     """
     reading, plan = options.reading, options.plan
     check_folder_free(out, force=force)

@@ -124,8 +124,9 @@ class Source:
         if self._table is None or self._table.name != "Parquet":
             return False
         for file in self.files:
-            kind = {field.name: field.type for field in self._table.schema_of(file)}.get(name)
-            if kind is None or not pa.types.is_timestamp(kind) or kind.unit != "ns":
+            schema = self._table.schema_of(file)
+            at = schema.get_field_index(name)
+            if at < 0 or not pa.types.is_timestamp(schema.types[at]) or schema.types[at].unit != "ns":
                 continue
             with file.opened() as opened:
                 for rows in pq.ParquetFile(opened).iter_batches(columns=[name]):

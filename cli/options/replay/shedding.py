@@ -42,7 +42,8 @@ class BufferOptions:
         try:
             numbers = [float(part) for part in self.tau.split(",")]
             if len(numbers) == len(self.READ) < 4:
-                tau1, tau2 = numbers[0] / (3 - len(numbers)), numbers[-1]
+                *given, tau2 = numbers
+                tau1 = given[0] if given else tau2 / 2
                 numbers = [tau1 / 2, tau1, tau2, (1 + tau2) / 2]
             elif unread := [at for at in range(4) if at not in self.READ and numbers[at] != float(TAU.split(",")[at])]:
                 raise UsageError(

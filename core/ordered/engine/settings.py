@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.names import Heuristic, Parallelism, Reorder, WorkQueue
@@ -19,11 +19,6 @@ SLICE_US, WINDOW_MS, QST_LIMIT = 100.0, 20.0, 500.0
 _SPAN = Range(above=0, below=1e9)
 
 
-def _slots(help: str, typed: str) -> Any:
-    """A size in tuples, a power of two."""
-    return knob(help, default=4096, typed=typed)
-
-
 @settings()
 class RunSettings:
     """Settings of a run by workers.
@@ -35,11 +30,11 @@ class RunSettings:
     reorder: Reorder = Reorder.CLAIM  # how outputs are put back in order
     work_queue: WorkQueue = WorkQueue.HYBRID  # how workers share the tuples of a partitioned operator
     heuristic: Heuristic = Heuristic.CT  # which operator a worker takes next
-    ring_buffer: int = _slots(
-        "Size of each operator's reorder buffer in tuples; a power of two.", "runtime ring-buffer"
+    ring_buffer: int = knob(
+        "Size of each operator's reorder buffer in tuples; a power of two.", default=4096, typed="runtime ring-buffer"
     )
-    queue_capacity: int = _slots(
-        "Size of each operator's work queue in tuples; a power of two.", "runtime queue-capacity"
+    queue_capacity: int = knob(
+        "Size of each operator's work queue in tuples; a power of two.", default=4096, typed="runtime queue-capacity"
     )
     # 0 to adapt it to their cost, so that a chunk takes no longer than a slice. A worker claims what has arrived, and
     # never waits for a chunk to fill
