@@ -68,7 +68,19 @@ class HelpPage:
         return option
 
 
-class Command(HelpPage, TyperCommand):
+class Keys(TyperCommand):
+    """Options or keys, of which a single value is given at most once."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse words."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        for each in given:
+            if not each.multiple and each.param_type_name == "option" and given.count(each) > 1:
+                raise UsageError(f"{max(each.opts, key=len)} is given twice, and has one value; omit one")
+        return super().parse_args(ctx, args)
+
+
+class Command(HelpPage, Keys):
     """A command with a short page (`--help`) and a full one (`--help-all`).
 
     It refuses an option that has no effect.
@@ -79,18 +91,6 @@ class Command(HelpPage, TyperCommand):
         rest = super().parse_args(ctx, args)
         getattr(self.callback, "check_effects", lambda _: None)(ctx)
         return rest
-
-
-class Keys(TyperCommand):
-    """Keys of an option, each given at most once."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the keys of an option."""
-        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
-        for each in given:
-            if not each.multiple and given.count(each) > 1:
-                raise UsageError(f"{each.opts[0]} is given twice, and has one value; omit one")
-        return super().parse_args(ctx, args)
 
 
 class Group(HelpPage, TyperGroup):

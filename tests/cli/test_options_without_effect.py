@@ -23,6 +23,8 @@ KNOWN = [
     ("replay fit x.trace -n n.toml:drops=random,batch=3", "with --network drops random"),
     ("replay flux x.trace --workers 2 --disk seek=1ms", "without --memory"),
     ("replay flux x.trace --workers 2 --arrivals saturate --offered 1", "with --arrivals saturate"),
+    ("replay flux x.trace --workers 2 --arrivals saturate --speedup 2", "with --arrivals saturate"),
+    ("replay flux x.trace --workers 2 --policy none --min-collection 1s", "with --policy none"),
     ("replay flux x.trace --workers 2 --stages s.toml --standby", "with --stages"),
     ("replay flux x.trace --workers 2 --stages s.toml --engine kafka", "with --engine kafka"),
     ("replay repartition x.trace --channels 2 --network latency=1ms", "without --live"),
@@ -34,6 +36,8 @@ KNOWN = [
 ]
 
 TWICE = [
+    "replay elastic x.trace --speedup 1 --offered 2 --speedup 1",
+    "partition build x.trace --channels 2 -o a.plan --out b.plan",
     "replay flux x.trace --workers 2 --shed 5@1s --shed 6@1s",
     "replay flux x.trace --workers 2 --network latency=1ms --network latency=2ms",
     "replay flux x.trace --workers 2 --network latency=1ms,latency=2ms",

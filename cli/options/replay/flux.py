@@ -98,6 +98,7 @@ class PolicyOptions:
         "Shortest time to collect statistics per round (default: 150ms). At an offered load, at most 1/100 of the"
         " replay.",
         "150ms",
+        unless="--policy none",
     )
     split_hot: str | None = setting(
         None,

@@ -20,7 +20,9 @@ class SpeedOptions:
         needs="--arrivals trace",
         unless="--stages",
     )
-    speedup: float | None = setting(None, "Trace seconds replayed per simulated second.", "RATIO")
+    speedup: float | None = setting(
+        None, "Trace seconds replayed per simulated second.", "RATIO", needs="--arrivals trace"
+    )
 
     @property
     def chosen(self) -> bool:

@@ -69,7 +69,7 @@ def test_all_policies_run_with_their_own_times(adapt, here):
 
 def test_every_option_is_taken(adapt, here):
     line = (
-        f"x.trace {QUICK} --shed 200@200ms:tau=0.1,0.4,0.7,0.9 --rebuild 300ms,1.5 --migrate"
+        f"x.trace {JOINING} --shed 200@200ms:tau=0.1,0.4,0.7,0.9 --rebuild 300ms,1.5 --migrate"
         " hottest:batch=2,startup-time=20ms --state bytes --policy ds2:utilization=0.7,alignment=factors"
     )
     document = json.loads(adapt.done("replay", "elastic", *line.split(), "--format", "json").out)

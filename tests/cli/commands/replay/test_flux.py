@@ -19,7 +19,15 @@ from adapt.traces.store.runs import read_run
 from tests.traces.small_traces import write_trace
 
 ROWS = 6_000
-QUICK = "--speedup 1 --workers 4 --partitions 8 --state 100 --min-collection 20ms --interval 50ms"
+QUICK = ("speedup 1", "workers 4", "partitions 8", "state 100", "min-collection 20ms", "interval 50ms")
+IDLE_WITH = {"speedup": "saturate", "min-collection": "--policy none"}
+
+
+def quick(more: str) -> str:
+    """Options of a short replay: those given, and defaults that can act beside them."""
+    names = [each.split()[0] for each in QUICK]
+    idle = [name for name in names if f"--{name} " in more or IDLE_WITH.get(name, "-- ") in more]
+    return " ".join([more, *(f"--{each}" for name, each in zip(names, QUICK, strict=True) if name not in idle)])
 
 
 @pytest.fixture
@@ -53,7 +61,7 @@ def told(adapt, *line):
 
 
 def test_disks_and_networks_are_those_of_each_worker(adapt, here):
-    line = f"x.trace {QUICK} --speedup 20 --memory 20KB --policy none --network connection-buffer=2x12,bandwidth=1Gbps"
+    line = quick("x.trace --speedup 20 --memory 20KB --policy none --network connection-buffer=2x12,bandwidth=1Gbps")
     more = "--network bandwidth=0,1=10Mbps --disk bandwidth=3=80Mbps"
     parameters = told(adapt, *f"{line} {more}".split())["parameters"]
     assert parameters["memory"]["disk_bytes_per_s"] == [20e6, 20e6, 20e6, 10e6]
@@ -65,13 +73,13 @@ def test_disks_and_networks_are_those_of_each_worker(adapt, here):
         ("--network bandwidth=x=1Gbps", "workers are a number"),
         ("--network connection-buffer=2x", "such as 2x12"),
     ):
-        failed = adapt("replay", "flux", *f"x.trace {QUICK} {wrong}".split())
+        failed = adapt("replay", "flux", *quick(f"x.trace {wrong}").split())
         assert failed.code == 2
         assert said in failed.err
 
 
 def test_a_run_is_printed_and_kept_the_same(adapt, here):
-    line = f"x.trace {QUICK} --speedup 20 --load 1@0 --policy load --policy load-several -o x.flux"
+    line = quick("x.trace --speedup 20 --load 1@0 --policy load --policy load-several") + " -o x.flux"
     document = told(adapt, *line.split())
     assert document["schema"] == "adapt.run/1"
     assert document["mechanism"] == "flux"
@@ -89,9 +97,7 @@ def test_a_run_is_printed_and_kept_the_same(adapt, here):
 
 def test_the_same_command_leaves_the_same_bytes(adapt, here):
     for name in ("a", "b"):
-        adapt.done(
-            "replay", "flux", "x.trace", *QUICK.split(), "--seed", 3, "--arrivals", "saturate", "-o", f"{name}.flux"
-        )
+        adapt.done("replay", "flux", *quick(f"x.trace --seed 3 --arrivals saturate -o {name}.flux").split())
     files = sorted(path.name for path in (here / "a.flux").glob("*.parquet"))
     assert files == [f"{name}.parquet" for name in ("cases", "crashes", "intervals", "moves", "rounds", "workers")]
     for name in files:
@@ -113,8 +119,11 @@ def test_a_plan_places_keys_at_the_start(adapt, here):
 
 
 def test_rows_cost_what_the_trace_says_unless_a_service_time_is_given(adapt, here):
-    line = f"x.trace {QUICK} --arrivals saturate --policy none"
-    by_rows, by_bytes = (told(adapt, *line.split(), "--state", state) for state in ("rows", "bytes"))
+    line = quick("x.trace --arrivals saturate --policy none")
+    by_rows, by_bytes = (
+        told(adapt, *quick(f"x.trace --arrivals saturate --policy none --state {state}").split())
+        for state in ("rows", "bytes")
+    )
     assert by_rows["parameters"]["state_from"] == "rows"
     assert by_bytes["parameters"]["state_tuples"] is None
     assert by_rows["parameters"]["costs"]["service_from"] == "trace"
@@ -122,13 +131,13 @@ def test_rows_cost_what_the_trace_says_unless_a_service_time_is_given(adapt, her
     drawn = told(adapt, *line.split(), "--service-time", "500us")
     assert drawn["parameters"]["costs"]["service_from"] == "drawn"
     assert drawn["summary"]["capacity"] == pytest.approx(4 / 500e-6, rel=0.05)
-    bare = told(adapt, *f"bare.trace {QUICK} --arrivals saturate --policy none".split())
+    bare = told(adapt, *quick("bare.trace --arrivals saturate --policy none").split())
     assert bare["parameters"]["costs"]["service_s"] == 1e-3
     assert bare["parameters"]["costs"]["spread"]["assumed"]
 
 
 def test_service_times_come_from_measurements_or_by_key(adapt, here):
-    line = f"x.trace {QUICK} --arrivals saturate --policy none"
+    line = quick("x.trace --arrivals saturate --policy none")
     Path("measured.csv").write_text("service_us\n100\n100\n400\n")
     pq.write_table(pa.table({"service_us": [100.0, 100.0, 400.0]}), "measured.parquet")
     by_text, by_table = (
@@ -161,17 +170,17 @@ def test_waits_of_independent_arrivals_are_those_of_pollaczek_and_khinchine(adap
 
 
 def test_a_slow_disk_changes_the_run(adapt, here):
-    line = f"x.trace {QUICK} --policy none --memory 40KB --disk seek=1ms"
+    line = quick("x.trace --policy none --memory 40KB --disk seek=1ms")
     often, seldom = (told(adapt, *line.split(), "--disk", f"quantum={each}")["cases"][0] for each in ("5ms", "500ms"))
     assert 0 < often["spilled_max"] < seldom["spilled_max"]
 
 
 def test_memory_that_shrinks_sends_partitions_to_disk_and_a_crash_loses_rows(adapt, here):
-    line = f"x.trace {QUICK} --state 10000 --policy memory --memory 10MB --memory 0@100ms:2MB"
+    line = quick("x.trace --state 10000 --policy memory --memory 10MB --memory 0@100ms:2MB")
     assert told(adapt, *line.split())["cases"][0]["on_disk_max"] > 0
     faults = {"schema": "adapt.faults/1", "faults": [{"kind": "crash", "worker": 3, "at_s": 0.2}], "detection_s": 0.05}
     (here / "faults.json").write_text(json.dumps(faults))
-    line = f"x.trace {QUICK} --service-time 600us --faults faults.json"
+    line = quick("x.trace --service-time 600us --faults faults.json")
     assert told(adapt, *line.split())["cases"][0]["lost"] > 0
     safe = told(adapt, *line.split(), "--standby")
     assert [row["lost"] for row in safe["cases"]] == [0, 0]
@@ -179,7 +188,7 @@ def test_memory_that_shrinks_sends_partitions_to_disk_and_a_crash_loses_rows(ada
 
 
 def test_workers_that_fill_up_drop_what_they_cannot_do_and_latency_stays_short(adapt, here):
-    line = f"x.trace {QUICK} --speedup 20 --policy none"
+    line = quick("x.trace --speedup 20 --policy none")
     (plain,) = told(adapt, *line.split())["cases"]
     shedding = told(adapt, *line.split(), *"--shed 50@10ms:tau=0.5,min-drop=0.1".split())
     (shed,) = shedding["cases"]
@@ -192,7 +201,7 @@ def test_workers_that_fill_up_drop_what_they_cannot_do_and_latency_stays_short(a
 
 
 def test_a_report_says_the_verdict_and_draws_the_cases(adapt, here):
-    adapt.done("replay", "flux", "x.trace", *f"{QUICK} --speedup 20 --producers buffer=12 --load 1@0 -o x.flux".split())
+    adapt.done("replay", "flux", *quick("x.trace --speedup 20 --producers buffer=12 --load 1@0 -o x.flux").split())
     verdict = read_run(here / "x.flux").summary.records()[0]["verdict"]
     said = adapt.done("report", "x.flux", "--html", "x.html")
     assert verdict in said.err
@@ -354,7 +363,7 @@ STAGES = '[[stage]]\nname = "a"\n[[stage]]\nname = "b"\ninputs = ["a"]\nkey = "s
 
 def test_stages_are_replayed_kept_and_reported(adapt, here):
     (here / "s.toml").write_text(STAGES)
-    line = f"x.trace {QUICK} --stages s.toml --speedup 20 --load 1@0"
+    line = quick("x.trace --stages s.toml --speedup 20 --load 1@0")
     document = told(adapt, *f"{line} --memory 60KB -o s.flux".split())
     assert document["mechanism"] == "flux-dag"
     assert [row["processed"] for row in document["cases"]] == [2 * ROWS] * 2
@@ -381,7 +390,7 @@ def test_stages_are_replayed_kept_and_reported(adapt, here):
 def test_stages_that_cannot_be_replayed_are_refused_in_a_line(adapt, here, more, code, said):
     (here / "s.toml").write_text(STAGES)
     (here / "circle.toml").write_text('[[stage]]\nname = "a"\ninputs = ["a"]\n')
-    failed = adapt("replay", "flux", *f"x.trace {QUICK} --speedup 20 {more}".split())
+    failed = adapt("replay", "flux", *quick(f"x.trace --speedup 20 {more}").split())
     assert failed.code == code
     assert said in failed.err
     assert len(failed.err.strip().splitlines()) == 1
