@@ -69,7 +69,7 @@ class HelpPage:
 
 
 class Keys(TyperCommand):
-    """Options or keys, of which a single value is given at most once."""
+    """Options or keys, each of one value given at most once."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse words."""
