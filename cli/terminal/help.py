@@ -73,6 +73,8 @@ class Keys(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse words."""
+        if any("\0" in each for each in args):
+            raise UsageError("an argument has a null byte, which no name or value has; remove it")
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         for each in given:
             if not each.multiple and each.param_type_name == "option" and given.count(each) > 1:

@@ -66,6 +66,10 @@ def test_a_second_value_is_refused(adapt, line):
     assert "given twice" in said.err
 
 
+def test_a_null_byte_is_refused(adapt):
+    assert "null byte" in adapt.refused(2, "replay", "fit", "x.trace", "--network", "n.toml", "--true", "a\0b")
+
+
 VALUES = ["kafka", "hybrid", "uniform", "fixed", "none", "exact"]
 """Values of options whose choices the parser does not know."""
 

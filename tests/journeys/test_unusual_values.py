@@ -1,5 +1,6 @@
 """Unusual option values in every command: an answer or one sentence, soon and in little memory, and never a bug."""
 
+import re
 import resource
 import signal
 import warnings
@@ -44,6 +45,10 @@ LINES = [
     ("advise keys", "x.trace --parallelism=4"),
     ("advise workers", "--rate=9 --shed=10@60s"),
     ("calibrate spark", "in.csv"),
+    ("calibrate flink", "http://localhost:1"),
+    ("cluster check", "--master=local[1]"),
+    ("demo", "--out=shown"),
+    ("partition route", "x.plan keys.txt"),
 ]
 """A command line of each command that works on a small trace."""
 
@@ -51,6 +56,9 @@ NUMBERS = [
     *("0", "1", "2", "-1", "-0.0", "1e300", "-1e300", "inf", "nan", "1e-300", "1e-9", "0.5", "1.5", "7"),
     *("1000", "100000", "100000000", str(2**31), str(2**63 - 1), str(2**63), "9" * 30),
 ]
+AMOUNTS = ["0", "1", "2", "99", "1000000"]
+"""Numbers in the place of those of an example."""
+
 VALUES = [
     *NUMBERS,
     *("1h", "0s", "1ns", "-1s", "1e9s", "1bps", "1TB", "0%", "1e-4%", "100%", "1@0s:0.0001%", "5@1s"),
@@ -91,8 +99,10 @@ def value_of(option: Any, chance: np.random.Generator) -> str:
         return str(chance.choice(NUMBERS))
     if choices != [""] and chance.random() < 0.8:
         return str(chance.choice(choices))
-    if any(map(str.isdigit, example)) and chance.random() < 0.2:
-        return str(chance.choice(example.split("|")))
+    if any(map(str.isdigit, example)) and chance.random() < 0.7:
+        return re.sub(
+            r"\d+", lambda said: str(chance.choice([said[0], *AMOUNTS])), str(chance.choice(example.split("|")))
+        )
     return str(chance.choice(np.array(VALUES, object)))
 
 
@@ -134,6 +144,7 @@ def made_inputs(adapt: InProcess) -> None:
         adapt.done(*f"partition build x.trace --channels {channels} -o {plan}".split())
     Path("net.toml").write_text(two_halves("1s", 0.001))
     Path("chain.toml").write_text(VISITS)
+    Path("keys.txt").write_text("k1\nk2\n")
     Path("folder").mkdir()
 
 
