@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from enum import StrEnum
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TypeAlias
 
 Key: TypeAlias = str | int | bytes | None
@@ -41,7 +41,7 @@ class KeyType(StrEnum):
         member._name_, member._value_ = text, text
         return cls._value2member_map_.setdefault(text, member)  # type: ignore[return-value] # the members of this class
 
-    @property
+    @cached_property
     def columns(self) -> "tuple[KeyType, ...]":
         """The types of several columns; empty for one."""
         return _columns(self.value)
@@ -64,7 +64,6 @@ COLUMN_TYPES = (KeyType.STRING, KeyType.INT64, KeyType.BINARY)
 """The types of the columns that hold keys."""
 
 
-@cache
 def _columns(text: str) -> tuple[KeyType, ...]:
     found = re.findall(r"decimal\(\d+,\d+\)|[^,]+", text[1:-1]) if text.startswith("(") else ()
     return tuple(map(KeyType, found))

@@ -110,7 +110,10 @@ def as_text(keys: KeyBytes, key_type: KeyType) -> KeyBytes:
     """Keys as text: integers in decimal, other keys unchanged."""
     if key_type.storage is not KeyType.INT64 or len(keys.data) == 0:
         return keys
-    texts = key_bytes(pa.array(keys.data.view("<i8")).cast(pa.large_string()))
+    numbers = keys.data.view("<i8")
+    if len(keys) == 1:
+        return one_key(str(numbers.item()).encode())
+    texts = key_bytes(pa.array(numbers).cast(pa.large_string()))
     return KeyBytes(texts.data, texts.offsets[keys.offsets // 8])
 
 

@@ -14,6 +14,7 @@ from adapt.core.stream import Key, KeyType
 Words: TypeAlias = NDArray[np.uint64]
 """Unsigned 64-bit words, shape (rows,)."""
 
+_TYPES: dict[type, KeyType] = {str: KeyType.STRING, int: KeyType.INT64, bytes: KeyType.BINARY}
 _STORED = {KeyType.STRING: pa.string(), KeyType.INT64: pa.int64(), KeyType.BINARY: pa.binary()}
 
 
@@ -110,29 +111,17 @@ def column_of(key: Key, key_type: KeyType | None = None) -> pa.Array:
 def bytes_of(key: Key) -> bytes:
     """The bytes of one key, as by `key_bytes`; null has none."""
     try:
-        match key:
-            case str():
-                return key.encode()
-            case int():
-                return key.to_bytes(8, "little", signed=True)
-            case None:
-                return b""
-        return key
+        if isinstance(key, str):
+            return key.encode()
+        return key.to_bytes(8, "little", signed=True) if isinstance(key, int) else key or b""
     except (OverflowError, UnicodeEncodeError) as error:
         raise UsageError(f"key {key!r} is not a valid key: {error}") from error
 
 
 def type_of(key: Key) -> KeyType | None:
     """The type of the column of one key; None of null."""
-    match key:
-        case str():
-            return KeyType.STRING
-        case int():
-            return KeyType.INT64
-        case bytes():
-            return KeyType.BINARY
-        case None:
-            return None
+    known = _TYPES.get(type(key))
+    return known or next((_TYPES[kind] for kind in _TYPES if isinstance(key, kind)), None)
 
 
 def _of_texts(column: pa.Array) -> KeyBytes:

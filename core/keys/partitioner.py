@@ -113,8 +113,8 @@ class SortedPositions:
 
     def first_of_one(self, high: int, low: int) -> int:
         """The same of one position."""
-        at = self.starts.item(high >> int(self.shift))
-        while at < len(self.high) and (self.high.item(at), self.low.item(at)) < (high, low):
+        at, word_at = self.starts.item(high >> int(self.shift)), self.high.item
+        while at < len(self.high) and ((word := word_at(at)) < high or (word == high and self.low.item(at) < low)):
             at += 1
         return at if at < len(self.high) else 0
 

@@ -3,6 +3,9 @@
 import json
 import re
 from collections.abc import Sequence
+from datetime import datetime, timedelta
+from decimal import Context, Decimal
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,12 +26,18 @@ _FORMS = {
     KeyType.BINARY: r"([0-9a-fA-F]{2})*",
 }
 _DECIMAL = r"-?\d+(\.\d+)?(E[+-]?\d+)?"
-_FEW = 8
-"""Fewer keys take less time one by one."""
-
 _BLOCK = 512
 """Keys that are parsed as one: fewer lists than make Python collect garbage."""
 
+_EPOCH = datetime(1970, 1, 1)
+_UNITS = {
+    KeyType.DATE: timedelta(days=1),
+    KeyType.TIMESTAMP: timedelta(microseconds=1),
+    KeyType.TIMESTAMP_NTZ: timedelta(microseconds=1),
+}
+_EXACT = Context(prec=80)
+_SIZES = {KeyType.INT64: 8, KeyType.TIMESTAMP: 8, KeyType.TIMESTAMP_NTZ: 8}
+_SIZES |= {KeyType.INT8: 4, KeyType.INT16: 4, KeyType.INT32: 4, KeyType.DATE: 4}
 _LIMITS = {KeyType.INT8: 1 << 7, KeyType.INT16: 1 << 15, KeyType.INT32: 1 << 31, KeyType.INT64: 1 << 63}
 
 
@@ -39,8 +48,10 @@ def is_key_of(value: Any, key_type: KeyType) -> bool:
         return isinstance(value, int) and not isinstance(value, bool) and -limit <= value < limit
     if not isinstance(value, str):
         return False
-    form = _form_of(key_type)
-    return is_unicode(value) if form is None else re.fullmatch(form, value, re.ASCII) is not None
+    form = _pattern_of(key_type)
+    if form is None:
+        return is_unicode(value)
+    return form.fullmatch(value) is not None and (key_type not in _UNITS or _are_times([value]))
 
 
 def is_unicode(text: str) -> bool:
@@ -50,6 +61,21 @@ def is_unicode(text: str) -> bool:
 
 def _form_of(key_type: KeyType) -> str | None:
     return _DECIMAL if key_type.precision else _FORMS.get(key_type)
+
+
+@cache
+def _pattern_of(key_type: KeyType) -> re.Pattern[str] | None:
+    form = _form_of(key_type)
+    return form and re.compile(form, re.ASCII)
+
+
+def _are_times(values: Sequence[str]) -> bool:
+    """Whether dates or times in their form are in the calendar."""
+    try:
+        np.array(values, "datetime64[us]")
+    except ValueError:
+        return False
+    return True
 
 
 def row_of(text: str, key_type: KeyType) -> tuple[Any, ...] | None:
@@ -76,7 +102,7 @@ def columns_of(keys: KeyBytes, key_type: KeyType) -> tuple[NDArray[np.intp], lis
         The rows of those keys, shape (such keys,), and of each column the values.
     """
     kinds = key_type.columns or (key_type,)
-    columns = _in_bulk(keys, kinds) if len(keys) >= _FEW else None
+    columns = _in_bulk(keys, kinds)
     if columns is not None:
         return np.arange(len(keys)), columns
     data, ends = keys.data.tobytes(), keys.offsets.tolist()
@@ -130,11 +156,25 @@ def _all_are(values: Sequence[Any], key_type: KeyType) -> bool:
     if form is None or not types <= {str}:
         return types <= {str}
     fits = pc.match_substring_regex(pa.array(values, pa.large_string()), f"^({form})$")
-    return bool(pc.all(fits, min_count=0).as_py())
+    return bool(pc.all(fits, min_count=0).as_py()) and (key_type not in _UNITS or _are_times(values))
 
 
 def _texts(keys: KeyBytes) -> pa.Array:
     return pa.LargeStringArray.from_buffers(len(keys), pa.py_buffer(keys.offsets), pa.py_buffer(keys.data))
+
+
+def word_of(value: Any, key_type: KeyType) -> bytes:
+    """One value as by `words_of`."""
+    if isinstance(value, int):
+        return value.to_bytes(_SIZES[key_type], "little", signed=True)
+    if _pattern_of(key_type) is None:
+        return str(value).encode()
+    if key_type.precision is not None and key_type.precision[0] <= 18:
+        return _whole(value, key_type.precision[1]).to_bytes(8, "little", signed=True)
+    unit = _UNITS.get(key_type)
+    if unit and value[:4] != "0000" and value[4] == "-":  # years of Python
+        return ((datetime.fromisoformat(value) - _EPOCH) // unit).to_bytes(_SIZES[key_type], "little", signed=True)
+    return words_of([value], key_type).data.tobytes()
 
 
 def words_of(values: Sequence[Any], key_type: KeyType) -> KeyBytes:
@@ -167,16 +207,17 @@ def narrowed(keys: KeyBytes, kind: str) -> KeyBytes:
 
 
 def _decimals(values: Sequence[str], precision: int, scale: int) -> KeyBytes:
-    from decimal import Context, Decimal
-
-    exact = Context(prec=80)
-    wholes = [int(exact.scaleb(Decimal(value), scale)) for value in values]
+    wholes = [_whole(value, scale) for value in values]
     if precision <= 18:
         return _words(np.array(wholes, "<i8"))
     # as Java's BigInteger.toByteArray
     return _joined(
         [each.to_bytes((each if each >= 0 else ~each).bit_length() // 8 + 1, "big", signed=True) for each in wholes]
     )
+
+
+def _whole(value: str, scale: int) -> int:
+    return int(_EXACT.scaleb(Decimal(value), scale))
 
 
 def _words(numbers: Any) -> KeyBytes:

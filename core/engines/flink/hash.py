@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from adapt.core.compiled import OfBytes, compiled, inlined
 from adapt.core.engines.hash_functions.java import array_codes, code_of_string, long_codes, string_codes
-from adapt.core.engines.hash_functions.murmur3_32 import finished, mixed
+from adapt.core.engines.hash_functions.murmur3_32 import finished, mixed, word_at
 from adapt.core.keys.columns import KeyBytes, key_bytes, key_type_of, one_array
 from adapt.core.keys.typed_keys import narrowed
 from adapt.core.stream import KeyType
@@ -76,5 +76,13 @@ def _of_text(data: NDArray[np.uint8], start: int, end: int) -> Any:
     return _mixed_code(code_of_string(data, start, end))
 
 
+def _of_number(data: NDArray[np.uint8], start: int, end: int) -> Any:
+    high = word_at(data, np.int64(start + 4)) if end - start > 4 else np.uint32(0)
+    return _mixed_code(word_at(data, np.int64(start)) ^ high)
+
+
 flink_hash_of_text = OfBytes(_of_text)
 """Flink's hash of one `String` in UTF-8."""
+
+flink_hash_of_number = OfBytes(_of_number)
+"""Flink's hash of one number of 4 or 8 bytes, little-endian."""

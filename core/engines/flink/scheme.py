@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.engines.flink.hash import codes_of_bytes, flink_hash_of_text, mixed_codes
+from adapt.core.engines.flink.hash import codes_of_bytes, flink_hash_of_number, flink_hash_of_text, mixed_codes
 from adapt.core.engines.placement import EnginePartitioner
 from adapt.core.keys.columns import KeyBytes, one_key
 from adapt.core.keys.partitioner import Channels
@@ -42,6 +42,8 @@ class FlinkPartitioner(EnginePartitioner):
 
     def hash_of(self, key: bytes, key_type: KeyType) -> int:
         """The hash of one key by its bytes."""
+        if key_type.storage is KeyType.INT64:
+            return flink_hash_of_number(key if key_type is KeyType.INT64 else key[:4])
         return flink_hash_of_text(key) if key_type is KeyType.STRING else self.mixed_hash_of(key, key_type)
 
     def mixed_hash_of(self, key: bytes, key_type: KeyType) -> int:

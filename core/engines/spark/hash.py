@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from adapt.core.compiled import OfBytes, compiled, inlined
 from adapt.core.engines.hash_functions.murmur3_32 import finished, mixed, word_at
 from adapt.core.keys.columns import KeyBytes, key_bytes, one_array
-from adapt.core.keys.typed_keys import columns_of, narrowed, words_of
+from adapt.core.keys.typed_keys import columns_of, narrowed, row_of, word_of, words_of
 from adapt.core.stream import COLUMN_TYPES, KeyType
 
 SEED = 42
@@ -78,12 +78,29 @@ def _seeded(data: NDArray[np.uint8], start: int, end: int, seed: Any) -> Any:
     return np.int32(finished(state ^ length))
 
 
-def _of_key(data: NDArray[np.uint8], start: int, end: int) -> Any:
-    return _seeded(data, start, end, SEED)
+def spark_hash_of_key(key: bytes, key_type: KeyType) -> int:
+    """The hash of one key, as by `spark_hash_of_bytes`."""
+    if key_type in COLUMN_TYPES:
+        return _hash_after(_FIRST + key)
+    if key_type.storage is KeyType.INT64:
+        return _hash_after(_FIRST + key[:4])
+    row = row_of(key.decode(), key_type)
+    if row is None:
+        return _hash_after(_FIRST + key)
+    state = _FIRST
+    for value, kind in zip(row, key_type.columns or (key_type,), strict=True):
+        if value is not None:
+            state = _hash_after(state + word_of(value, kind)).to_bytes(4, "little", signed=True)
+    return int.from_bytes(state, "little", signed=True)
 
 
-spark_hash_of_key = OfBytes(_of_key)
-"""Spark's hash of the bytes of one text, binary or bigint."""
+def _after(data: NDArray[np.uint8], start: int, end: int) -> Any:
+    return _seeded(data, start + 4, end, word_at(data, np.int64(start)))
+
+
+_FIRST = SEED.to_bytes(4, "little")
+_hash_after = OfBytes(_after)
+"""The hash of some bytes behind the hash to begin with, of 4 bytes."""
 
 
 @compiled

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from adapt.core.engines.placement import BytesHash, HashModulo
 from adapt.core.engines.spark.hash import SEED, spark_hash_of_bytes, spark_hash_of_key
-from adapt.core.stream import COLUMN_TYPES, KeyType
+from adapt.core.stream import KeyType
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,7 @@ class SparkPartitioner(HashModulo):
 
     def channel_of_bytes(self, key: bytes, key_type: KeyType) -> int:
         """The channel of one key by its bytes."""
-        if self._in_source(key_type) in COLUMN_TYPES:
-            return spark_hash_of_key(key) % self.channels
-        return HashModulo.channel_of_bytes(self, key, key_type)
+        return spark_hash_of_key(key, self._in_source(key_type)) % self.channels
 
     def of_null(self, key_type: KeyType) -> int:  # noqa: ARG002 - alike
         """The channel of the null key."""

@@ -10,6 +10,7 @@ import pytest
 from adapt.core.engines.names import Engine
 from adapt.core.engines.registry import assumed_keys, placement_of
 from adapt.core.errors import UsageError
+from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.keys.key_text import keys_from_texts
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.names import Scheme
@@ -103,7 +104,7 @@ def test_only_plans_over_an_engine_tell_types_apart():
     [
         ("int8", ["-128", "127"], "128"),
         ("int32", ["2147483647"], "2147483648"),
-        ("date", ["2024-02-29", "+10000-01-01"], "29.2.2024"),
+        ("date", ["2024-02-29", "+10000-01-01"], "2023-02-29"),
         ("timestamp", ["2024-02-29 23:59:59.000001"], "2024-02-29"),
         ("decimal(10,2)", ["1.50", "-3"], "1,5"),
         ("boolean", ["true"], "1"),
@@ -114,6 +115,36 @@ def test_texts_of_typed_keys_are_checked(key_type, good, bad):
     assert keys_from_texts(good, KeyType(key_type)).cast(pa.string()).to_pylist() == good
     with pytest.raises(Exception, match="keys must be"):
         keys_from_texts([bad], KeyType(key_type))
+
+
+TYPED = {
+    "string": ["", "a", "é€😀", None],
+    "binary": [b"", b"\xff\x00a", None],
+    "int64": [-(2**63), -1, 0, 2**63 - 1, None],
+    "int8": [*WHOLES, None],
+    "int16": [-(2**15), *WHOLES, None],
+    "int32": [-(2**31), *WHOLES, None],
+    "boolean": ["true", "false", "no", None],
+    "date": ["1969-12-31", "0000-03-01", "-0001-01-01", "+10000-01-01", "2023-02-29", "", None],
+    "timestamp": ["1969-12-31 23:59:59.999999", "0000-03-01 00:00:00", "+10000-01-01 00:00:00.5", None],
+    "timestamp_ntz": ["2024-02-29 01:02:03", "2024-02-29 25:02:03", None],
+    "decimal(10,2)": ["1.50", "-3", "1E+3", "1,5", None],
+    "decimal(38,10)": ["-1.5", "12345678901234567890.5", "0", None],
+    "(string,int32)": ['["é",-1]', "[null,7]", "[null,null]", '["a",2147483648]', " [null,1]", "a", None],
+    "(date,decimal(10,2),binary)": ['["2024-02-29","1.5","00ff"]', '["2024-02-30","1.5","00"]', None],
+}
+
+
+@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("key_type", [*map(KeyType, TYPED)])
+def test_a_key_has_one_place_alone_and_among_others(engine, key_type):
+    keys = TYPED[key_type]
+    try:
+        placement = placement_of(engine, N, key_type=key_type)
+    except UsageError:
+        return
+    column = pa.array(keys, ARROW_TYPES[key_type])
+    assert [placement.channel_of(key) for key in keys] == placement.channels_of(column).tolist()
 
 
 def test_names_of_types_are_read_and_kept_once():

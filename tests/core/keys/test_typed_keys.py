@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.keys import typed_keys
 from adapt.core.keys.columns import key_bytes
 from adapt.core.keys.typed_keys import columns_of, row_of
 from adapt.core.stream import KeyType
@@ -16,13 +15,6 @@ PAIR = KeyType("(string,int32)")
 good = st.tuples(st.none() | st.text(max_size=8), st.none() | st.integers(-(2**31), 2**31 - 1))
 cut = st.text('[]{}",:\\ \na1', max_size=8)
 """Pieces of rows: brackets that are left open, several rows in one key."""
-
-
-@pytest.fixture(autouse=True, scope="module")
-def few_keys_at_once():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(typed_keys, "_FEW", 1)
-        yield
 
 
 def by_itself(texts, key_type):
