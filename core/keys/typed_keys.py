@@ -48,7 +48,7 @@ def is_key_of(value: Any, key_type: KeyType) -> bool:
         return isinstance(value, int) and not isinstance(value, bool) and -limit <= value < limit
     if not isinstance(value, str):
         return False
-    form = _pattern_of(key_type)
+    form = _form_of(key_type)
     if form is None:
         return is_unicode(value)
     return form.fullmatch(value) is not None and (key_type not in _UNITS or _are_times([value]))
@@ -59,14 +59,10 @@ def is_unicode(text: str) -> bool:
     return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
-def _form_of(key_type: KeyType) -> str | None:
-    return _DECIMAL if key_type.precision else _FORMS.get(key_type)
-
-
 @cache
-def _pattern_of(key_type: KeyType) -> re.Pattern[str] | None:
-    form = _form_of(key_type)
-    return form and re.compile(form, re.ASCII)
+def _form_of(key_type: KeyType) -> re.Pattern[str] | None:
+    form = _DECIMAL if key_type.precision else _FORMS.get(key_type)
+    return re.compile(form, re.ASCII) if form else None
 
 
 def _are_times(values: Sequence[str]) -> bool:
@@ -155,7 +151,7 @@ def _all_are(values: Sequence[Any], key_type: KeyType) -> bool:
     form = _form_of(key_type)
     if form is None or not types <= {str}:
         return types <= {str}
-    fits = pc.match_substring_regex(pa.array(values, pa.large_string()), f"^({form})$")
+    fits = pc.match_substring_regex(pa.array(values, pa.large_string()), f"^({form.pattern})$")
     return bool(pc.all(fits, min_count=0).as_py()) and (key_type not in _UNITS or _are_times(values))
 
 
@@ -167,7 +163,7 @@ def word_of(value: Any, key_type: KeyType) -> bytes:
     """One value as by `words_of`."""
     if isinstance(value, int):
         return value.to_bytes(_SIZES[key_type], "little", signed=True)
-    if _pattern_of(key_type) is None:
+    if _form_of(key_type) is None:
         return str(value).encode()
     if key_type.precision is not None and key_type.precision[0] <= 18:
         return _whole(value, key_type.precision[1]).to_bytes(8, "little", signed=True)
