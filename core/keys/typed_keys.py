@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 from decimal import Context, Decimal
 from functools import cache
 from typing import Any
@@ -29,12 +28,7 @@ _DECIMAL = r"-?\d+(\.\d+)?(E[+-]?\d+)?"
 _BLOCK = 512
 """Keys that are parsed as one: fewer lists than make Python collect garbage."""
 
-_EPOCH = datetime(1970, 1, 1)
-_UNITS = {
-    KeyType.DATE: timedelta(days=1),
-    KeyType.TIMESTAMP: timedelta(microseconds=1),
-    KeyType.TIMESTAMP_NTZ: timedelta(microseconds=1),
-}
+_UNITS = {KeyType.DATE: "datetime64[D]", KeyType.TIMESTAMP: "datetime64[us]", KeyType.TIMESTAMP_NTZ: "datetime64[us]"}
 _EXACT = Context(prec=80)
 _SIZES = {KeyType.INT64: 8, KeyType.TIMESTAMP: 8, KeyType.TIMESTAMP_NTZ: 8}
 _SIZES |= {KeyType.INT8: 4, KeyType.INT16: 4, KeyType.INT32: 4, KeyType.DATE: 4}
@@ -51,7 +45,7 @@ def is_key_of(value: Any, key_type: KeyType) -> bool:
     form = _form_of(key_type)
     if form is None:
         return is_unicode(value)
-    return form.fullmatch(value) is not None and (key_type not in _UNITS or _are_times([value]))
+    return form.fullmatch(value) is not None and (key_type not in _UNITS or _are_times(value))
 
 
 def is_unicode(text: str) -> bool:
@@ -65,7 +59,7 @@ def _form_of(key_type: KeyType) -> re.Pattern[str] | None:
     return re.compile(form, re.ASCII) if form else None
 
 
-def _are_times(values: Sequence[str]) -> bool:
+def _are_times(values: str | Sequence[str]) -> bool:
     """Whether dates or times in their form are in the calendar."""
     try:
         np.array(values, "datetime64[us]")
@@ -163,14 +157,11 @@ def word_of(value: Any, key_type: KeyType) -> bytes:
     """One value as by `words_of`."""
     if isinstance(value, int):
         return value.to_bytes(_SIZES[key_type], "little", signed=True)
-    if _form_of(key_type) is None:
-        return str(value).encode()
+    if key_type in _SIZES:
+        return _numbers(value, key_type).tobytes()
     if key_type.precision is not None and key_type.precision[0] <= 18:
         return _whole(value, key_type.precision[1]).to_bytes(8, "little", signed=True)
-    unit = _UNITS.get(key_type)
-    if unit and value[:4] != "0000" and value[4] == "-":  # years of Python
-        return ((datetime.fromisoformat(value) - _EPOCH) // unit).to_bytes(_SIZES[key_type], "little", signed=True)
-    return words_of([value], key_type).data.tobytes()
+    return value.encode() if key_type is KeyType.STRING else words_of([value], key_type).data.tobytes()
 
 
 def words_of(values: Sequence[Any], key_type: KeyType) -> KeyBytes:
@@ -180,20 +171,19 @@ def words_of(values: Sequence[Any], key_type: KeyType) -> KeyBytes:
     """
     if key_type.precision is not None:
         return _decimals(values, *key_type.precision)
+    if key_type in _SIZES:
+        return _words(_numbers(values, key_type))
     match key_type:
-        case KeyType.INT8 | KeyType.INT16 | KeyType.INT32:
-            return _words(np.array(values, "<i4"))
-        case KeyType.INT64:
-            return _words(np.array(values, "<i8"))
         case KeyType.BOOLEAN:
             return _words(np.array([value == "true" for value in values], "<i4"))
-        case KeyType.DATE:
-            return _words(np.array(values, "datetime64[D]").astype("<i4"))
-        case KeyType.TIMESTAMP | KeyType.TIMESTAMP_NTZ:
-            return _words(np.array(values, "datetime64[us]").astype("<i8"))
         case KeyType.BINARY:
             return _joined([bytes.fromhex(value) for value in values])
     return key_bytes(pa.array(values, pa.large_string()))
+
+
+def _numbers(values: Any, key_type: KeyType) -> NDArray[np.integer[Any]]:
+    """Integers, days or microseconds of one value or several."""
+    return np.array(values, _UNITS.get(key_type, "i8")).astype(f"<i{_SIZES[key_type]}")
 
 
 def narrowed(keys: KeyBytes, kind: str) -> KeyBytes:
