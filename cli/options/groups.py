@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, g
 import typer
 
 from adapt.cli.terminal.effect import Effect, Typed
-from adapt.cli.terminal.help import Key, Keys, choices_of, show_all, value_of
+from adapt.cli.terminal.help import GivenOnce, Key, choices_of, show_all, value_of
 from adapt.cli.terminal.usage import usage_sentence
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.units.settings import Unit
@@ -286,7 +286,7 @@ def _command_of_keys(group: Any) -> Any:
     keys.__dict__["__signature__"] = inspect.Signature(options)
     keys.__annotations__ = {each.name: each.annotation for each in options}
     app = typer.Typer(add_completion=False)
-    app.command(cls=Keys)(keys)
+    app.command(cls=GivenOnce)(keys)
     return typer.main.get_command(app)
 
 

@@ -68,11 +68,11 @@ class HelpPage:
         return option
 
 
-class Keys(TyperCommand):
+class GivenOnce(TyperCommand):
     """Options or keys, each of one value given at most once."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse words."""
+        """Parse arguments and refuse null bytes and second values."""
         if any("\0" in each for each in args):
             raise UsageError("an argument has a null byte, which no name or value has; remove it")
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
@@ -82,7 +82,7 @@ class Keys(TyperCommand):
         return super().parse_args(ctx, args)
 
 
-class Command(HelpPage, Keys):
+class Command(HelpPage, GivenOnce):
     """A command with a short page (`--help`) and a full one (`--help-all`).
 
     It refuses an option that has no effect.
