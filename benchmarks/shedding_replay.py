@@ -20,9 +20,8 @@ from ratio import cpu_measured, holds, measured
 from adapt.core.fit import control
 from adapt.core.fit.network.names import DropPlanner, OperatorKind
 from adapt.core.fit.network.network import ColumnEquals, Input, Network, Node, Operator, Output
-from adapt.core.fit.network.settings import SheddingSettings
+from adapt.core.fit.network.settings import Observing, SheddingSettings
 from adapt.core.fit.network.wiring import Wiring
-from adapt.core.fit.observing import Observing
 from adapt.core.fit.replay.bound_rows import Binding
 from adapt.core.fit.replay.replay import FitOptions, FitRun, replay_fit
 from adapt.core.random_bits import substream, uniforms

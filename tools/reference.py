@@ -172,7 +172,10 @@ def _default(key: str, name: str, default: Any) -> str:
 
 
 def _attributes(kind: type) -> dict[str, str]:
-    """Documentation of a class's attributes, from its docstring."""
+    """Documentation of a class's attributes, from its settings or its docstring."""
+    settings = {each.name: each.metadata["knob"].help for each in fields(kind) if "knob" in each.metadata}
+    if settings:
+        return {"planner": "The drop planner."} | settings
     section = re.search(r"^Attributes:\n((?:    .*\n?|\n)+)", inspect.cleandoc(kind.__doc__ or ""), re.MULTILINE)
     assert section is not None, f"{kind.__name__} does not document its attributes"
     entries = re.split(r"^    (?=\w+: )", section[1], flags=re.MULTILINE)

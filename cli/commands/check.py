@@ -71,7 +71,8 @@ class LimitOptions:
     def asked(self) -> "tuple[list[Limit], float]":
         """Limits from options and file, and the tolerated change against a baseline."""
         from adapt.core.check.check_limits import WORSE_BY
-        from adapt.core.check.limit import parse_limit, percent_of
+        from adapt.core.check.limit import parse_limit
+        from adapt.core.units.amounts import percent_of
         from adapt.traces.checking import limits_of_file
 
         asked = [parse_limit(text) for text in self.limits or []]

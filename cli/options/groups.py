@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
@@ -27,6 +28,13 @@ KEY = "[A-Za-z_][A-Za-z0-9_-]*="
 
 EXPERT = "For experts"
 """The heading over options that few users need."""
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """Marks a dictionary of the given settings of a class."""
+
+    of: type
 
 
 @dataclass(frozen=True)
@@ -130,7 +138,9 @@ def option(
 
 
 def _settings(of: str | tuple[str, ...]) -> tuple[str, ...]:
-    return (of,) if isinstance(of, str) else of
+    """Settings as options; names of settings in core have no dashes."""
+    given = (of,) if isinstance(of, str) else of
+    return tuple(re.sub(r"(^| or )(?=\w)", r"\1--", each) for each in given if each)
 
 
 def setting(
@@ -146,7 +156,7 @@ def setting(
 
 def keys_of(group: Any) -> list[Key]:
     """The keys of a group that is one option."""
-    of = {each.name: each.metadata.get("of", ()) for each in fields(group)}
+    of = defaultdict(tuple, {each.name: each.metadata.get("of", ()) for each in fields(group)})
     about = {each.name: _about(each) for each in _fields_of(group)}
     return [
         Key(
@@ -205,9 +215,30 @@ def _fields_of(group: Any) -> list[inspect.Parameter]:
         kind = hints[each.name]
         if each.name == getattr(group, "OWN", None) or not _is_typed(each, kind):
             continue
+        if (others := _overrides(kind)) is not None:
+            of = get_type_hints(others)
+            options += [_option_of(one.name, of[one.name], one, others, unset=True) for one in _knobs(others)]
+            continue
         is_group = is_dataclass(kind) or _keyed(kind) is not None
         options += _options_of(kind) if is_group else [_option_of(each.name, kind, each, group)]
     return options
+
+
+def _overrides(kind: Any) -> Any:
+    """The class of settings that a dictionary overrides; None for another type."""
+    return next((each.of for each in get_args(kind) if isinstance(each, Overrides)), None)
+
+
+def _all_fields(group: Any) -> Iterator["Field[Any]"]:
+    """The fields of a group, and those that it overrides."""
+    yield from fields(group)
+    for kind in get_type_hints(group, include_extras=True).values():
+        if (others := _overrides(kind)) is not None:
+            yield from _knobs(others)
+
+
+def _knobs(kind: Any) -> list["Field[Any]"]:
+    return [each for each in fields(kind) if "knob" in each.metadata]
 
 
 def _is_typed(field: "Field[Any]", kind: Any) -> bool:
@@ -310,9 +341,9 @@ def _read(group: Any, texts: list[Any]) -> Any:
             words.append(f"{group.OPTION} {spelled}{equals}{value}")
             typed.append(keys[spelled])
     command = _command_of_keys(group)
-    needed = next((each.name for each in command.params if each.required and each.opts == [group.OPTION]), None)
+    needed = next((value_of(each) for each in command.params if each.required and each.opts == [group.OPTION]), None)
     if needed and texts and not any(word.startswith(f"{group.OPTION}=") for word in words):
-        raise UsageError(f"{group.OPTION} needs its {needed} before its keys")
+        raise UsageError(f"{group.OPTION} needs a value, {needed}, before its keys")
     try:
         values = command.invoke(command.make_context(group.OPTION, words))
         made = _filled(group, {**values, getattr(group, "OWN", ""): own})
@@ -326,16 +357,20 @@ def _read(group: Any, texts: list[Any]) -> Any:
     return made
 
 
-def _option_of(name: str, kind: Any, field: "Field[Any]", group: Any = None) -> inspect.Parameter:
-    """The option of a field, under the heading of its group."""
+def _option_of(
+    name: str, kind: Any, field: "Field[Any]", group: Any = None, *, unset: bool = False
+) -> inspect.Parameter:
+    """The option of a field, under the heading of its group; `unset` without its default."""
     default = inspect.Parameter.empty if field.default is MISSING else field.default
     said = field.metadata.get("knob")
+    if unset:
+        kind, default = kind | None, None
     if said is not None:
-        about = option(said.help, said.placeholder, panel=said.panel)
+        about = option(said.help, said.placeholder, panel=said.panel, needs=said.needs)
         about.param_decls = (f"--{said.name(name)}",)
         if said.unit is not None:
             kind, about.parser = str if default is inspect.Parameter.empty else str | None, _parser(said.unit)
-        if said.unit is not None and isinstance(default, float):
+        if said.unit is not None and isinstance(default, float | int):
             default = said.unit.write(default)
     else:
         kind, about = (kind, field.metadata["option"]) if field.metadata else get_args(kind)
@@ -359,10 +394,11 @@ def _parser(unit: Unit) -> Callable[[str], Any]:
 
 def typed_name(group: type, name: str) -> str:
     """The option, or its key, that sets a field."""
-    keyed = _keyed(get_type_hints(group, include_extras=True)[name])
+    keyed = _keyed(get_type_hints(group, include_extras=True).get(name))
     if keyed is not None:
         return str(keyed.OPTION)
-    said = next(each for each in fields(group) if each.name == name).metadata.get("knob")
+    declared = next((each for each in _all_fields(group) if each.name == name), None)
+    said = declared and declared.metadata.get("knob")
     word = said.name(name) if said else name.replace("_", "-")
     option = getattr(group, "OPTION", "")
     if not option:
@@ -379,6 +415,9 @@ def _made(kind: Any, name: str, values: dict[str, Any]) -> Any:
         return _read(keyed, texts) if keyed is kind or texts else None
     if is_dataclass(kind):
         return _filled(kind, values)
+    if (others := _overrides(kind)) is not None:
+        given = {each.name: values[each.name] for each in _knobs(others)}
+        return {each: value for each, value in given.items() if value is not None}
     value = values[name]
     if (several := _several(kind)) is not None:
         return several.joined([location(each) if several.of is Path else each for each in value]) if value else None

@@ -10,7 +10,7 @@ from fractions import Fraction
 from adapt.core.check.metrics import Better, Metric, metric_named
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.table import Kind
-from adapt.core.units.amounts import bytes_of, seconds_of
+from adapt.core.units.amounts import bytes_of, percent_of, seconds_of
 
 _NUMBER = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*(.*)", re.ASCII | re.DOTALL)
 
@@ -29,14 +29,6 @@ def amount_for(metric: Metric, text: str) -> float:
         takes = f"a bare number or {metric.unit}" if metric.unit else "a bare number"
         raise UsageError(f"{metric.name} takes {takes} (got the unit {unit!r})")
     return float(number)
-
-
-def percent_of(text: str) -> float:
-    """A percentage as a share: 5% is 0.05."""
-    number, unit = _parts(text)
-    if unit != "%":
-        raise UsageError(f"must be a percentage such as 5% (got {text!r})")
-    return float(number / 100)
 
 
 def _parts(text: str) -> tuple[Fraction, str]:

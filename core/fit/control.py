@@ -13,9 +13,9 @@ from adapt.core.fit.distributed.exchange import Traffic
 from adapt.core.fit.distributed.messages import LASTING, Topic
 from adapt.core.fit.network.names import DropPlanner, Drops
 from adapt.core.fit.network.network import Network
-from adapt.core.fit.network.settings import SheddingSettings
+from adapt.core.fit.network.settings import Observing
 from adapt.core.fit.network.wiring import Indices, Wiring
-from adapt.core.fit.observing import Observer, Observing
+from adapt.core.fit.observing import Observer
 from adapt.core.fit.planners.direct_planners import UNSHED, Planner
 from adapt.core.fit.planners.fragments import FragmentPlanner
 from adapt.core.fit.planners.plan_table import Proof
@@ -103,7 +103,6 @@ class Control:
         self,
         network: Network,
         name: DropPlanner,
-        settings: SheddingSettings,
         options: PlannerOptions,
         clock: Callable[[], float],
         planner: FragmentPlanner | None = None,
@@ -112,12 +111,12 @@ class Control:
         """A control loop before its first tick.
 
         Args:
-            settings: Lag, smoothing, minimum change, feedback.
             clock: Seconds; used only to measure planning time.
             planner: A precomputed planner.
             observing: How nodes estimate costs and selectivities; None: they do not.
         """
-        self._network, self._name, self._settings, self._options = network, name, settings, options
+        self._network, self._name, self._options = network, name, options
+        settings = self._settings = options.settings
         self._wiring, self._clock = Wiring.from_network(network), clock
         self._keeps = np.ones(len(self._wiring.arcs))
         self._seen: list[Floats] = []
@@ -235,7 +234,7 @@ class Control:
 
     def _deliver(self) -> None:
         """Deliver the messages due by the end of the ticks so far."""
-        if self._options.delay_s is not None:
+        if self._options.delivery.delay_s is not None:
             for planner, begun_s in zip(self._distributed, self._begun_s, strict=True):
                 planner.settle(begun_s + self._ticks * self._tick_s)
 
@@ -245,7 +244,7 @@ class Control:
         With feedback or observed statistics, batches grow until something changes. Distributed planners then plan one
         tick at a time, as they would otherwise exchange messages for plans that are never used.
         """
-        if self._options.delay_s is not None or self._settings.feedback or self.observer is not None:
+        if self._options.delivery.delay_s is not None or self._settings.feedback or self.observer is not None:
             self._together = 1 if self._one_by_one else min(2 * self._together, MAX_TOGETHER)
         else:
             self._together = MAX_TOGETHER
@@ -306,7 +305,7 @@ class Control:
         self._planner = planner
         self._distributed = [each for each in planner.planners if isinstance(each, Distributed)]
         self._coordinated = [each for each in self._distributed if isinstance(each, Coordinated)]
-        late = self._options.delay_s is not None
+        late = self._options.delivery.delay_s is not None
         self._one_by_one = bool(self._distributed) and (late or not self._coordinated)
         self._shedding: Planner = planner
         if self._settings.drops is Drops.WINDOW:

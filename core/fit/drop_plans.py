@@ -46,15 +46,15 @@ class DropPlans:
             for nodes in apart.planners:
                 if isinstance(nodes, DFit):
                     nodes.settle()
-        return cls(network, options.headroom, options.epsilon, options.grid, options.rate_steps, options.box, planners)
+        return cls(network, *_scope(options), options.box, planners)
 
     def check(self, network: Network, names: Sequence[DropPlanner], options: PlannerOptions) -> None:
         """Require the plans that would be built now, except for rates."""
         found = next(differences(self.network, network), None)
         if found is not None:
             raise BadInput(f"belongs to another network: {found}")
-        for what in ("headroom", "epsilon", "grid", "rate_steps"):
-            then, now = getattr(self, what), getattr(options, what)
+        for what, now in zip(("headroom", "epsilon", "grid", "rate_steps"), _scope(options), strict=True):
+            then = getattr(self, what)
             if then != now:
                 raise BadInput(f"was made with {what.replace('_', ' ')} {then}, not {now}")
         for name in names:
@@ -63,8 +63,8 @@ class DropPlans:
             if name in self.planners and self.planners[name].merge != options.merges(name):
                 taken = "each by itself" if options.merges(name) else "together"
                 raise BadInput(
-                    f"its plans of {name} take inputs that do not differ {taken}, unlike this replay (with --observe or"
-                    " --network feedback, each is taken by itself); make the plans again"
+                    f"its plans of {name} take inputs that do not differ {taken}, unlike this replay (with observed or"
+                    " corrected costs, each is taken by itself); make the plans again"
                 )
 
     def beyond(self, rates: Floats) -> list[str]:
@@ -118,9 +118,12 @@ def from_tables(
         name: FragmentPlanner(network, _reader(name, network, options, tables), merge=merge)
         for name, merge in planned.items()
     }
-    return DropPlans(
-        network, options.headroom, options.epsilon, options.grid, options.rate_steps, options.box, planners
-    )
+    return DropPlans(network, *_scope(options), options.box, planners)
+
+
+def _scope(options: PlannerOptions) -> tuple[float, float, Grid, RateSteps]:
+    """Headroom, epsilon, grid and rate steps of tables."""
+    return options.settings.headroom, options.settings.epsilon, options.tables.grid, options.tables.rate_steps
 
 
 def differences(there: Network, here: Network) -> Iterator[str]:
@@ -185,7 +188,8 @@ def _reader(
 
     def read(fragment: Fragment) -> Planner:
         place = f"{name}-{next(numbers)}-"
-        program, box = Program.from_network(fragment.network, options.headroom), options.for_fragment(fragment).box
+        program = Program.from_network(fragment.network, options.settings.headroom)
+        box = options.for_fragment(fragment).box
         epsilon, promised = (float(cell or 0.0) for cell in tables[f"{place}made"].rows[0])
         if name is DropPlanner.D_FIT:
             mine = {at.removeprefix(place): table for at, table in tables.items() if at.startswith(place)}
@@ -201,10 +205,9 @@ def _reader(
                 child, plan = (np.array(regions.values(column), np.int64) for column in ("child", "plan"))
                 parts.append((table, RegionTree(box, np.flatnonzero(box > 0), child, plan)))
         if name is DropPlanner.C_FIT:
-            repairs = options.grid is Grid.GUARANTEED
-            return proved(
-                program, tuple(parts), epsilon, box, options.epsilon, repairs=repairs, guaranteed=bool(promised)
-            )
+            repairs = options.tables.grid is Grid.GUARANTEED
+            asked = options.settings.epsilon
+            return proved(program, tuple(parts), epsilon, box, asked, repairs=repairs, guaranteed=bool(promised))
         return TablePlanner(program, tuple(parts), epsilon)
 
     return read

@@ -1,14 +1,13 @@
 """Planning by observed statistics: estimates, and the changes that matter."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from adapt.core.arrays import Floats
-from adapt.core.errors import UsageError
 from adapt.core.fit.network.names import OperatorKind
 from adapt.core.fit.network.network import Network
+from adapt.core.fit.network.settings import Observing
 from adapt.core.fit.network.true_values import values_of, with_values
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.running.statistics import Statistics
@@ -16,28 +15,6 @@ from adapt.core.fit.running.tick import Tick
 
 KINDS = ("cost", "selectivity")
 """What is estimated of an operator."""
-
-IMPORTANT = 0.2
-"""Default of the important change."""
-
-
-@dataclass(frozen=True, slots=True)
-class Observing:
-    """How nodes estimate, and when plans follow."""
-
-    window: int  # ticks that estimates cover, at least 2
-    # relative difference of an estimate from the value that plans use, above which they use the estimate
-    important: float = IMPORTANT
-
-    def __post_init__(self) -> None:
-        if self.window < 2:
-            raise UsageError(f"--observe must be at least 2 ticks (got {self.window})")
-        if not 0 <= self.important < np.inf:
-            raise UsageError(f"--observe important-change must be at least 0 (got {self.important:g})")
-
-    def as_data(self) -> dict[str, Any]:
-        """The parameters, as JSON data."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,16 +10,16 @@ from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.fit.central.coordinated import Coordinated
 from adapt.core.fit.distributed.coordinator import Fit, Fitting, fit, proved
-from adapt.core.fit.distributed.distributed import DFit, Messaging
+from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.distributed_cuts import DFitCuts
 from adapt.core.fit.distributed.peer import KeptTables
-from adapt.core.fit.network.names import PRECOMPUTED, DropPlanner, Grid, RateSteps
+from adapt.core.fit.network.names import PRECOMPUTED, DropPlanner, Grid
 from adapt.core.fit.network.network import Network
-from adapt.core.fit.network.settings import check_ratio
+from adapt.core.fit.network.settings import Delivery, SheddingSettings, TableSettings
 from adapt.core.fit.planners.direct_planners import Exact, LinearProgram, Nothing, Planner, Proportional
 from adapt.core.fit.planners.fragments import Fragment, FragmentPlanner
 from adapt.core.fit.planners.plan_table import Proof, TablePlanner
-from adapt.core.fit.planners.solver import MAX_PLANS, Exponential, Learnt, Observed, Regions, Workload
+from adapt.core.fit.planners.solver import Exponential, Learnt, Observed, Regions, Workload
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.local_plans import GreedyLocal
 from adapt.core.fit.tables.rows import Spacing
@@ -46,31 +46,13 @@ COORDINATED = frozenset(
 class PlannerOptions:
     """Options of all planners."""
 
-    headroom: float = 0.0  # share of every node and link that plans leave free, in [0, 1)
-    # share of the best score that plans of a table may lose; with solver-w, on average; with d-fit, only the distance
-    # between rates
-    epsilon: float = 0.05
+    settings: SheddingSettings = SheddingSettings(headroom=0.0)  # noqa: RUF009 - frozen
     # the highest rates that tables cover, tuples/s, shape (inputs,); other planners ignore it
     max_rates: Floats | None = None
     workload: Workload | None = None  # distribution of rates; solver-w needs it
-    max_plans: int = MAX_PLANS  # maximum plans per table; the loss may then exceed epsilon
-    grid: Grid = Grid.GUARANTEED  # rates covered by the tables of c-fit and d-fit
-    rate_steps: RateSteps = RateSteps.FIXED  # distances between these rates
-    distance: float = 0.0  # score error accepted in tables that nodes of d-fit exchange, to send fewer rows
-    table_bytes: int | None = None  # largest table that a node of d-fit sends another; None: unlimited
-    # delay of messages, at least 0; None: none, and planners start with all messages delivered
-    delay_s: float | None = None
-    trust_upstream: bool = False  # whether these nodes accept whatever others send, even what those should have dropped
+    tables: TableSettings = TableSettings()  # noqa: RUF009 - frozen
+    delivery: Delivery = Delivery()  # noqa: RUF009 - frozen
     merge: bool = True  # whether precomputed plans treat alike inputs as one; not where values change
-
-    def __post_init__(self) -> None:
-        check_ratio("--network epsilon", self.epsilon, above_0=True)
-        check_ratio("--network headroom", self.headroom)
-        check_ratio("--tables distance", self.distance)
-        if self.max_plans < 1:
-            raise UsageError(f"--tables max-plans must be at least 1 (got {self.max_plans})")
-        if self.table_bytes is not None and self.table_bytes < 1:
-            raise UsageError(f"--tables table-bytes must be at least 1 byte (got {self.table_bytes})")
 
     def for_fragment(self, fragment: Fragment) -> "PlannerOptions":
         """The options for a fragment."""
@@ -105,7 +87,7 @@ def _workload_of(fragment: Fragment, workload: Workload) -> Workload:
 
 def _solver(program: Program, options: PlannerOptions, workload: Workload | None = None) -> TablePlanner:
     regions = Regions(program, options.box, workload)
-    regions.divide(options.epsilon, options.max_plans)
+    regions.divide(options.settings.epsilon, options.tables.max_plans)
     return regions.planner()
 
 
@@ -116,7 +98,8 @@ def _solver_w(program: Program, options: PlannerOptions) -> TablePlanner:
 
 
 def _c_fit(program: Program, options: PlannerOptions) -> TablePlanner:
-    made, repairs, epsilon = _fitted(program, options), options.grid is Grid.GUARANTEED, options.epsilon
+    made, repairs = _fitted(program, options), options.tables.grid is Grid.GUARANTEED
+    epsilon = options.settings.epsilon
     parts = made.parts()
     planner = proved(program, parts, made.epsilon, options.box, epsilon, repairs=repairs, guaranteed=made.guaranteed)
     planner.proof = replace(planner.proof, combinations=made.combinations)
@@ -125,13 +108,14 @@ def _c_fit(program: Program, options: PlannerOptions) -> TablePlanner:
 
 def _fitted(program: Program, options: PlannerOptions) -> Fit:
     """Guaranteed tables if they are small enough, else others."""
-    most, repairs, epsilon = options.box, options.grid is Grid.GUARANTEED, options.epsilon
-    rows, steps = min(options.max_plans, GUARANTEED_ROWS), options.rate_steps
+    of, most, epsilon = options.tables, options.box, options.settings.epsilon
+    repairs = of.grid is Grid.GUARANTEED
+    rows, steps = min(of.max_plans, GUARANTEED_ROWS), of.rate_steps
     for apart in (False, True) if repairs else ():
         with suppress(UsageError):
             return fit(program, most, epsilon, Fitting(Grid.GUARANTEED, rows, steps, apart, up_to=epsilon))
-    grid = Grid.SAFE if repairs else options.grid
-    return fit(program, most, epsilon, Fitting(grid, options.max_plans, steps))
+    grid = Grid.SAFE if repairs else of.grid
+    return fit(program, most, epsilon, Fitting(grid, of.max_plans, steps))
 
 
 def d_fit(program: Program, options: PlannerOptions, kept: KeptTables | None = None) -> DFit:
@@ -140,19 +124,18 @@ def d_fit(program: Program, options: PlannerOptions, kept: KeptTables | None = N
     Args:
         kept: Tables and traffic of an earlier run.
     """
-    grid = Grid.SAFE if options.grid is Grid.GUARANTEED else options.grid
-    sent = options.table_bytes
-    spacing = Spacing(options.epsilon, grid, None, options.max_plans, options.rate_steps, sent_bytes=sent)
-    way = Messaging(options.delay_s, options.distance, options.trust_upstream)
-    nodes = DFit(program, options.box, spacing, way, kept)
-    if options.delay_s is None:
+    of = options.tables
+    grid = Grid.SAFE if of.grid is Grid.GUARANTEED else of.grid
+    spacing = Spacing(options.settings.epsilon, grid, None, of.max_plans, of.rate_steps, sent_bytes=of.table_bytes)
+    nodes = DFit(program, options.box, spacing, options.delivery, of.distance, kept)
+    if options.delivery.delay_s is None:
         nodes.settle()
     return nodes
 
 
 def _d_fit_cuts(program: Program, options: PlannerOptions) -> DFitCuts:
-    groups = DFitCuts(program, options.delay_s, trust_upstream=options.trust_upstream)
-    if options.delay_s is None:
+    groups = DFitCuts(program, options.delivery)
+    if options.delivery.delay_s is None:
         groups.settle()
     return groups
 
@@ -202,11 +185,11 @@ def planner_of(
     following = [planner for planner in (before.planners if before else ()) if isinstance(planner, Distributed)]
 
     def make(fragment: Fragment) -> Planner:
-        program = Program.from_network(fragment.network, chosen.headroom)
+        program = Program.from_network(fragment.network, chosen.settings.headroom)
         for planner in following:
             if planner.program.wiring.arcs == program.wiring.arcs:
                 planner.change(program)
-                if chosen.delay_s is None:
+                if chosen.delivery.delay_s is None:
                     planner.settle()
                 return planner
         return PLANNERS[name](program, chosen.for_fragment(fragment))
@@ -237,15 +220,14 @@ def coordinated(
 
         def again(network: Network, workload: Workload | None) -> Planner:
             now = chosen if workload is None else replace(chosen, workload=workload)
-            return PLANNERS[name](Program.from_network(network, options.headroom), now)
+            return PLANNERS[name](Program.from_network(network, options.settings.headroom), now)
 
         return Coordinated(
             first,
-            Program.from_network(fragment.network, options.headroom),
+            Program.from_network(fragment.network, options.settings.headroom),
             again,
-            options.delay_s,
+            options.delivery,
             ahead,
-            options.trust_upstream,
             chosen.workload if name is DropPlanner.SOLVER_W and isinstance(chosen.workload, Learnt) else None,
         )
 

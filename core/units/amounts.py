@@ -87,6 +87,14 @@ def bytes_of(text: str) -> float:
     return float(SIZE.read(text))
 
 
+def percent_of(text: str) -> float:
+    """A percentage as a share: 5% is 0.05."""
+    found = _AMOUNT.fullmatch(text.strip().removesuffix("%"))
+    if found is None or found[2] or not text.strip().endswith("%"):
+        raise UsageError(f"must be a percentage such as 5% (got {text!r})")
+    return float(Fraction(found[1]) / 100)
+
+
 def bits_of(text: str) -> float:
     """A bandwidth in bits per second: 250Mbps."""
     return float(BANDWIDTH.read(text))

@@ -7,11 +7,11 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, TypeVar, dataclass_transform, get_args
 
 from adapt.core.errors import UsageError
-from adapt.core.units.amounts import seconds_of
-from adapt.core.units.durations import duration_text
+from adapt.core.units.amounts import bytes_of, percent_of, seconds_of
+from adapt.core.units.durations import duration_text, duration_us
 
 Settings = TypeVar("Settings")
 
@@ -19,8 +19,8 @@ Settings = TypeVar("Settings")
 class SettingError(UsageError):
     """A refused setting.
 
-    `{name}` in its text stands for the setting of this name, as fields are called in Python; other surfaces spell them
-    as their users do.
+    `{name}` in its text stands for the setting of this name, also of settings within these, as fields are called in
+    Python; other surfaces spell them as their users do.
     """
 
     def __init__(self, settings: type, text: str) -> None:
@@ -29,10 +29,10 @@ class SettingError(UsageError):
 
     def spelled(self, name_of: Callable[[type, str], str]) -> str:
         """The text, with the names of its settings by this function."""
-        names = {each.name for each in _fields(self.settings)}
+        owners = _owners(self.settings)
 
         def name(found: re.Match[str]) -> str:
-            return name_of(self.settings, found[1]) if found[1] in names else found[0]
+            return name_of(owners[found[1]], found[1]) if found[1] in owners else found[0]
 
         return re.sub(r"\{(\w+)\}", name, self.text)
 
@@ -47,6 +47,9 @@ class Unit:
 
 
 SECONDS = Unit(seconds_of, lambda value: duration_text(round(value * 1e6)) if value else "0", "_s")
+MICROSECONDS = Unit(duration_us, lambda value: duration_text(value) if value else "0", "_us")
+BYTES = Unit(lambda text: round(bytes_of(text)))
+PERCENT = Unit(percent_of, lambda value: f"{100 * value:g}%")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,7 @@ class Knob:
     typed: str  # its name where it is typed, if not that of the field
     range: Range | None  # None: every value
     panel: str | None  # its heading in the help, if not that of its class
+    needs: tuple[str, ...]  # settings without which it has no effect, such as `planner c-fit|d-fit`
 
     def name(self, field: str) -> str:
         """What is typed for a field."""
@@ -109,14 +113,16 @@ def knob(
     typed: str = "",
     range: Range | None = None,
     panel: str | None = None,
+    needs: str = "",
 ) -> Any:
     """A field of settings; see `Knob`."""
-    return field(default=default, metadata={"knob": Knob(help, placeholder, unit, typed, range, panel)})
+    needed = (needs,) if needs else ()
+    return field(default=default, metadata={"knob": Knob(help, placeholder, unit, typed, range, panel, needed)})
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(knob, field))
 def settings(
-    option: str = "", *, head: str = "", panel: str | None = None
+    option: str = "", *, head: str = "", panel: str | None = None, help: str = "", needs: str = ""
 ) -> Callable[[type[Settings]], type[Settings]]:
     """Make a class a frozen dataclass that checks its knobs.
 
@@ -124,6 +130,8 @@ def settings(
         option: The one option that the fields are keys of; empty: each is an option.
         head: The field that is typed before the keys.
         panel: The heading of the options in the help.
+        help: What the option says where it has no head.
+        needs: Settings without which none of these has an effect.
     """
 
     def made(kind: type[Settings]) -> type[Settings]:
@@ -140,6 +148,7 @@ def settings(
         for name in kind.__annotations__.keys() & inherited:  # a new default of the same setting
             setattr(kind, name, field(default=getattr(kind, name), metadata=inherited[name].metadata))
         given = {"__post_init__": check, "OPTION": option and f"--{option}", "HEAD": head, "PANEL": panel}
+        given |= {"HELP": help, "NEEDS": needs}
         for name, value in given.items():
             if value:
                 setattr(kind, name, value)
@@ -150,6 +159,15 @@ def settings(
 
 def _fields(kind: Any) -> tuple[Field[Any], ...]:
     return fields(kind)
+
+
+def _owners(kind: Any) -> dict[str, type]:
+    """Whose setting a name is: of this class, or of settings within it."""
+    owners: dict[str, type] = {}
+    for each in _fields(kind):
+        for within in (each.type, *get_args(each.type)):
+            owners = (_owners(within) if is_dataclass(within) else {}) | owners
+    return owners | {each.name: kind for each in _fields(kind)}
 
 
 def _text(value: float) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.fit.distributed.coordinator import Fitting, fit
-from adapt.core.fit.distributed.distributed import DFit, Messaging
+from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.messages import Channel, Topic
 from adapt.core.fit.network.names import Grid
 from adapt.core.fit.network.network import Network
@@ -262,7 +262,7 @@ class Resent:
         Before and after the change.
         """
         program, channel = self.before.program(), Channel(1, 0, Topic.TABLE)
-        nodes = DFit(program, _box(program), Spacing(self.epsilon, Grid.PAPER), Messaging(distance=self.distance))
+        nodes = DFit(program, _box(program), Spacing(self.epsilon, Grid.PAPER), distance=self.distance)
         nodes.settle()
         first = nodes.traffic()[channel]
         before, erased = first.rows, first.erased

@@ -18,11 +18,12 @@ from adapt.core.fit.distributed.messages import LASTING
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.network import ColumnEquals
 from adapt.core.fit.network.network_file import read_network
+from adapt.core.fit.network.settings import Observing
 from adapt.core.fit.network.true_values import Drawn, values_of, with_values
-from adapt.core.fit.observing import Observing
-from adapt.core.fit.registry import PlannerOptions, planner_of
+from adapt.core.fit.registry import planner_of
 from adapt.core.fit.replay.bound_rows import Binding
-from adapt.core.fit.replay.replay import FitOptions, replay_fit
+from adapt.core.fit.replay.replay import replay_fit
+from tests.core.fit.options import fit_options, planner_options
 
 SOAK = bool(os.environ.get("ADAPT_SOAK"))
 SECONDS, SEEDS = 143, (1, 2, 3, 4, 5)
@@ -61,8 +62,8 @@ def measured():
     batches, found = rows().to_batches(), {}
     for seed in SEEDS:
         for observing in (None, Observing(5)):
-            options = FitOptions(
-                (*SEE, *SAFE_ONLY), READ.settings, truth=Drawn(drift=0.5, seed=seed), observing=observing
+            options = fit_options(
+                (*SEE, *SAFE_ONLY), READ.settings, true=Drawn(drift=0.5, seed=seed), observing=observing
             )
             run = replay_fit(lambda: batches, Binding(NETWORK, 1_000_000), options, clock=lambda: 0.0)
             tables = run.tables()
@@ -88,7 +89,7 @@ def test_with_observed_statistics_planners_keep_or_gain_score(measured, planner)
 
 def deltas(kind, factor, distance):
     """Bytes that nodes send after a change of one value, as a share of those of all tables anew, by operator."""
-    options = PlannerOptions(headroom=0.05, epsilon=0.1, max_rates=np.full(3, 640.0), distance=distance)
+    options = planner_options(headroom=0.05, epsilon=0.1, max_rates=np.full(3, 640.0), distance=distance)
     shares = []
     for at in range(len(NETWORK.operators)):
         values = values_of(NETWORK)

@@ -10,11 +10,12 @@ import pytest
 from adapt.core.errors import UsageError
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.wiring import Wiring
-from adapt.core.fit.registry import PlannerOptions, planner_of
+from adapt.core.fit.registry import planner_of
 from paper.fit.placement.coordination import coordination
 from paper.fit.placement.problem import Problem
 from paper.fit.placement.search import search
 from tests.core.fit.large_networks import large_network
+from tests.core.fit.options import planner_options
 
 SEEDS, NODES, TRIES = (1, 2, 3, 4, 5), 100, 10_000
 HEADROOM = 0.05
@@ -87,7 +88,7 @@ def test_fragments_have_as_few_inputs_as_asked(measured):
 def test_tables_become_possible(measured):
     """C-FIT refuses the network as it was; in small fragments, it has a table or exact plans for each."""
     problem, found = measured.problem, measured.found
-    options = PlannerOptions(HEADROOM, 0.2, problem.rates.max(axis=0), max_plans=20_000)
+    options = planner_options(headroom=HEADROOM, epsilon=0.2, max_rates=problem.rates.max(axis=0), max_plans=20_000)
     with pytest.raises(UsageError, match="c-fit"):
         planner_of(DropPlanner.C_FIT, problem.network_of(found["balanced"]), options)
     planner = planner_of(DropPlanner.C_FIT, problem.network_of(found["at most 4"]), options)

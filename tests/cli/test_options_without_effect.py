@@ -16,7 +16,7 @@ KNOWN = [
     ("partition build x.trace --channels 2 --force", "without --out"),
     ("partition count x.trace --master in-process --spark-conf a=b", "with --master in-process"),
     ("partition export x.plan --to kafka -o out --separator ~", "with --to kafka"),
-    ("replay fit x.trace -n n.toml --queue tau2=0.5", "without --queue"),
+    ("replay fit x.trace -n n.toml --flow fluid --queue 5", "with --flow fluid"),
     ("replay fit x.trace -n n.toml --planner exact --workload online", "with --planner exact"),
     ("replay fit x.trace -n n.toml --planner c-fit --workload online", "with --planner c-fit"),
     ("replay fit x.trace -n n.toml --planner exact,c-fit --tables table-bytes=1KiB", "with --planner exact,c-fit"),

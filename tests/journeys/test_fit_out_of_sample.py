@@ -15,11 +15,12 @@ from adapt.core.fit.network.network import ColumnEquals, Network
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.replay.bound_rows import Binding, Counts
-from adapt.core.fit.replay.replay import FitOptions, replay_fit
+from adapt.core.fit.replay.replay import replay_fit
 from adapt.core.synthetic.variation import Cascade, Lags, Variation
 from adapt.traces.generators.keyed import packet_stream
 from adapt.traces.replay.fit import open_network
 from adapt.traces.store.trace import open_trace
+from tests.core.fit.options import fit_options
 from tests.journeys.test_fit_real import ingested
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -75,7 +76,7 @@ class Half:
         margin = 2.0 if knows == "margin 2" else 1.0
         learn = 0.0 if knows == "in-sample" else 0.5
         settings = replace(self.settings, lag_ticks=int(knows == "late"), headroom=0.0, min_rate_change=0.0)
-        options = FitOptions(PLANNERS, settings, flow=Flow.FLUID, learn=learn, margin=margin)
+        options = fit_options(PLANNERS, settings, flow=Flow.FLUID, learn=learn, margin=margin)
         binding = Binding(self.network, self.settings.tick_us)
         run = replay_fit(lambda: rows.to_batches(1 << 17), binding, options, clock=lambda: 0.0)
         return {str(row["planner"]): row for row in run.tables()["planners"].records()}

@@ -51,7 +51,6 @@ class FitTraceOptions:
 
     network: NamedNetwork  # the network; the settings are those of `fit`
     fit: FitOptions  # options of load shedding
-    speedup: float = 1.0  # trace seconds per second in the network
     plans: Path | None = None  # folder of precomputed plans: reused if it exists, else written before the replay starts
     rules: Path | None = None  # folder to write the rules to; None: none
     # costs fitted to measurements, by operator, to record in the run; None: those of the network file
@@ -83,7 +82,7 @@ def replay_fit_trace(
     check_folder_free(out, force=force)
     check_folder_free(options.rules, force=force)
     network, fit = options.network, options.fit
-    binding = Binding(network.read.network, fit.settings.tick_us, options.speedup)
+    binding = Binding(network.read.network, fit.settings.tick_us, fit.execution.speedup)
     binding.check(trace.columns)
     columns = binding.columns
     parameters: dict[str, Any] = {"network": {"name": network.name, "text": network.text}}
@@ -103,7 +102,7 @@ def replay_fit_trace(
     cases = len({*fit.planners, "best possible"})
     Length(trace.rows, ticks, cases=cases).check("increase --speedup or --network tick, or choose fewer planners")
     tuples = round(trace.rows * max(each.scale for each in network.read.network.inputs))
-    if fit.flow is Flow.TUPLES and tuples > max(MOST_TUPLES, trace.rows):
+    if fit.execution.flow is Flow.TUPLES and tuples > max(MOST_TUPLES, trace.rows):
         raise UsageError(
             f"the scale of the inputs makes up to {tuples:,} tuples of {trace.rows:,} rows, and at most"
             f" {MOST_TUPLES:,} are simulated one by one; decrease scale, or give --flow fluid"

@@ -68,12 +68,12 @@ def read_drop_plans(path: Path, asked: PlannerOptions | None = None) -> StoredDr
     verify(path, manifest)
     facts = manifest.summary
     try:
+        usual = asked or PlannerOptions()
+        grid, rate_steps = Grid(facts["grid"]), RateSteps(facts["rate_steps"])
         options = replace(
-            asked or PlannerOptions(),
-            headroom=facts["headroom"],
-            epsilon=facts["epsilon"],
-            grid=Grid(facts["grid"]),
-            rate_steps=RateSteps(facts["rate_steps"]),
+            usual,
+            settings=replace(usual.settings, headroom=facts["headroom"], epsilon=facts["epsilon"]),
+            tables=replace(usual.tables, grid=grid, rate_steps=rate_steps),
             max_rates=np.array(facts["max_rates"], np.float64),
         )
         tables = {

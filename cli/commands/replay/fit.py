@@ -6,21 +6,14 @@ from typing import TYPE_CHECKING
 
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import short_help
-from adapt.cli.options.replay.fit import (
-    MessageOptions,
-    ObservingOptions,
-    PlanningOptions,
-    QueueOptions,
-    RunningOptions,
-    TableOptions,
-    WorkloadOptions,
-)
+from adapt.cli.options.replay.fit import PlanningOptions, RunningOptions, WorkloadOptions
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.effect import settled
 from adapt.cli.terminal.output import narrate, narrate_written
 from adapt.cli.terminal.stages import stages
 from adapt.core.fit.network.names import DropPlanner
+from adapt.core.fit.network.settings import Delivery, KnownRates, NodeQueue, Observing, TableSettings
 
 if TYPE_CHECKING:
     from adapt.core.fit.replay.replay import FitRun
@@ -44,11 +37,11 @@ def fit(
     planning: PlanningOptions,
     output: RunOutput,
     running: RunningOptions,
-    ahead: TableOptions,
+    tables: TableSettings,
     workload: WorkloadOptions,
-    observing: ObservingOptions,
-    messages: MessageOptions,
-    queue: QueueOptions,
+    observing: Observing | None,
+    delivery: Delivery,
+    queue: NodeQueue | None,
 ) -> "FitRun":
     """Replay a trace through a query network whose nodes shed load.
 
@@ -58,7 +51,6 @@ def fit(
 
     Example: adapt replay fit web.trace --network shop.toml --planner exact,c-fit -o web.fit
     """
-    from adapt.core.fit.planners.solver import MAX_PLANS
     from adapt.core.fit.replay.replay import FitOptions
     from adapt.traces.replay.files.workloads import open_workload, read_costs
     from adapt.traces.replay.fit import FitTraceOptions, open_network, replay_fit_trace
@@ -70,28 +62,20 @@ def fit(
     if fitted is not None:
         named = replace(named, read=replace(named.read, network=fitted.network))
     likely = None if workload.workload is None else open_workload(workload.workload, named.read.network)
-    settings = planning.settings(named.read.settings)
+    settings = replace(named.read.settings, **planning.given)
     settled("--planner", settings.planner)
     settled("--network:drops", settings.drops)
     shedding = FitOptions(
         planners=running.planners() or tuple(dict.fromkeys((DropPlanner.NONE, settings.planner))),
         settings=settings,
-        flow=running.flow,
-        seed=running.seed,
-        cost_scale=running.true_costs,
-        overload=queue.overload(),
-        grid=ahead.grid,
-        rate_steps=ahead.rate_steps,
-        distance=ahead.distance,
-        table_bytes=ahead.sent_bytes,
-        delay_s=messages.delay_s,
-        trust_upstream=messages.trust_upstream,
-        max_plans=MAX_PLANS if ahead.max_plans is None else ahead.max_plans,
+        execution=running.execution,
+        tables=tables,
+        delivery=delivery,
+        known=KnownRates(workload.learn, workload.margin),
+        queue=queue,
         workload=None if likely is None else likely.workload,
-        learn=workload.learn,
-        margin=workload.rate_margin,
-        truth=running.truth(named.read.network),
-        observing=observing.observing(),
+        true=running.truth(named.read.network),
+        observing=observing,
     )
     costs = None if fitted is None else {operator.name: operator.cost for operator in fitted.network.operators}
     plans, source = running.plans, None if likely is None else likely.source
@@ -100,7 +84,7 @@ def fit(
         run = replay_fit_trace(
             opened,
             output.out,
-            FitTraceOptions(named, shedding, running.speedup, plans, running.rules, costs, source),
+            FitTraceOptions(named, shedding, plans, running.rules, costs, source),
             clock=perf_counter,
             force=output.force,
             command=command_line(),

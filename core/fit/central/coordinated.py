@@ -14,6 +14,7 @@ from adapt.core.fit.distributed.exchange import Correspondent, Exchanging, Place
 from adapt.core.fit.distributed.messages import ERASED_BYTES, HEADER_BYTES, Channel, Message, Sheet, Topic
 from adapt.core.fit.distributed.peer import NodeTable, shed
 from adapt.core.fit.network.network import Network, Operator
+from adapt.core.fit.network.settings import AT_ONCE, Delivery
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.planners.direct_planners import ALONE, NO_PLAN, UNSHED, Planner, Plans
 from adapt.core.fit.planners.plan_table import TablePlanner
@@ -349,9 +350,8 @@ class Coordinated(Exchanging[Correspondent]):
         planner: Planner,
         program: Program,
         make: Callable[[Network, Workload | None], Planner],
-        delay_s: float | None = None,
+        delivery: Delivery = AT_ONCE,
         ahead: bool = False,
-        trust_upstream: bool = False,
         workload: Learnt | None = None,
     ) -> None:
         """A coordinator and its nodes.
@@ -359,15 +359,14 @@ class Coordinated(Exchanging[Correspondent]):
         Args:
             planner: Of the program.
             make: Plans another state of the network, or for another workload.
-            delay_s: Delay of messages, at least 0; None: plans are those of the coordinator, and messages are counted.
+            delivery: Without a delay, plans are those of the coordinator, and messages are counted.
             ahead: Whether catalogues and plans were exchanged before the start.
-            trust_upstream: Whether nodes accept whatever arrives.
             workload: That of the planner, learnt from the rates reported; None: nothing is learnt.
         """
-        super().__init__(delay_s)
+        super().__init__(delivery)
         if ahead:
             self._exchange.use(0.0)
-        self._late, self._make, self._trust_upstream = delay_s is not None, make, trust_upstream
+        self._late, self._make = delivery.delay_s is not None, make
         self._seen, self._behind = Seen(workload), False
         self._place(program)
         self._made, self._made_of = planner, self._state(self._catalogues)
@@ -376,9 +375,9 @@ class Coordinated(Exchanging[Correspondent]):
         self._peers[COORDINATOR] = self._coordinator = Coordinator(self._duties, self._planner_for)
         for node, duty in self._duties.items():
             self._start(node, ManagedNode(duty))
-        if ahead or delay_s is None:
+        if ahead or not self._late:
             self._deliver(np.inf)
-        self._exchange.use(delay_s or 0.0)
+        self._exchange.use(delivery.delay_s or 0.0)
 
     @property
     def central(self) -> Planner:
@@ -515,7 +514,7 @@ class Coordinated(Exchanging[Correspondent]):
         for at, (node, duty) in enumerate(self._duties.items()):
             if (shares := self._node(node).shares) is not None:
                 keeps[0, duty.arcs], ids[0, at] = shares, self._node(node).plan_id
-        if not self._trust_upstream:
+        if not self._delivery.trust_upstream:
             ids[0, np.isin([*self._duties], self._guard(rates[None], keeps))] = ALONE
         return Plans(keeps, wiring.scores(wiring.flows(rates[None], keeps)), ids)
 

@@ -8,6 +8,7 @@ import numpy as np
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.fit.network.names import Grid, RateSteps
+from adapt.core.fit.network.settings import TableSettings
 from adapt.core.fit.planners.plan_table import (
     Box,
     CellBounds,
@@ -22,6 +23,7 @@ from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.local_plans import Part, busy_nodes, circle_of_nodes, worth_of_arrival
 from adapt.core.fit.tables.rows import Bounds, FitRows, PointTree, Spacing, TooManyRows, bounds_of_inputs
 from adapt.core.fit.tables.server import Server, Topology
+from adapt.core.units.settings import SettingError
 
 COARSER = 1.25
 """Factor by which epsilon grows until a table is small enough."""
@@ -147,8 +149,9 @@ def fit(program: Program, most: Floats, epsilon: float, fitting: Fitting | None 
 
 def too_large(max_rows: int) -> UsageError:
     """The error where no epsilon makes tables small enough."""
-    return UsageError(
-        f"no epsilon fits this network into {max_rows:,} rows per table; raise --tables max-plans or use exact"
+    return SettingError(
+        TableSettings,
+        f"no epsilon fits this network into {max_rows:,} rows per table; raise {{max_plans}} or use exact",
     )
 
 

@@ -1,7 +1,7 @@
 """D-FIT: every node builds its own table from its neighbors' messages."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from adapt.core.fit.distributed.exchange import Exchanging, Places, Traffic
 from adapt.core.fit.distributed.messages import Channel, Topic
 from adapt.core.fit.distributed.peer import Deployment, KeptTables, NodeTable, Peer, planned
 from adapt.core.fit.network.names import Grid
-from adapt.core.fit.network.settings import check_ratio
+from adapt.core.fit.network.settings import AT_ONCE, Delivery, TableSettings
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.planners.direct_planners import NO_PLAN, Plans
 from adapt.core.fit.planners.plan_table import Proof
@@ -21,20 +21,7 @@ from adapt.core.fit.tables.local_plans import Part, busy_nodes
 from adapt.core.fit.tables.rows import FitRows, Spacing, bounds_of_inputs
 from adapt.core.fit.tables.server import Server, Topology
 from adapt.core.table import Column, Kind, Table
-
-
-@dataclass(frozen=True, slots=True)
-class Messaging:
-    """How nodes exchange messages."""
-
-    # delay of messages, at least 0; plans then use the rates of other nodes' arcs that messages have brought so far.
-    # None: no delay, and plans use those that messages would bring if each point lasted
-    delay_s: float | None = None
-    distance: float = 0.0  # relative score error accepted in a table at its receiver, to send fewer rows; 0: none
-    trust_upstream: bool = False  # whether nodes accept whatever others send
-
-    def __post_init__(self) -> None:
-        check_ratio("distance", self.distance)
+from adapt.core.units.settings import SettingError
 
 
 class DFit(Exchanging[Peer]):
@@ -62,7 +49,8 @@ class DFit(Exchanging[Peer]):
         program: Program,
         most: Floats,
         spacing: Spacing,
-        messaging: Messaging | None = None,
+        delivery: Delivery = AT_ONCE,
+        distance: float = 0.0,
         kept: KeptTables | None = None,
     ) -> None:
         """All nodes, before any message is delivered.
@@ -72,13 +60,16 @@ class DFit(Exchanging[Peer]):
             most: The highest rates, tuples/s, shape (inputs,).
             spacing: How tables are built, on the paper's or the safe grid; tables above its `max_rows` are built with a
                 larger epsilon.
+            delivery: With a delay, plans use the rates of other nodes' arcs that messages have brought so far; else
+                those that messages would bring if each point lasted.
+            distance: Relative score error accepted in a table at its receiver, to send fewer rows.
             kept: Tables and traffic of an earlier run on the same network; None: start from nothing.
         """
         check_nodes(program, "d-fit")
         if spacing.grid is Grid.GUARANTEED:
-            raise UsageError("--tables grid=guaranteed needs a central planner; use c-fit or --tables grid=safe")
-        self._most, self._messaging = most, messaging or Messaging()
-        super().__init__(self._messaging.delay_s)
+            raise SettingError(TableSettings, "{grid}=guaranteed needs a central planner; use c-fit or {grid}=safe")
+        self._most, self._distance = most, distance
+        super().__init__(delivery)
         self._spacing, self._epsilon = spacing, spacing.epsilon
         if kept is not None:
             self._spacing = replace(spacing, epsilon=kept.epsilon)
@@ -174,7 +165,7 @@ class DFit(Exchanging[Peer]):
 
     def plan(self, rates: Floats) -> Plans:
         """Plan node by node, each by its current table."""
-        wiring, points, late = self.program.wiring, len(rates), self._messaging.delay_s is not None
+        wiring, points, late = self.program.wiring, len(rates), self._delivery.delay_s is not None
         if late and points > 1:
             ticks = [self.plan(rates[[at]]) for at in range(points)]
             return Plans(*(np.concatenate([getattr(tick, name) for tick in ticks]) for name in _OF_PLANS))
@@ -221,8 +212,8 @@ class DFit(Exchanging[Peer]):
                 senders={other: self._topology.dimensions[other] for other in self._topology.senders(node)},
                 places=self._places[node],
                 spacing=self._spacing,
-                distance=self._messaging.distance,
-                trust_upstream=self._messaging.trust_upstream,
+                distance=self._distance,
+                trust_upstream=self._delivery.trust_upstream,
             )
             for node, part in parts.items()
         }

@@ -13,6 +13,7 @@ from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.cuts import Group, Master
 from adapt.core.fit.distributed.exchange import Correspondent, Exchanging, Places, Traffic
 from adapt.core.fit.distributed.messages import HEADER_BYTES, Channel, Message, Sheet, Topic
+from adapt.core.fit.network.settings import AT_ONCE, Delivery
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.planners.direct_planners import MADE, UNSHED, Plans
 from adapt.core.fit.program.program import ROUNDING, Program
@@ -275,19 +276,17 @@ class DFitCuts(Exchanging[GroupPeer]):
     def __init__(
         self,
         program: Program,
-        delay_s: float | None = None,
+        delivery: Delivery = AT_ONCE,
         max_cuts: int = MAX_CUTS,
-        trust_upstream: bool = False,
     ) -> None:
         """All groups, before any message is delivered.
 
         Args:
             program: Of any network.
-            delay_s: Delay of messages, at least 0; no plan then waits for answers. None: no delay.
-            trust_upstream: Whether groups accept whatever others send.
+            delivery: With a delay, no plan waits for answers.
         """
-        super().__init__(delay_s)
-        self._late, self._trust_upstream, self._max_cuts = delay_s is not None, trust_upstream, max_cuts
+        super().__init__(delivery)
+        self._late, self._max_cuts = delivery.delay_s is not None, max_cuts
         self.asked = 0
         """Number of questions that groups were asked."""
         self._place(program)
@@ -398,7 +397,7 @@ class DFitCuts(Exchanging[GroupPeer]):
                 complete=frozenset(child for child in group.children if groups[child].alone),
                 places=self._places[name],
                 max_cuts=self._max_cuts,
-                trust_upstream=self._trust_upstream,
+                trust_upstream=self._delivery.trust_upstream,
             )
             for name, group in groups.items()
         }

@@ -9,8 +9,8 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from adapt.core.arrays import Floats
-from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.messages import ERASED_BYTES, HEADER_BYTES, Channel, Mailbox, Message, Sheet, Topic
+from adapt.core.fit.network.settings import Delivery
 from adapt.core.fit.network.wiring import Indices
 
 
@@ -197,11 +197,10 @@ Kind = TypeVar("Kind", bound=Correspondent)
 class Exchanging(Generic[Kind]):
     """Nodes that communicate by an exchange."""
 
-    def __init__(self, delay_s: float | None) -> None:
-        if delay_s is not None and not 0 <= delay_s < np.inf:
-            raise UsageError(f"--messages delay must be at least 0 s (got {delay_s:g} s)")
+    def __init__(self, delivery: Delivery) -> None:
+        self._delivery = delivery
         self._peers: dict[int, Kind] = {}
-        self._exchange = Exchange(delay_s or 0.0, self._peers)
+        self._exchange = Exchange(delivery.delay_s or 0.0, self._peers)
         self._places: dict[int, Places] = {}
         self._reported: dict[Channel, Floats] = {}
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.errors import BadInput, UsageError, did_you_mean
-from adapt.core.fit.network.names import DropPlanner, Drops, OperatorKind
+from adapt.core.fit.network.names import OperatorKind
 from adapt.core.fit.network.network import (
     ColumnEquals,
     Input,
@@ -31,6 +31,7 @@ from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.true_values import TrueValues, values_of, with_values
 from adapt.core.toml import Element, called, document_of, elements, number_of, only, text_of, with_lines
 from adapt.core.units.durations import duration_us
+from adapt.core.units.settings import SettingError
 
 FIELDS = {
     "node": ("name", "capacity"),
@@ -175,28 +176,30 @@ def _link_name(fields: Mapping[str, Any]) -> str:
 def _settings(fields: Any, faults: list[str]) -> SheddingSettings:
     if not isinstance(fields, dict):
         raise BadInput("settings must be a table: [settings], with its fields below")
-    names = [field.name.removesuffix("_us") for field in fields_of(SheddingSettings)]
     default, before = SheddingSettings(), len(faults)
-    element = Element("settings", fields, names, faults)
-    read: dict[str, Any] = {
-        "tick_us": element.read("tick", _duration, default.tick_us) if "tick" in fields else default.tick_us,
-        "planner": element.choice("planner", DropPlanner, default.planner),
-        "epsilon": element.number("epsilon", default.epsilon),
-        "headroom": element.number("headroom", default.headroom),
-        "lag_ticks": element.whole("lag_ticks", default.lag_ticks),
-        "smoothing": element.number("smoothing", default.smoothing),
-        "min_rate_change": element.number("min_rate_change", default.min_rate_change),
-        "feedback": element.truth("feedback", default.feedback),
-        "drops": element.choice("drops", Drops, default.drops),
-        "batch": element.whole("batch", default.batch),
-    }
+    kinds = {each.name: each.type for each in fields_of(SheddingSettings)}
+    element = Element("settings", fields, [_in_file(SheddingSettings, name) for name in kinds], faults)
+    readers: dict[Any, Any] = {float: element.number, int: element.whole, bool: element.truth}
+    read: dict[str, Any] = {}
+    for name, kind in kinds.items():
+        key = _in_file(SheddingSettings, name)
+        if key in fields and key != name:
+            read[name] = element.read(key, _duration, default.tick_us)
+        elif key in fields:
+            reader = readers.get(kind) or (lambda key, usual, kind=kind: element.choice(key, kind, usual))
+            read[name] = reader(key, getattr(default, name))
     if len(faults) == before:
         for name, value in read.items():  # one by one, so that every fault is found
             try:
                 SheddingSettings(**{name: value})
-            except BadInput as error:
-                faults.append(str(error))
+            except SettingError as error:
+                faults.append(f"settings: {error.spelled(_in_file)}")
     return SheddingSettings(**read) if len(faults) == before else default
+
+
+def _in_file(_: type, name: str) -> str:
+    """How a setting is called in the file."""
+    return name.removesuffix("_us")
 
 
 def _duration(where: str, name: str, value: Any) -> int:

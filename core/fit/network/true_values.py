@@ -139,7 +139,7 @@ class Drawn:
             if not valid or not 0 <= drawn.seed < 2**63:
                 raise ValueError
         except ValueError:
-            raise UsageError(f"--true takes a file, or {_FORM} (got {text!r})") from None
+            raise UsageError(f"true values are a file, or {_FORM} (got {text!r})") from None
         return drawn
 
     def over(self, network: Network, at_us: NDArray[np.int64]) -> TrueValues:

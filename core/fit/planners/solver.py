@@ -10,6 +10,7 @@ import numpy as np
 from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled
 from adapt.core.errors import BadInput, UsageError
+from adapt.core.fit.network.settings import MAX_PLANS
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.planners.plan_table import PlanTable, Proof, TablePlanner
 from adapt.core.fit.program.basis import BasisPool
@@ -181,9 +182,6 @@ class Seen:
         self.workload = Learnt(np.array(self._rates), self.workload.most)
         return True
 
-
-MAX_PLANS = 200_000
-"""Default limit of regions with a plan."""
 
 MAX_INPUTS = 16
 """Limit of inputs, as dividing a region makes two to the power of them."""

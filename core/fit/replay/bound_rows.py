@@ -9,11 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from adapt.core.errors import BadInput, UsageError, did_you_mean
+from adapt.core.errors import BadInput, did_you_mean
 from adapt.core.fit.network.network import ColumnEquals, Input, KeyBucket, KeyRange, Network, Stream
+from adapt.core.fit.network.settings import Execution
 from adapt.core.fit.running.tick import Offered
 from adapt.core.partitioning.schemes.uniform import UniformPartitioner
 from adapt.core.stage.input.keyed_rows import KEY, TIME, times_of
+from adapt.core.units.settings import SettingError
 
 MAX_TICKS = 5_000_000
 """Limit of ticks, whose measurements must all fit in memory."""
@@ -36,10 +38,6 @@ class Binding:
     network: Network  # its inputs select the rows
     tick_us: int  # length of a tick, after the speed-up
     speedup: float = 1.0  # trace seconds per second in the network
-
-    def __post_init__(self) -> None:
-        if not 0 < self.speedup < np.inf:
-            raise UsageError(f"--speedup must be above 0 (got {self.speedup:g})")
 
     @property
     def columns(self) -> list[str]:
@@ -144,9 +142,8 @@ class Counts:
             last_us = max(last_us, int(seen.span_us / binding.speedup))
             ticks = last_us // binding.tick_us + 1
             if ticks > MAX_TICKS:
-                raise UsageError(
-                    f"the trace lasts longer than {MAX_TICKS:,} ticks; increase --network tick or --speedup"
-                )
+                longer = f"the trace lasts longer than {MAX_TICKS:,} ticks; increase the tick or {{speedup}}"
+                raise SettingError(Execution, longer)
             if ticks > len(so_far):
                 so_far = np.concatenate(
                     (so_far, np.zeros((max(ticks, 2 * len(so_far)) - len(so_far), inputs), np.int64))

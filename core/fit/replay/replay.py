@@ -3,23 +3,29 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NoReturn, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
-from adapt.core.errors import UsageError
 from adapt.core.fit.control import Control, Decision
 from adapt.core.fit.drop_plans import DropPlans
-from adapt.core.fit.network.names import PRECOMPUTED, DropPlanner, Drops, Flow, Grid, RateSteps
+from adapt.core.fit.network.names import PRECOMPUTED, DropPlanner, Drops, Flow
 from adapt.core.fit.network.network import Network
-from adapt.core.fit.network.settings import SheddingSettings
+from adapt.core.fit.network.settings import (
+    Delivery,
+    Execution,
+    KnownRates,
+    NodeQueue,
+    Observing,
+    SheddingSettings,
+    TableSettings,
+)
 from adapt.core.fit.network.true_values import Given, TrueSource, TrueValues
 from adapt.core.fit.network.wiring import Wiring
-from adapt.core.fit.observing import Observing
-from adapt.core.fit.planners.solver import MAX_PLANS, Learnt, Observed, Workload
+from adapt.core.fit.planners.solver import Learnt, Observed, Workload
 from adapt.core.fit.registry import PlannerOptions, planner_of
 from adapt.core.fit.replay.bound_rows import Binding, Counts, binding_text
 from adapt.core.fit.replay.observed import Judged, observed_sentence, observed_tables
@@ -40,73 +46,48 @@ from adapt.core.fit.running.tick import Running, Tick
 from adapt.core.fit.running.tuples import Tuples
 from adapt.core.fit.running.window_drop import LivingWindows, windows_of_arcs
 from adapt.core.run import run_as_data, verdict_under
-from adapt.core.stage.conditions.shed_factor import Overload
+from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
 from adapt.core.table import Displayed, Table
+from adapt.core.units.settings import SettingError, settings
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Called with what is being done, rows done, and rows in total."""
 
 
-@dataclass(frozen=True, slots=True)
+@settings()
 class FitOptions:
-    """Options of a replay with load shedding.
-
-    Attributes:
-        settings: Tick, lag, headroom and so on; its planner is ignored.
-    """
+    """Options of a replay with load shedding."""
 
     planners: tuple[DropPlanner, ...]  # each is a case of the run
-    settings: SheddingSettings = SheddingSettings()  # noqa: RUF009 - frozen
-    flow: Flow = Flow.TUPLES  # tuples or fluid
-    seed: int = 0  # random seed
-    cost_scale: float = 1.0  # actual costs of operators / costs in the network file, which planners use
-    overload: Overload | None = None  # load shedding at full queues, in addition to the plan
-    grid: Grid = Grid.GUARANTEED  # of feasible input tables
-    rate_steps: RateSteps = RateSteps.FIXED  # distances between the rates of these tables
-    distance: float = 0.0  # relative score error accepted in tables that nodes exchange, in [0, 1)
-    table_bytes: int | None = None  # largest table that a node of d-fit sends another; None: unlimited
-    # delay of messages, which start with the trace. None: everything is delivered by then, and later changes arrive
-    # at once
-    delay_s: float | None = None
-    trust_upstream: bool = False  # whether nodes accept whatever others send, even what those should have dropped
-    max_plans: int = MAX_PLANS  # maximum plans per precomputed table; the loss may then exceed epsilon
+    settings: SheddingSettings = SheddingSettings()  # its planner is ignored
+    execution: Execution = Execution()
+    tables: TableSettings = TableSettings()
+    delivery: Delivery = Delivery()
+    known: KnownRates = KnownRates()
+    queue: NodeQueue | None = None  # load shedding at full queues, in addition to the plan
     # distribution of rates for solver-w, and, if observed, the rates that tables cover; None: those of the stream.
     # Learnt: solver-w plans again as rates are reported
     workload: Workload | None = None
-    # share of the ticks, from the first on, whose rates precomputed plans know; the others are replayed. 0: plans
-    # know the rates of the replay
-    learn: float = 0.0
-    margin: float = 1.0  # rates that tables cover, as a multiple of the highest known
-    # true costs and selectivities over time; None: those of the network, with `cost_scale`
-    truth: TrueSource | None = None
-    # how nodes estimate them, and when plans follow; None: plans use those of the network
-    observing: Observing | None = None
+    true: TrueSource | None = None  # true values over time; None: those of the network, with `cost_scale`
+    observing: Observing | None = None  # None: plans use the costs and selectivities of the network
 
     def __post_init__(self) -> None:
-        if self.truth is not None and self.cost_scale != 1:
-            raise UsageError("--true-costs cannot be combined with --true; write the costs to its file")
+        windows, fluid = self.settings.drops is Drops.WINDOW, self.execution.flow is Flow.FLUID
+        if self.true is not None and self.execution.cost_scale != 1:
+            self._refuse("{cost_scale} cannot be combined with {true}; write the costs to its file")
         if self.observing is not None and self.settings.feedback:
-            raise UsageError(
-                "--observe cannot be combined with --network feedback; both correct what plans assume of nodes"
-            )
-        if self.settings.drops is Drops.WINDOW and (self.truth is not None or self.observing is not None):
-            raise UsageError("--true and --observe need --network drops=random; dropped windows hide selectivities")
-        if not 0 <= self.learn < 1:
-            raise UsageError(f"--workload learn must be from 0 to below 1 (got {self.learn:g})")
-        if not 0 < self.margin < np.inf:
-            raise UsageError(f"--workload rate-margin must be above 0 (got {self.margin:g})")
-        if self.max_plans < 1:
-            raise UsageError(f"--tables max-plans must be at least 1 (got {self.max_plans})")
+            self._refuse("{observing} cannot be combined with {feedback}; both correct what plans assume of nodes")
+        if windows and (self.true is not None or self.observing is not None):
+            self._refuse("{true} and {observing} need {drops}=random; dropped windows hide selectivities")
         if not self.planners:
-            raise UsageError("at least one drop planner is needed")
-        if not 0 < self.cost_scale < np.inf:
-            raise UsageError(f"--true-costs must be above 0 (got {self.cost_scale:g})")
-        if not 0 <= self.seed < 2**63:
-            raise UsageError(f"--seed must be an integer from 0 to 2^63 - 1 (got {self.seed})")
-        if self.overload is not None and self.flow is Flow.FLUID:
-            raise UsageError("--queue needs --flow tuples; a fluid flow has no queue of tuples")
-        if self.settings.drops is Drops.WINDOW and self.flow is Flow.FLUID:
-            raise UsageError("--network drops=window needs --flow tuples; a fluid flow has no windows")
+            self._refuse("at least one drop planner is needed")
+        if self.queue is not None and fluid:
+            self._refuse("{queue} needs {flow} tuples; a fluid flow has no queue of tuples")
+        if windows and fluid:
+            self._refuse("{drops}=window needs {flow} tuples; a fluid flow has no windows")
+
+    def _refuse(self, text: str) -> NoReturn:
+        raise SettingError(FitOptions, text)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -136,7 +117,7 @@ class FitRun(Displayed):
         if self.true_use is not None:
             return self.true_use
         wiring = Wiring.from_network(self.network)
-        return kept_use(wiring, wiring.unshed(self.rates), self.options.cost_scale)
+        return kept_use(wiring, wiring.unshed(self.rates), self.options.execution.cost_scale)
 
     @property
     def full(self) -> NDArray[np.bool_]:
@@ -148,7 +129,8 @@ class FitRun(Displayed):
         """The best plan over all rates."""
         if not self._made:
             options = self.options
-            self._made.append(Rules.from_network(self.network, self.rates, options.settings.headroom, options.seed))
+            headroom, seed = options.settings.headroom, options.execution.seed
+            self._made.append(Rules.from_network(self.network, self.rates, headroom, seed))
         return self._made[0]
 
     def summary(self) -> Table:
@@ -162,7 +144,7 @@ class FitRun(Displayed):
     @property
     def _sample(self) -> str | None:
         """Whether precomputed plans know rates of the replay; None where they are from files."""
-        if self.options.learn:
+        if self.options.known.learn:
             return "out-of-sample"
         from_file = "plans" in self.parameters or isinstance(self.options.workload, Observed)
         return None if from_file else "in-sample"
@@ -173,11 +155,11 @@ class FitRun(Displayed):
             return ""
         options = self.options
         online = isinstance(options.workload, Learnt)
-        if "plans" not in self.parameters and not options.learn and (options.workload is None or online):
-            said = "Precomputed plans know the highest rates of this trace; --workload learn=0.5 plans from its start."
-            often = "solver-w also knows how often they occur; --workload online learns that while the network runs."
+        if "plans" not in self.parameters and not options.known.learn and (options.workload is None or online):
+            said = "Precomputed plans know the highest rates of this trace; with learn=0.5, they know its start."
+            often = "solver-w also knows how often they occur; a workload of online learns that while the network runs."
             return f"{said} {often}" if DropPlanner.SOLVER_W in options.planners and not online else said
-        first = f"the first {options.learn:.0%} of the trace" if options.learn else ""
+        first = f"the first {options.known.learn:.0%} of the trace" if options.known.learn else ""
         said = f"Precomputed plans know {first}; the rest was replayed." if first else ""
         if "plans" in self.parameters:
             said = f"{first[:1].upper()}{first[1:]} was not replayed." if first else ""
@@ -252,27 +234,28 @@ def replay_fit(
         plans: Gives precomputed plans, once the rates are counted. Default: each planner builds its own.
     """
     report = progress or (lambda *_: None)
-    network, settings = binding.network, options.settings
+    network, settings, scale = binding.network, options.settings, options.execution.cost_scale
     wiring = Wiring.from_network(network)
     if settings.drops is Drops.WINDOW:
         windows_of_arcs(wiring)
     counts = Counts.from_batches(binding, batches(), lambda rows: report("counting", rows, 0))
     rates = counts.by_tick * (scales(wiring) / (settings.tick_us / 1e6))
     names = tuple(dict.fromkeys(options.planners))
-    learnt = int(options.learn * len(rates))
-    if options.learn and not learnt:
-        raise UsageError(
-            f"--workload learn={options.learn:g} of {len(rates):,} ticks is less than one tick; shorten --network tick"
+    learnt = int(options.known.learn * len(rates))
+    if options.known.learn and not learnt:
+        raise SettingError(
+            FitOptions,
+            f"{{learn}}={options.known.learn:g} of {len(rates):,} ticks is less than one tick; shorten {{tick_us}}",
         )
     asked = planner_options(options, rates[:learnt] if learnt else rates)
     counts, rates = replace(counts, by_tick=counts.by_tick[learnt:]), rates[learnt:]
     kept = None if plans is None else plans(asked)
     ahead, covered = ({}, asked.max_rates) if kept is None else (kept.planners, kept.max_rates)
     assert covered is not None
-    controls = [Control(network, name, settings, asked, clock, ahead.get(name), options.observing) for name in names]
-    truth = options.truth or (Given(options.cost_scale) if options.observing else None)
+    controls = [Control(network, name, asked, clock, ahead.get(name), options.observing) for name in names]
+    truth = options.true or (Given(scale) if options.observing else None)
     true = None if truth is None else truth.over(network, np.arange(len(rates)) * settings.tick_us)
-    changing = true if options.truth is not None else None
+    changing = true if options.true is not None else None
     first_bytes = [control.plan_bytes for control in controls]
     running = [_running(wiring, options, changing) for _ in names]
     for control in controls:
@@ -295,12 +278,14 @@ def replay_fit(
         judged = Judged.by(changing, rates, all_keeps)
         optimum, uses = judged.optimum, judged.uses
     else:
-        optimum = optimum_of(network, rates, options.cost_scale)
+        optimum = optimum_of(network, rates, scale)
         uses = tuple(
-            kept_use(wiring, _kept(wiring, rates, keeps, [tick for _, tick in log], settings), options.cost_scale)
+            kept_use(
+                wiring, _kept(wiring, rates, keeps, [tick for _, tick in log], settings), options.execution.cost_scale
+            )
             for keeps, log in zip(all_keeps, done, strict=True)
         )
-    over = overloaded(kept_use(wiring, wiring.unshed(rates), options.cost_scale / (1 - settings.headroom)))
+    over = overloaded(kept_use(wiring, wiring.unshed(rates), scale / (1 - settings.headroom)))
     beyond = bool((rates[over] > covered).any())
     outcomes = []
     for number, (name, control, runs, log) in enumerate(zip(names, controls, running, done, strict=True)):
@@ -330,33 +315,19 @@ def optimum_of(network: Network, rates: Floats, cost_scale: float = 1.0) -> Floa
 
 def parameters_of(binding: Binding, options: FitOptions) -> dict[str, Any]:
     """Parameters of a replay, except its stream and network; JSON data."""
-    overload = options.overload
     return {
         "planners": [planner.value for planner in options.planners],
         "settings": {name: value for name, value in asdict(options.settings).items() if name != "planner"},
+        **asdict(options.execution),
         "speedup": binding.speedup,
-        "flow": options.flow.value,
-        "seed": options.seed,
-        "cost_scale": options.cost_scale,
-        "grid": options.grid.value,
-        "rate_steps": options.rate_steps.value,
-        "distance": options.distance,
-        "table_bytes": options.table_bytes,
-        "max_plans": options.max_plans,
-        "learn": options.learn,
-        "margin": options.margin,
-        "message_delay_s": options.delay_s,
-        "trust_upstream": options.trust_upstream,
-        "queue": overload
-        and {
-            "tau2": overload.factor.tau2,
-            "min_drop": overload.factor.min_drop,
-            "drop_curve": str(overload.factor.drop_curve),
-            "capacity_tuples": overload.capacity_tuples,
-        },
+        **asdict(options.tables),
+        **asdict(options.known),
+        "message_delay_s": options.delivery.delay_s,
+        "trust_upstream": options.delivery.trust_upstream,
+        "queue": options.queue and asdict(options.queue),
         "bindings": {entering.name: binding_text(entering.stream) for entering in binding.network.inputs},
-        **({} if options.truth is None else {"true": dict(options.truth.as_data())}),
-        **({} if options.observing is None else {"observing": options.observing.as_data()}),
+        **({} if options.true is None else {"true": dict(options.true.as_data())}),
+        **({} if options.observing is None else {"observing": asdict(options.observing)}),
     }
 
 
@@ -370,32 +341,22 @@ def planner_options(options: FitOptions, rates: Floats | None = None) -> Planner
     highest = None
     if rates is not None:
         known = options.workload.rates if isinstance(options.workload, Observed) else rates
-        highest = known.max(axis=0) * options.margin
+        highest = known.max(axis=0) * options.known.margin
         highest = np.where(highest > 0, highest, 1.0)
     workload = options.workload or (None if rates is None else Observed(rates))
     if isinstance(workload, Learnt) and rates is not None and highest is not None:
-        workload = Learnt(rates if options.learn else workload.rates, highest)
-    return PlannerOptions(
-        headroom=options.settings.headroom,
-        epsilon=options.settings.epsilon,
-        max_rates=highest,
-        workload=workload,
-        grid=options.grid,
-        rate_steps=options.rate_steps,
-        distance=options.distance,
-        table_bytes=options.table_bytes,
-        max_plans=options.max_plans,
-        delay_s=options.delay_s,
-        trust_upstream=options.trust_upstream,
-        merge=options.observing is None and not options.settings.feedback,
-    )
+        workload = Learnt(rates if options.known.learn else workload.rates, highest)
+    merge = options.observing is None and not options.settings.feedback
+    return PlannerOptions(options.settings, highest, workload, options.tables, options.delivery, merge)
 
 
 def _running(wiring: Wiring, options: FitOptions, true: TrueValues | None) -> Running:
-    if options.flow is Flow.FLUID:
-        return Fluid(wiring, options.cost_scale)
+    if options.execution.flow is Flow.FLUID:
+        return Fluid(wiring, options.execution.cost_scale)
     windows, settings = None, options.settings
     if settings.drops is Drops.WINDOW:
-        windows = LivingWindows(wiring, options.seed, settings.batch, tallies=options.overload is not None)
-    highest = None if true is None else true.highest()
-    return Tuples(wiring, options.seed, options.cost_scale, options.overload, windows, highest)
+        windows = LivingWindows(wiring, options.execution.seed, settings.batch, tallies=options.queue is not None)
+    highest, overload = None if true is None else true.highest(), None
+    if (queue := options.queue) is not None:
+        overload = Overload(ShedFactor(queue.tau2, queue.min_drop, queue.drop_curve), queue.capacity_tuples, 1.0)
+    return Tuples(wiring, options.execution.seed, options.execution.cost_scale, overload, windows, highest)

@@ -135,7 +135,7 @@ DROP_COLUMNS = (
     Column("drop", about="operator: of random tuples, or of whole windows"),
     Column("offered", Kind.COUNT, "tuples"),
     Column("dropped", Kind.COUNT, "tuples"),
-    Column("keep", Kind.SHARE, about="planned share kept: of tuples, or of windows with --network drops=window"),
+    Column("keep", Kind.SHARE, about="planned share kept: of tuples, or of windows where windows are dropped"),
 )
 
 
@@ -274,7 +274,7 @@ def _proofs(outcomes: Sequence[FitOutcome], asked: float) -> Iterator[str]:
         elif name in (DropPlanner.C_FIT, DropPlanner.D_FIT):
             yield f"{name} may lose {proof.epsilon:.1%} of the best score, and more than {asked:.1%} in {some}."
         else:
-            yield f"{name} may lose {proof.epsilon:.1%} of the best score, not {asked:.1%}; raise --tables max-plans."
+            yield f"{name} may lose {proof.epsilon:.1%} of the best score, not {asked:.1%}; raise max-plans."
 
 
 def _verdict(
@@ -299,7 +299,7 @@ def _verdict(
         action = f"Nothing to do: no tick is overloaded. Planner {best.planner}"
     elif best.planner in growing:
         known = any(each.planner == DropPlanner.EXACT for each in outcomes)
-        how = "shorten --network tick or raise --network headroom" if known else "add --planner exact"
+        how = "shorten the tick or raise the headroom" if known else "add planner exact"
         action = f"With each planner, queues grow in the overloaded ticks; {how}. Closest is {best.planner}"
     in_full = {each.planner: each.reached(optimum, full) for each in outcomes}
     reached = all_ticks if full.all() or in_full[best.planner] is None else in_full

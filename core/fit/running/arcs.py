@@ -166,7 +166,7 @@ def largest_burst(wiring: Wiring, scale: Floats) -> int:
     if at_once[most] > _MOST_AT_ONCE:
         raise BadInput(
             f"{wiring.network.sources[most].name!r} emits {given[most]:,.0f} tuples for one, too many to simulate; "
-            "reduce its scale, selectivity or window, or use --flow fluid"
+            "reduce its scale, selectivity or window, or use flow fluid"
         )
     return int(at_once[most])
 

@@ -7,16 +7,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
-from adapt.core.errors import BadInput, UsageError
+from adapt.core.errors import BadInput
 from adapt.core.fit.network.names import BATCH, OperatorKind
 from adapt.core.fit.network.network import Network, Operator, Window
+from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.planners.direct_planners import Planner, Plans
 from adapt.core.fit.running.tick import LATE
 from adapt.core.random_bits import substream, uniforms
+from adapt.core.units.settings import SettingError
 from adapt.core.values import duration
 
 _HALVINGS = 60
+
+
+def _refused(why: str) -> SettingError:
+    """The error where windows cannot be dropped whole."""
+    return SettingError(SheddingSettings, f"{why} use {{drops}}=random")
 
 
 def needed_for(windows: Sequence[Window]) -> Window:
@@ -27,7 +34,7 @@ def needed_for(windows: Sequence[Window]) -> Window:
     Source: Tatbul and Zdonik, section 4.2.
     """
     if len({window.timed for window in windows}) > 1:
-        raise UsageError("chained aggregates mix time windows and count windows; use --network drops=random")
+        raise _refused("chained aggregates mix time windows and count windows;")
     needed = windows[-1]
     for inner in reversed(windows[:-1]):
         if inner.timed:
@@ -93,9 +100,9 @@ def windows_behind(wiring: Wiring) -> tuple[tuple[Window, ...], ...]:
         out = wiring.arcs_of(target)
         further = {behind[at] for at in range(out.start, out.stop)} - {()}
         if len(further) > 1:
-            raise UsageError(
+            raise _refused(
                 f"operator {operator.name!r} feeds parallel aggregates with different windows, so none can be dropped "
-                "whole; give them the same window or use --network drops=random"
+                "whole; give them the same window or"
             )
         behind[arc] = (*_own(operator), *next(iter(further), ()))
     return tuple(behind[arc] for arc in range(len(wiring.arcs)))
@@ -136,9 +143,9 @@ def _own(operator: Operator) -> tuple[Window, ...]:
     if operator.kind is not OperatorKind.AGGREGATE:
         return ()
     if operator.window is None:
-        raise UsageError(
+        raise _refused(
             f"operator {operator.name!r} is an aggregate without a window; add window = {{ size = ..., slide = ... }} "
-            "or use --network drops=random"
+            "or"
         )
     return (operator.window,)
 
@@ -290,22 +297,22 @@ def windows_of_arcs(wiring: Wiring) -> tuple[tuple[Window, ...], ...]:
         operator = wiring.network.sources[wiring.target[arc]]
         assert isinstance(operator, Operator)
         if operator.kind is OperatorKind.JOIN:
-            raise UsageError(
+            raise _refused(
                 f"operator {operator.name!r} joins streams before an aggregate; its windows count tuples, which drops"
-                " would shift; use --network drops=random"
+                " would shift;"
             )
         if windows[0].timed:
             continue
         if len(operator.inputs) > 1:
-            raise UsageError(
+            raise _refused(
                 f"operator {operator.name!r} merges streams before a count window, so no tuple's position in it is"
-                " known before; give the window durations or use --network drops=random"
+                " known before; give the window durations or"
             )
         nested = aggregates(wiring, arc) and len(windows) > 1
         if (nested or not aggregates(wiring, arc)) and operator.selectivity != (1 / windows[0].slide if nested else 1):
-            raise UsageError(
+            raise _refused(
                 f"operator {operator.name!r} emits {operator.selectivity:g} tuples for one before a count window, so"
-                " drops would shift that; give the window durations or use --network drops=random"
+                " drops would shift that; give the window durations or"
             )
     return behind
 
@@ -341,12 +348,12 @@ def doubts_of_batches(wiring: Wiring, batch: int, rates: Floats, tick_us: int) -
         if lasts_s * _FEW_BATCHES > span_s:
             yield (
                 f"{together} {duration(lasts_s)}, so chance decides how much of {duration(span_s)} is dropped; lower"
-                " --network batch"
+                " batch"
             )
         elif lasts_s * 1e6 > LATE * tick_us:
             yield (
                 f"{together} {duration(lasts_s)}, in which a queue may grow; results later than {LATE} ticks do not"
-                " count; lower --network batch"
+                " count; lower batch"
             )
 
 
@@ -459,7 +466,7 @@ class LivingWindows:
             slide = f"{window.slide / 1e6:g} s" if window.timed else f"{window.slide:,} tuples"
             raise BadInput(
                 f"a window that slides by {slide} opens more than {MAX_WINDOWS:,} times in this trace; increase the"
-                " slide or use --network drops=random"
+                " slide or use drops=random"
             )
         return np.arange(self.begun[row], max(numbers, self.begun[row]))
 

@@ -15,8 +15,7 @@ def coordination(network: Network, rates: Floats, headroom: float) -> float:
         rates: Tuples/s, shape (points, inputs); each point differs from the one before.
     """
     settings = SheddingSettings(lag_ticks=0, headroom=headroom)
-    options = PlannerOptions(headroom=headroom)
-    control = Control(network, DropPlanner.EXACT, settings, options, clock=lambda: 0.0)
+    control = Control(network, DropPlanner.EXACT, PlannerOptions(settings), clock=lambda: 0.0)
     control.decide(rates[0])
     known = control.sent.size
     changes = [*rates[1:], rates[0] * (1 + 1e-6)]

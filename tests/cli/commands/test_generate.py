@@ -56,7 +56,7 @@ def test_options_that_are_not_given_keep_the_defaults_of_the_generator(adapt, he
             "does not take --exponent, an option of calls, clicks, packets, sales, zipf",
         ),
         ("clicks --cost constant(1us)", "clicks does not take --cost, an option of packets, self-similar, zipf"),
-        ("zipf --bursts length=5s", "--bursts needs its factor before its keys"),
+        ("zipf --bursts length=5s", "--bursts needs a value, X, before its keys"),
         ("zipf --drift 5", "--drift 5 needs a unit: 5s or 5h?"),
         ("zipf --bytes b", "--bytes 'b' is not a distribution"),
         ("zipf --bytes uniform(1,9)", "--bytes 'uniform(1,9)': low 1 needs a unit: 1B or 1MB?"),

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.check.limit import amount_for, percent_of
+from adapt.core.check.limit import amount_for
 from adapt.core.check.metrics import METRICS, metric_named
 from adapt.core.errors import UsageError
+from adapt.core.units.amounts import percent_of
 
 
 @pytest.mark.parametrize(

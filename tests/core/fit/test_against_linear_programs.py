@@ -14,9 +14,10 @@ from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.registry import PRECOMPUTED, planner_of
 from adapt.core.fit.replay.bound_rows import Binding
-from adapt.core.fit.replay.replay import FitOptions, FitRun, replay_fit
+from adapt.core.fit.replay.replay import FitRun, replay_fit
 from adapt.core.fit.running.window_drop import WindowAware, windows_of_arcs
 from tests.core.fit.networks import DELAY, any_network
+from tests.core.fit.options import fit_options
 from tests.core.fit.oracles import scipy_score
 
 SEEDS = range(300 if os.environ.get("ADAPT_SOAK") else 10)
@@ -54,7 +55,7 @@ def replayed(seed, learn) -> tuple[FitRun, np.ndarray]:
     binding = Binding(network, SECOND)
 
     def run(planners):
-        options = FitOptions(planners, SETTINGS, flow=Flow.FLUID, max_plans=300, learn=learn)
+        options = fit_options(planners, SETTINGS, flow=Flow.FLUID, max_plans=300, learn=learn)
         return replay_fit(lambda: rows, binding, options, clock=lambda: 0.0)
 
     try:

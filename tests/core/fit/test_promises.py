@@ -10,13 +10,15 @@ import pytest
 from adapt.core.errors import UsageError
 from adapt.core.fit.network.names import DropPlanner, Grid
 from adapt.core.fit.network.network import Input, Link, Network, Node, Output
+from adapt.core.fit.network.settings import TableSettings
 from adapt.core.fit.planners.direct_planners import BEST
 from adapt.core.fit.planners.plan_table import CellBounds
 from adapt.core.fit.planners.solver import Observed
 from adapt.core.fit.program.program import Program
-from adapt.core.fit.registry import PlannerOptions, Precomputed, planner_of
+from adapt.core.fit.registry import Precomputed, planner_of
 from adapt.core.fit.tables.local_plans import circle_of_nodes
 from tests.core.fit.networks import any_network, delay, random_rates
+from tests.core.fit.options import planner_options
 from tests.core.fit.oracles import scipy_score
 
 SEEDS = range(1000 if os.environ.get("ADAPT_SOAK") else 60)
@@ -36,7 +38,7 @@ def case(seed):
 
 def checked(name, network, rates, most, **options):
     """The score that the shares of a planner really give, and what it proves; no node or link is overloaded."""
-    chosen = PlannerOptions(max_rates=np.full(rates.shape[1], most), epsilon=EPSILON, max_plans=5000, **options)
+    chosen = planner_options(max_rates=np.full(rates.shape[1], most), epsilon=EPSILON, max_plans=5000, **options)
     planner = planner_of(name, network, chosen)
     plans = planner.plan(rates)
     wiring = Program.from_network(network).wiring
@@ -106,9 +108,10 @@ def test_nothing_is_promised_of_tuples_that_an_operator_of_selectivity_0_would_e
 
 def test_a_cell_that_could_lose_more_is_planned_exactly() -> None:
     network, rates, most, _ = case(6)
-    options = PlannerOptions(max_rates=np.full(3, most), epsilon=EPSILON)
+    options = planner_options(max_rates=np.full(3, most), epsilon=EPSILON)
     repaired, raw = (
-        planner_of(DropPlanner.C_FIT, network, replace(options, grid=grid)) for grid in (Grid.GUARANTEED, Grid.SAFE)
+        planner_of(DropPlanner.C_FIT, network, replace(options, tables=TableSettings(grid)))
+        for grid in (Grid.GUARANTEED, Grid.SAFE)
     )
     (proof,), (other,) = ([each.proof for each in planner.planners] for planner in (repaired, raw))
     assert other.epsilon == 1.0

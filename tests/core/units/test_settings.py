@@ -26,6 +26,18 @@ class Slow(Pace):
     pause_s: float = 60.0
 
 
+@settings()
+class Walk:
+    """Settings within settings."""
+
+    pace: Pace = Pace(1)
+    steps: int = knob("How many.", default=1, range=Range(1))
+
+    def __post_init__(self) -> None:
+        if self.steps > 3:
+            raise SettingError(Walk, "{steps} of {pace} need a {rate} above 1; {pause_s} is {SettingError}")
+
+
 @pytest.mark.parametrize(
     ("made", "says"),
     [
@@ -56,4 +68,9 @@ def test_other_surfaces_spell_the_names_their_way():
         Pace(9)
     assert refused.value.spelled(lambda kind, name: f"{kind.__name__}.{name}").startswith(
         "Pace.rate above 8 needs a Pace"
+    )
+    with pytest.raises(SettingError, match="steps of pace need a rate above 1; pause_s is") as refused:
+        Walk(steps=4)
+    assert refused.value.spelled(lambda kind, name: f"{kind.__name__}.{name}") == (
+        "Walk.steps of Walk.pace need a Pace.rate above 1; Pace.pause_s is {SettingError}"
     )

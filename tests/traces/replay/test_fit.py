@@ -9,11 +9,9 @@ import pytest
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.fit.network.names import DropPlanner
-from adapt.core.fit.network.settings import SheddingSettings
-from adapt.core.fit.observing import Observing
+from adapt.core.fit.network.settings import Observing, SheddingSettings
 from adapt.core.fit.planners.solver import Observed
-from adapt.core.fit.registry import PlannerOptions, planner_of
-from adapt.core.fit.replay.replay import FitOptions
+from adapt.core.fit.registry import planner_of
 from adapt.traces.replay.files.workloads import open_true
 from adapt.traces.replay.fit import FitTraceOptions, open_network, replay_fit_trace
 from adapt.traces.reports.reporting import reported
@@ -21,6 +19,7 @@ from adapt.traces.store.drop_plans import read_drop_plans
 from adapt.traces.store.manifest import read_manifest
 from adapt.traces.store.runs import read_run
 from adapt.traces.store.trace import open_trace
+from tests.core.fit.options import fit_options, planner_options
 from tests.traces.small_traces import write_trace
 
 ROWS = 4_000
@@ -110,7 +109,7 @@ def replayed(
     here, out=None, step=1.0, planners=(DropPlanner.EXACT, *TABLES), settings=SETTINGS, options=None, **others
 ):
     seconds, warn = count(step=step), others.pop("warn", None)
-    shedding = FitOptions(planners, settings, **(options or {}))
+    shedding = fit_options(planners, settings, **(options or {}))
     return replay_fit_trace(
         open_trace(here / "x.trace"),
         out and here / out,
@@ -132,7 +131,7 @@ def test_the_content_hash_of_a_run_is_of_what_was_measured_not_of_how_long_plann
 def test_the_report_of_a_run_with_true_values_shows_how_wrong_they_were_known(here):
     (here / "true.toml").write_text('[[change]]\nat = "300ms"\noperator = "book"\ncost = 0.001\n')
     named = open_network(here / "n.toml")
-    options = {"truth": open_true(str(here / "true.toml"), named.read.network), "observing": Observing(4)}
+    options = {"true": open_true(str(here / "true.toml"), named.read.network), "observing": Observing(4)}
     made = replayed(here, "true.fit", planners=(DropPlanner.EXACT, DropPlanner.D_FIT), options=options)
     stored = read_run(here / "true.fit")
     assert stored.parameters["observing"] == {"window": 4, "important": 0.2}
@@ -169,8 +168,8 @@ def test_tables_come_back_bit_for_bit_with_the_plans_they_find(here):
     kept = read_drop_plans(here / "n.plans").plans
     rates = np.random.default_rng(2).uniform(0, 2 * made.rates.max(axis=0), (500, 2))
     for name in (*TABLES, DropPlanner.SOLVER_W):
-        options = PlannerOptions(
-            SETTINGS.headroom, SETTINGS.epsilon, kept.max_rates, Observed(made.rates), grid=kept.grid
+        options = planner_options(
+            settings=SETTINGS, max_rates=kept.max_rates, workload=Observed(made.rates), grid=kept.grid
         )
         fresh, back = planner_of(name, made.network, options).plan(rates), kept.planners[name].plan(rates)
         assert fresh.keeps.tolist() == back.keeps.tolist()
@@ -208,7 +207,7 @@ def test_plans_made_otherwise_or_of_other_planners_are_refused(here):
 def test_rows_that_come_faster_than_plans_are_for_are_warned_of(here):
     replayed(here, plans=here / "n.plans")
     said = []
-    replayed(here, plans=here / "n.plans", speedup=2.0, warn=said.append)
+    replayed(here, plans=here / "n.plans", options={"speedup": 2.0}, warn=said.append)
     assert len(said) == 2
     assert said[0].startswith("input 'clicks' reaches 4,")
 

@@ -1,5 +1,7 @@
 """A coordinator and the nodes that follow it: traffic and delays."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,16 +12,17 @@ from adapt.core.fit.distributed.distributed_cuts import GroupPeer
 from adapt.core.fit.distributed.messages import Topic
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.network import Input, Network, Node, Output
-from adapt.core.fit.network.settings import SheddingSettings
+from adapt.core.fit.network.settings import Delivery
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.planners.solver import Learnt, Observed
 from adapt.core.fit.program.program import Program
-from adapt.core.fit.registry import COORDINATED, PLANNERS, PlannerOptions, planner_of
+from adapt.core.fit.registry import COORDINATED, PLANNERS, planner_of
 from adapt.core.fit.tables.local_plans import GreedyLocal
 from tests.core.fit.networks import FIGURE_1, SHAPES, delay, random_network
+from tests.core.fit.options import planner_options
 
 CENTRAL, ALONE = sorted(COORDINATED), (DropPlanner.NONE, DropPlanner.GREEDY_LOCAL)
-NOW = SheddingSettings(lag_ticks=0, headroom=0.0, min_rate_change=0.0)
+NOW = {"lag_ticks": 0, "min_rate_change": 0.0}
 TOLD = Network(
     (Node("A"), Node("B", 2.0)),
     (Input("in0"), Input("in1")),
@@ -30,14 +33,13 @@ TOLD = Network(
 
 
 def options(rates, **given):
-    return PlannerOptions(
-        max_rates=rates.max(axis=0), workload=Observed(rates), max_plans=300, **{"epsilon": 0.2, **given}
-    )
+    given = {"epsilon": 0.2, "max_plans": 300, **NOW, **given}
+    return planner_options(max_rates=rates.max(axis=0), workload=Observed(rates), **given)
 
 
-def decisions(network, name, rates, given, settings=NOW):
+def decisions(network, name, rates, given):
     """The decision of each tick of a second, and the control loop after them."""
-    control = Control(network, name, settings, given, lambda: 0.0)
+    control = Control(network, name, given, lambda: 0.0)
     control.announce(rates)
     return [control.decide(each) for each in rates], control
 
@@ -175,11 +177,12 @@ def test_the_workload_of_solver_w_is_learnt_from_the_rates_reported() -> None:
     rates = walk(FIGURE_1, 8, 20, 1.0)
     most = rates.max(axis=0)
     given = options(rates, epsilon=0.01)
-    online = PlannerOptions(epsilon=0.01, max_rates=most, workload=Learnt(np.empty((0, 2)), most), max_plans=300)
+    told = Learnt(np.empty((0, 2)), most)
+    online = planner_options(epsilon=0.01, max_rates=most, workload=told, max_plans=300, **NOW)
     for delay_s in (None, 0.0):
-        late = PlannerOptions(**{each: getattr(online, each) for each in online.__slots__} | {"delay_s": delay_s})
+        late = replace(online, delivery=Delivery(delay_s))
         made, control = decisions(FIGURE_1, DropPlanner.SOLVER_W, rates, late)
-        learnt = PlannerOptions(epsilon=0.01, max_rates=most, workload=Learnt(rates[:16], most), max_plans=300)
+        learnt = planner_options(epsilon=0.01, max_rates=most, workload=Learnt(rates[:16], most), max_plans=300)
         after = planner_of(DropPlanner.SOLVER_W, FIGURE_1, learnt).plan(rates)
         np.testing.assert_allclose(keeps_of(made)[16:], after.keeps[16:], atol=1e-9)
         first = planner_of(DropPlanner.SOLVER_W, FIGURE_1, online).plan(rates)

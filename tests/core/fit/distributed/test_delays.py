@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from adapt.core.fit.distributed.distributed import DFit, Messaging
+from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.distributed_cuts import DFitCuts
 from adapt.core.fit.distributed.messages import Topic
+from adapt.core.fit.network.settings import Delivery
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.rows import Spacing
 from tests.core.fit.networks import SHAPES, random_network
@@ -17,11 +18,11 @@ DELAY_S = 0.4
 
 def tables(network, delay_s=None):
     program = Program.from_network(network)
-    return DFit(program, np.full(program.inputs, 4.0), Spacing(0.3, max_rows=3_000), Messaging(delay_s))
+    return DFit(program, np.full(program.inputs, 4.0), Spacing(0.3, max_rows=3_000), Delivery(delay_s))
 
 
 def cuts(network, delay_s=None):
-    return DFitCuts(Program.from_network(network), delay_s)
+    return DFitCuts(Program.from_network(network), Delivery(delay_s))
 
 
 def network_of(seed):

@@ -8,10 +8,11 @@ import pytest
 
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.coordinator import Fitting, fit
-from adapt.core.fit.distributed.distributed import DFit, Messaging
+from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.messages import HEADER_BYTES, Channel, Topic
 from adapt.core.fit.network.names import Grid, OperatorKind
 from adapt.core.fit.network.network import Input, Link, Network, Node, Operator, Output
+from adapt.core.fit.network.settings import Delivery
 from adapt.core.fit.program.basis import BasisPool
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.local_plans import busy_nodes
@@ -22,10 +23,10 @@ SOAK = bool(os.environ.get("ADAPT_SOAK"))
 CROSSED = chains([(0.064, 0.032), (0.032, 0.064)])
 
 
-def made(network, epsilon=0.1, most=1e3, settled=True, grid=Grid.SAFE, max_rows=1_000_000, sent_bytes=None, **options):
+def made(network, epsilon=0.1, most=1e3, settled=True, grid=Grid.SAFE, delay_s=None, distance=0.0, **sizes):
     program = Program.from_network(network)
-    spacing = Spacing(epsilon, grid, max_rows=max_rows, sent_bytes=sent_bytes)
-    nodes = DFit(program, np.full(program.inputs, most), spacing, Messaging(**options))
+    spacing = Spacing(epsilon, grid, **{"max_rows": 1_000_000, **sizes})
+    nodes = DFit(program, np.full(program.inputs, most), spacing, Delivery(delay_s), distance)
     if settled:
         nodes.settle()
     return nodes
@@ -273,12 +274,10 @@ def test_what_d_fit_cannot_plan_is_said() -> None:
     )
     with pytest.raises(UsageError, match="d-fit needs a network whose nodes form no cycle"):
         made(circle)
-    with pytest.raises(UsageError, match="--tables grid=guaranteed needs a central planner"):
+    with pytest.raises(UsageError, match="grid=guaranteed needs a central planner"):
         made(FIGURE_1, grid=Grid.GUARANTEED)
     with pytest.raises(UsageError, match="a change of operators"):
         made(FIGURE_1).change(Program.from_network(CROSSED_OF_THREE))
-    with pytest.raises(UsageError, match="distance must be at least 0"):
-        made(FIGURE_1, distance=1.0)
 
 
 CROSSED_OF_THREE = chains([(1.0, 3.0), (2.0, 1.0), (1.0, 1.0)])

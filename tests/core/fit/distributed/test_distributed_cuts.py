@@ -11,6 +11,7 @@ from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.distributed_cuts import DFitCuts
 from adapt.core.fit.distributed.messages import Channel, Topic
 from adapt.core.fit.network.network import Input, Link, Network, Node, Output
+from adapt.core.fit.network.settings import Delivery
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.rows import Spacing
 from tests.core.fit.networks import (
@@ -175,7 +176,7 @@ def test_after_any_changes_plans_are_the_best_again_and_before_that_they_fit() -
     for seed in range(40 if SOAK else 6):
         random = np.random.default_rng(seed)
         network = random_network(seed, SHAPES[seed % 4], nodes=4, inputs=2, size=7)
-        groups = DFitCuts(Program.from_network(network), 0.4)
+        groups = DFitCuts(Program.from_network(network), Delivery(0.4))
         rates = random_rates(seed, 2, 5)
         for _ in range(3):
             scores(groups, rates)

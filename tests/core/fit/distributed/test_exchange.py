@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.exchange import Exchange
 from adapt.core.fit.distributed.messages import Channel, Mailbox, Sheet, Topic
-from adapt.core.fit.registry import PlannerOptions, planner_of
+from adapt.core.fit.registry import planner_of
 from tests.core.fit.networks import FIGURE_1
+from tests.core.fit.options import planner_options
 
 CHANNELS = [Channel(1, 0, Topic.TABLE), Channel(2, 0, Topic.TABLE)]
 
@@ -84,5 +85,5 @@ def test_changes_follow_a_message_on_its_way() -> None:
 
 @pytest.mark.parametrize("planner", ["d-fit", "d-fit-cuts"])
 def test_a_delay_below_0_is_refused(planner: str) -> None:
-    with pytest.raises(UsageError, match="--messages delay must be at least 0 s"):
-        planner_of(planner, FIGURE_1, PlannerOptions(max_rates=np.ones(2), delay_s=-1.0))
+    with pytest.raises(UsageError, match="delay_s must be at least 0"):
+        planner_of(planner, FIGURE_1, planner_options(max_rates=np.ones(2), delay_s=-1.0))

@@ -56,7 +56,7 @@ def test_what_is_drawn_is_read_from_its_text_or_refused() -> None:
     assert Drawn.from_text("jump:2") == Drawn(jump=2.0)
     assert Drawn.from_text("true.toml") is None
     for text in ("drift:x", "drift:0@1", "drift:0.5,jmp:1@1", "drift:0.5@-1", "drift:0.5@x", "drift:0.5,drift:0.6"):
-        with pytest.raises(UsageError, match="--true takes a file, or drift:RATIO"):
+        with pytest.raises(UsageError, match="true values are a file, or drift:RATIO"):
             Drawn.from_text(text)
 
 

@@ -8,8 +8,9 @@ from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.planners.direct_planners import LinearProgram
 from adapt.core.fit.planners.fragments import FragmentPlanner
 from adapt.core.fit.program.program import Program
-from adapt.core.fit.registry import PlannerOptions, planner_of
+from adapt.core.fit.registry import planner_of
 from tests.core.fit.networks import any_network, chains, doubled, random_rates
+from tests.core.fit.options import planner_options
 from tests.core.fit.oracles import scipy_score
 
 PLANNERS = (DropPlanner.SOLVER, DropPlanner.C_FIT, DropPlanner.D_FIT)
@@ -43,8 +44,8 @@ def test_the_paper_s_eight_inputs_take_the_tables_of_two(name):
     two, eight = (chains([(0.016, 0.016), (0.008, 0.008)] * number) for number in (1, 4))
     rates = np.random.default_rng(3).uniform(0, 30, (50, 8))
     most = np.full(8, 30.0)
-    of_two = planner_of(name, two, PlannerOptions(epsilon=0.1, max_rates=np.full(2, 120.0)))
-    of_eight = planner_of(name, eight, PlannerOptions(epsilon=0.1, max_rates=most))
+    of_two = planner_of(name, two, planner_options(epsilon=0.1, max_rates=np.full(2, 120.0)))
+    of_eight = planner_of(name, eight, planner_options(epsilon=0.1, max_rates=most))
     plans, wiring = of_eight.plan(rates), Wiring.from_network(eight)
     flows = wiring.flows(rates, plans.keeps)
     assert (wiring.uses(flows) <= 1 + 1e-9).all()

@@ -12,8 +12,9 @@ from adapt.core.fit.planners.direct_planners import MADE, UNSHED, LinearProgram
 from adapt.core.fit.planners.fragments import fragments
 from adapt.core.fit.planners.solver import Observed
 from adapt.core.fit.program.program import Program
-from adapt.core.fit.registry import PLANNERS, PlannerOptions, planner_of
+from adapt.core.fit.registry import PLANNERS, planner_of
 from tests.core.fit.networks import FIGURE_1, FIGURE_7, SHAPES, chains, delay, random_network, random_rates
+from tests.core.fit.options import planner_options
 
 LP, EXACT, GREEDY = DropPlanner.LP, DropPlanner.EXACT, DropPlanner.GREEDY_LOCAL
 PROPORTIONAL, NONE = DropPlanner.PROPORTIONAL, DropPlanner.NONE
@@ -21,7 +22,7 @@ PROPORTIONAL, NONE = DropPlanner.PROPORTIONAL, DropPlanner.NONE
 
 def planned(name, network, rates, **options):
     """Plans, and the score that their shares really give."""
-    options = PlannerOptions(**{"max_rates": np.full(len(network.inputs), 4.0), **options})
+    options = planner_options(**{"max_rates": np.full(len(network.inputs), 4.0), **options})
     plans = planner_of(name, network, options).plan(np.asarray(rates, float))
     wiring = Program.from_network(network).wiring
     return plans, wiring.scores(wiring.flows(np.asarray(rates, float), plans.keeps))
@@ -135,7 +136,7 @@ def test_planners_with_tables_are_chosen_by_name_and_plan_fragments_apart() -> N
 def test_a_planner_that_takes_the_place_of_another_plans_as_a_new_one_and_tells_only_what_changed(name) -> None:
     slower = replace(FIGURE_1, nodes=(FIGURE_1.nodes[0], Node("B", 0.9)))
     rates = np.random.default_rng(0).random((50, 2)) * 4
-    options = PlannerOptions(max_rates=np.full(2, 4.0))
+    options = planner_options(max_rates=np.full(2, 4.0))
     first = planner_of(name, FIGURE_1, options)
     sent = [traffic.rows for planner in first.planners if name != EXACT for traffic in planner.traffic().values()]
     following = planner_of(name, slower, options, first)
@@ -151,7 +152,7 @@ def test_what_a_planner_lacks_is_said() -> None:
         planner_of(DropPlanner.SOLVER, FIGURE_1)
     with pytest.raises(UsageError, match="give it a workload"):
         planned(DropPlanner.SOLVER_W, FIGURE_1, [[1, 1]])
-    with pytest.raises(UsageError, match="--network epsilon must be above 0 and below 1"):
-        PlannerOptions(epsilon=1.0)
-    with pytest.raises(UsageError, match="--network headroom must be at least 0 and below 1"):
-        PlannerOptions(headroom=1.0)
+    with pytest.raises(UsageError, match="epsilon must be above 0 and below 1"):
+        planner_options(epsilon=1.0)
+    with pytest.raises(UsageError, match="headroom must be from 0 to below 1"):
+        planner_options(headroom=1.0)

@@ -117,9 +117,7 @@ def test_bindings_that_cannot_be_are_refused_by_name() -> None:
         bound(Binding(network(ColumnEquals("shard", "one")), 10))
     with pytest.raises(BadInput, match="'in0' selects 1, but the column holds string"):
         bound(Binding(network(ColumnEquals("topic", 1)), 10))
-    with pytest.raises(UsageError, match="--speedup must be above 0"):
-        Binding(network(KeyBucket(0, 1)), 10, 0.0)
-    with pytest.raises(UsageError, match="increase --network tick"):
+    with pytest.raises(UsageError, match="increase the tick"):
         Counts.from_batches(Binding(network(KeyBucket(0, 1)), 1), trace([(0, "a", "x", 1), (10**12, "a", "x", 1)])())
     with pytest.raises(BadInput, match="row 4 is earlier than the row before it"):
         bound(Binding(network(KeyBucket(0, 1)), 9), trace([(at, "a", "x", 1) for at in (1, 2, 4, 3)]))

@@ -9,10 +9,11 @@ from adapt.core.fit.network.network import ColumnEquals, Input, Network, Node, O
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.planners.solver import Observed
-from adapt.core.fit.registry import PRECOMPUTED, PlannerOptions, planner_of
+from adapt.core.fit.registry import PRECOMPUTED, planner_of
 from adapt.core.fit.replay.bound_rows import Binding
-from adapt.core.fit.replay.replay import FitOptions, FitRun, replay_fit
+from adapt.core.fit.replay.replay import FitRun, replay_fit
 from tests.core.fit.networks import chains
+from tests.core.fit.options import fit_options, planner_options
 
 SECOND = 1_000_000
 NONE, EXACT, GREEDY = DropPlanner.NONE, DropPlanner.EXACT, DropPlanner.GREEDY_LOCAL
@@ -31,7 +32,7 @@ def replayed(
     at_us = np.concatenate([tick * SECOND + (np.arange(rows) * SECOND) // rows for tick, rows in enumerate(counts)])
     rows = pa.table({"ts": pa.array(at_us, pa.timestamp("us", "UTC")), "side": np.zeros(len(at_us), int)})
     settings = SheddingSettings(lag_ticks=lag, headroom=headroom, min_rate_change=0.0)
-    asked = FitOptions(planners, settings, flow=flow, **options)
+    asked = fit_options(planners, settings, flow=flow, **options)
     return replay_fit(rows.to_batches, Binding(network, SECOND), asked, clock=lambda: 0.0)
 
 
@@ -50,7 +51,7 @@ def test_a_plan_whose_queue_grows_is_not_recommended(flow: Flow) -> None:
     assert shares["none"] > 0.99, "it serves all that it can"
     assert "Plans leave 5.0% of every node and link free" in verdict
     alone, verdict, _ = told(replayed([110] * 40, (NONE,), flow=flow))
-    assert (alone, "queues grow in the overloaded ticks; add --planner exact." in verdict) == ("none", True)
+    assert (alone, "queues grow in the overloaded ticks; add planner exact." in verdict) == ("none", True)
 
 
 def test_results_more_than_ten_ticks_late_do_not_count() -> None:
@@ -89,7 +90,7 @@ def test_plans_outside_their_box_keep_what_the_box_keeps_and_overload_nothing() 
     beyond = np.array([[200.0, 10.0], [40.0, 5000.0], [300.0, 300.0], [29.0, 500.0]])
     wiring = Wiring.from_network(network)
     for name in PRECOMPUTED:
-        options = PlannerOptions(max_rates=box, workload=Observed(box[None]), grid=Grid.SAFE)
+        options = planner_options(max_rates=box, workload=Observed(box[None]), grid=Grid.SAFE)
         planned = planner_of(name, network, options).plan(beyond)
         flows = wiring.flows(beyond, planned.keeps)
         assert wiring.uses(flows).max() <= 1 + 1e-9, name

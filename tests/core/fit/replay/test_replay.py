@@ -9,13 +9,13 @@ from adapt.core.errors import UsageError
 from adapt.core.fit import control
 from adapt.core.fit.network.names import DropPlanner, Flow, OperatorKind
 from adapt.core.fit.network.network import ColumnEquals, Input, Network, Node, Operator, Output
-from adapt.core.fit.network.settings import SheddingSettings
+from adapt.core.fit.network.settings import NodeQueue, SheddingSettings
 from adapt.core.fit.registry import PLANNERS
 from adapt.core.fit.replay.bound_rows import Binding
-from adapt.core.fit.replay.replay import FitOptions, replay_fit
+from adapt.core.fit.replay.replay import replay_fit
 from adapt.core.fit.replay.tables import shedders_table
 from adapt.core.run import run_as_data
-from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
+from tests.core.fit.options import fit_options
 
 MAP = OperatorKind.MAP
 NETWORK = Network(
@@ -53,7 +53,7 @@ def replay(planners, settings=NOW, batches=None, **options):
     return replay_fit(
         batches or stream(20),
         Binding(NETWORK, settings.tick_us),
-        FitOptions(planners, settings, **options),
+        fit_options(planners, settings, **options),
         clock=still,
     )
 
@@ -197,7 +197,7 @@ def test_plans_made_for_several_ticks_together_are_void_once_capacities_are_corr
 
 def test_nodes_that_drop_at_full_queues_keep_latency_short_without_a_plan() -> None:
     plain = replay((DropPlanner.NONE,)).outcomes[0]
-    refusing = replay((DropPlanner.NONE,), overload=Overload(ShedFactor(0.5), 50, 1.0)).outcomes[0]
+    refusing = replay((DropPlanner.NONE,), queue=NodeQueue(50, 0.5)).outcomes[0]
     assert refusing.total("queue_drops").sum() > 0 == plain.total("queue_drops").sum()
     assert refusing.latency_s(0.99) < 0.3 < plain.latency_s(0.99)
 
@@ -220,10 +220,11 @@ def test_options_out_of_range_are_refused() -> None:
         {"planners": ()},
         {"planners": (DropPlanner.LP,), "cost_scale": 0.0},
         {"planners": (DropPlanner.LP,), "seed": -1},
-        {"planners": (DropPlanner.LP,), "flow": Flow.FLUID, "overload": Overload(ShedFactor(), 5, 1.0)},
+        {"planners": (DropPlanner.LP,), "speedup": 0.0},
+        {"planners": (DropPlanner.LP,), "flow": Flow.FLUID, "queue": NodeQueue(5)},
     ):
         with pytest.raises(UsageError):
-            FitOptions(**wrong)
+            fit_options(**wrong)
 
 
 def from_zero(seconds, **rates):

@@ -14,12 +14,13 @@ from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.network_file import read_network
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.program.program import Program
-from adapt.core.fit.registry import PlannerOptions, planner_of
+from adapt.core.fit.registry import planner_of
 from adapt.core.fit.rules.regimes import regimes_of
 from adapt.core.fit.rules.rules import UNKNOWN, UNSHED, Rules, capacities_table, rules_table, sentences
 from adapt.traces.replay import shedder
 from adapt.traces.replay.rules import write_rules
 from tests.core.fit.networks import FIGURE_1, FIGURE_7, any_network, random_rates
+from tests.core.fit.options import planner_options
 
 EXAMPLE = read_network((Path(__file__).parents[4] / "examples" / "fx-ticks.toml").read_text()).network
 SEEDS = range(300 if os.environ.get("ADAPT_SOAK") else 8)
@@ -27,7 +28,7 @@ SEEDS = range(300 if os.environ.get("ADAPT_SOAK") else 8)
 
 def best(network, rates, headroom=0.0):
     """The exact planner's score."""
-    return planner_of(DropPlanner.EXACT, network, PlannerOptions(headroom=headroom)).plan(rates).scores
+    return planner_of(DropPlanner.EXACT, network, planner_options(headroom=headroom)).plan(rates).scores
 
 
 def scores(network, rates, keeps):

@@ -15,12 +15,13 @@ from adapt.core.fit.planners.direct_planners import Proportional
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.registry import planner_of
 from adapt.core.fit.replay.bound_rows import Binding
-from adapt.core.fit.replay.replay import FitOptions, replay_fit
+from adapt.core.fit.replay.replay import replay_fit
 from adapt.core.fit.running.tick import Offered
 from adapt.core.fit.running.tuples import Tuples
 from adapt.core.fit.running.window_drop import LivingWindows, WindowAware, tuples_kept, windows_at, windows_of_arcs
 from adapt.core.random_bits import substream, uniforms
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
+from tests.core.fit.options import fit_options
 from tests.core.fit.running.literal_window_drop import WindowDrop
 
 MAP, AGGREGATE, UNION, JOIN = (OperatorKind(kind) for kind in ("map", "aggregate", "union", "join"))
@@ -58,7 +59,7 @@ def rows():
 def replayed(planner, drops, batch=2):
     """Nodes are in truth so fast that nothing waits, but planned for as they are declared."""
     settings = SheddingSettings(lag_ticks=1, headroom=0.0, min_rate_change=0.0, drops=drops, batch=batch)
-    options = FitOptions((planner,), settings, seed=SEED, cost_scale=1e-6)
+    options = fit_options((planner,), settings, seed=SEED, cost_scale=1e-6)
     return replay_fit(rows(), Binding(network(), SECOND), options, clock=lambda: 0.0)
 
 
@@ -138,7 +139,7 @@ def hundreds():
 
 def replayed_nested(inner, planner, drops):
     settings = SheddingSettings(lag_ticks=1, headroom=0.0, min_rate_change=0.0, drops=drops, batch=2)
-    options = FitOptions((planner,), settings, seed=SEED, cost_scale=1e-6)
+    options = fit_options((planner,), settings, seed=SEED, cost_scale=1e-6)
     run = replay_fit(hundreds(), Binding(nested(inner), SECOND), options, clock=lambda: 0.0)
     names = [arc.name for arc in Wiring.from_network(nested(inner)).arcs]
     served = {name: np.array([tick.served[at] for tick in run.outcomes[0].ticks]) for at, name in enumerate(names)}
@@ -226,7 +227,7 @@ def test_batches_longer_than_a_tick_drop_what_their_mean_rate_needs(window: Wind
     at_us = np.concatenate([tick * SECOND + np.arange(rate) * (SECOND // rate) for tick, rate in rates])
     table = pa.table({"ts": pa.array(at_us, pa.timestamp("us", "UTC")), "side": np.zeros(len(at_us), np.int64)})
     settings = SheddingSettings(lag_ticks=0, headroom=0.0, min_rate_change=0.0, drops=Drops.WINDOW, batch=batch)
-    options = FitOptions((DropPlanner.EXACT,), settings, seed=SEED)
+    options = fit_options((DropPlanner.EXACT,), settings, seed=SEED)
     outcome = replay_fit(lambda: table.to_batches(), Binding(of, SECOND), options, clock=lambda: 0.0).outcomes[0]
     # 100 of 150 tuples/s fit; in ticks alone, 0 and 1/2 of the tuples were dropped.
     dropped = outcome.total("dropped")[0] / outcome.total("offered")[0]
@@ -258,7 +259,7 @@ def test_a_window_of_merged_streams_has_all_tuples_of_both_or_none(planner: Drop
 
     def replayed(planner, drops):
         settings = SheddingSettings(lag_ticks=1, headroom=0.0, min_rate_change=0.0, drops=drops, batch=2)
-        options = FitOptions((planner,), settings, seed=SEED, cost_scale=1e-6)
+        options = fit_options((planner,), settings, seed=SEED, cost_scale=1e-6)
         return replay_fit(lambda: table.to_batches(5000), binding, options, clock=lambda: 0.0)
 
     whole, shed = replayed(DropPlanner.NONE, Drops.RANDOM), replayed(planner, Drops.WINDOW)
@@ -404,5 +405,5 @@ def test_what_cannot_be_dropped_by_windows_is_refused_by_name() -> None:
         with pytest.raises(UsageError, match=sentence):
             windows_of_arcs(Wiring.from_network(other))
     settings = SheddingSettings(drops=Drops.WINDOW)
-    with pytest.raises(UsageError, match="--network drops=window"):
-        FitOptions((DropPlanner.EXACT,), settings, flow=Flow.FLUID)
+    with pytest.raises(UsageError, match="drops=window needs flow tuples"):
+        fit_options((DropPlanner.EXACT,), settings, flow=Flow.FLUID)

@@ -14,12 +14,13 @@ from adapt.core.fit.network.names import DropPlanner, OperatorKind
 from adapt.core.fit.network.network import Input, Link, Network, Node, Operator, Output
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Wiring
-from adapt.core.fit.registry import PlannerOptions, planner_of
+from adapt.core.fit.registry import planner_of
 from adapt.core.fit.running.fluid import Fluid
 from adapt.core.fit.running.tick import Offered
 from adapt.core.fit.running.tuples import Tuples
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
 from tests.core.fit.networks import SHAPES, chains, delay, random_network
+from tests.core.fit.options import planner_options
 from tests.core.random_drop import random_drop
 
 NOW = SheddingSettings(lag_ticks=0, headroom=0.0, min_rate_change=0.0)
@@ -56,7 +57,7 @@ def test_fluid_with_lag_0_scores_what_the_program_does_at_every_tick(shape: str)
         chance = np.random.default_rng(seed)
         best = planner_of(DropPlanner.LP, network)
         for name in PLANNED:
-            control = Control(network, name, NOW, PlannerOptions(), still)
+            control = Control(network, name, planner_options(settings=NOW), still)
             running = Fluid(Wiring.from_network(network))
             for at in range(12):
                 counts = chance.integers(0, 120, len(network.inputs))
@@ -228,8 +229,7 @@ def test_a_plan_knows_rates_only_after_the_lag_and_smooths_them() -> None:
     control = Control(
         network,
         DropPlanner.EXACT,
-        SheddingSettings(lag_ticks=2, smoothing=0.5, headroom=0.0),
-        PlannerOptions(),
+        planner_options(lag_ticks=2, smoothing=0.5),
         still,
     )
     seen = [float(control.decide(np.array([rate])).rates[0]) for rate in (400.0, 100.0, 0.0, 0.0, 0.0)]
@@ -238,9 +238,7 @@ def test_a_plan_knows_rates_only_after_the_lag_and_smooths_them() -> None:
 
 def test_small_changes_wait_and_what_fits_is_never_shed() -> None:
     network = chains([(0.01,)])
-    control = Control(
-        network, DropPlanner.EXACT, SheddingSettings(lag_ticks=0, min_rate_change=0.05), PlannerOptions(), still
-    )
+    control = Control(network, DropPlanner.EXACT, planner_options(lag_ticks=0, min_rate_change=0.05), still)
     rates = [200.0, 196.0, 204.0, 400.0, 99.0]
     kept = [(d.keeps[0], d.changed) for d in (control.decide(np.array([rate])) for rate in rates)]
     assert [share for share, _ in kept] == pytest.approx([0.5, 0.5, 100 / 204, 0.25, 1.0])
@@ -250,8 +248,8 @@ def test_small_changes_wait_and_what_fits_is_never_shed() -> None:
 def test_plans_that_are_foreseen_are_those_of_one_tick_at_a_time() -> None:
     network = chains([(0.01, 0.03), (0.02, 0.01)])
     rates = np.random.default_rng(1).integers(0, 200, (50, 2)).astype(float)
-    asked = SheddingSettings(lag_ticks=2, smoothing=0.4)
-    together, apart = (Control(network, DropPlanner.EXACT, asked, PlannerOptions(), still) for _ in range(2))
+    asked = planner_options(lag_ticks=2, smoothing=0.4)
+    together, apart = (Control(network, DropPlanner.EXACT, asked, still) for _ in range(2))
     together.announce(rates)
     for now in rates:
         one, other = together.decide(now), apart.decide(now)
@@ -266,9 +264,7 @@ def test_feedback_finds_what_nodes_can_really_do(cost_scale: float) -> None:
     wiring = Wiring.from_network(network)
 
     def last_ticks(feedback):
-        control = Control(
-            network, DropPlanner.EXACT, SheddingSettings(lag_ticks=0, feedback=feedback), PlannerOptions(), still
-        )
+        control = Control(network, DropPlanner.EXACT, planner_options(lag_ticks=0, feedback=feedback), still)
         running = Fluid(wiring, cost_scale)
         ticks = []
         for at in range(40):
