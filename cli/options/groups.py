@@ -366,7 +366,7 @@ def _option_of(
     if unset:
         kind, default = kind | None, None
     if said is not None:
-        about = option(said.help, said.placeholder, panel=said.panel, needs=said.needs)
+        about = option(said.help, said.placeholder, panel=said.panel, needs=said.needs, unless=said.unless)
         about.param_decls = (f"--{said.name(name)}",)
         if said.unit is not None:
             kind, about.parser = str if default is inspect.Parameter.empty else str | None, _parser(said.unit)

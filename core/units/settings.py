@@ -90,8 +90,10 @@ class Knob:
     unit: Unit | None  # how it is typed, if not as its type
     typed: str  # its name where it is typed, if not that of the field
     range: Range | None  # None: every value
-    panel: str | None  # its heading in the help, if not that of its class
-    needs: tuple[str, ...]  # settings without which it has no effect, such as `planner c-fit|d-fit`
+    panel: str | None = None  # its heading in the help, if not that of its class
+    needs: str | tuple[str, ...] = ()  # settings without which it has no effect, such as `planner c-fit|d-fit`
+    unless: str | tuple[str, ...] = ()  # settings with which it has none
+    of: tuple[str, ...] = ()  # the heads that it is a key for; empty, all
 
     def name(self, field: str) -> str:
         """What is typed for a field."""
@@ -112,12 +114,11 @@ def knob(
     unit: Unit | None = None,
     typed: str = "",
     range: Range | None = None,
-    panel: str | None = None,
-    needs: str = "",
+    **others: Any,
 ) -> Any:
-    """A field of settings; see `Knob`."""
-    needed = (needs,) if needs else ()
-    return field(default=default, metadata={"knob": Knob(help, placeholder, unit, typed, range, panel, needed)})
+    """A field of settings; see `Knob`, whose last fields are the others."""
+    said = Knob(help, placeholder, unit, typed, range, **others)
+    return field(default=default, metadata={"knob": said, "of": said.of})
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(knob, field))
@@ -155,6 +156,11 @@ def settings(
         return dataclass(frozen=True, slots=True)(kind)
 
     return made
+
+
+def settings_from(given: Any, kind: type[Settings]) -> Settings:
+    """Settings of another class with the fields of this one."""
+    return kind(**{each.name: getattr(given, each.name) for each in _fields(kind)})
 
 
 def _fields(kind: Any) -> tuple[Field[Any], ...]:

@@ -14,6 +14,7 @@ from adapt.cli.terminal.output import narrate, narrate_written
 from adapt.cli.terminal.stages import stages
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.settings import Delivery, KnownRates, NodeQueue, Observing, TableSettings
+from adapt.core.units.settings import settings_from
 
 if TYPE_CHECKING:
     from adapt.core.fit.replay.replay import FitRun
@@ -71,7 +72,7 @@ def fit(
         execution=running.execution,
         tables=tables,
         delivery=delivery,
-        known=KnownRates(workload.learn, workload.margin),
+        known=settings_from(workload, KnownRates),
         queue=queue,
         workload=None if likely is None else likely.workload,
         true=running.truth(named.read.network),

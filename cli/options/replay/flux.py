@@ -11,8 +11,9 @@ from adapt.cli.options.amounts import above_0, above_0_or, bits_of_workers, seco
 from adapt.cli.options.groups import setting
 from adapt.cli.options.replay.stage import TROUBLE_PANEL, TroubleOptions
 from adapt.core.errors import UsageError
-from adapt.core.flux.policies.names import FluxPolicy, Imbalance
+from adapt.core.flux.policies.names import FluxPolicy, PairSettings
 from adapt.core.stage.conditions.names import Router
+from adapt.core.units.settings import settings, settings_from
 
 if TYPE_CHECKING:
     from adapt.core.flux.replay.replay import Adapting, Conditions
@@ -56,33 +57,16 @@ class PlacingOptions:
         return MiniPartitions(read.channels, self.partitions, read.hash, read.partitioner()), named
 
 
-_PAIRING = tuple(one for one in FluxPolicy if one not in (FluxPolicy.NONE, FluxPolicy.SLICER))
-"""Policies that pair workers."""
-
-_BY_LOAD = tuple(one for one in _PAIRING if one not in (FluxPolicy.MEMORY, FluxPolicy.MEMORY_SEVERAL))
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyOption:
+@settings("policy", head="name")
+class PolicyOption(PairSettings):
     """A rebalancing policy with its parameters."""
 
-    OPTION: ClassVar[str] = "--policy"
-    HEAD: ClassVar[str] = "name"
     OWN: ClassVar[str] = "own"
     BUILT_IN: ClassVar[tuple[str, ...]] = tuple(FluxPolicy)
     name: str = setting(
         FluxPolicy.LOAD.value,
         f"Rebalancing policy; repeatable (default: load). {own.CLASS} Built in: {', '.join(FluxPolicy)}.",
         "NAME",
-    )
-    min_imbalance: float = setting(
-        1.2, "Smallest utilization ratio of two workers that triggers a move.", "RATIO", of=_PAIRING
-    )
-    max_receiver_utilization: float = setting(0.95, "Workers above this receive no partitions.", "RATIO", of=_BY_LOAD)
-    imbalance: Imbalance = setting(
-        Imbalance.DIFFERENCE,
-        "What a move must reduce, of utilization.",
-        of=(FluxPolicy.LOAD, FluxPolicy.HYBRID),
     )
     own: Mapping[str, str] = field(default_factory=dict)
 
@@ -116,11 +100,7 @@ class PolicyOptions:
 
         collection_s = above_0_or("--min-collection", self.min_collection, tempo.at_most_a_period(MIN_COLLECTION_S))
         chosen = [
-            ChosenFluxPolicy(
-                policy,
-                LoadBalancing(each.min_imbalance, each.max_receiver_utilization, each.imbalance),
-                own.given(each),
-            )
+            ChosenFluxPolicy(policy, settings_from(each, LoadBalancing), own.given(each))
             for policy, each in zip(own.policies(FluxPolicy, self.policy), self.policy, strict=True)
         ]
         return Adapting(

@@ -5,25 +5,20 @@ Source: Flux, section 5.3.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import inf
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
-from adapt.core.flux.policies.names import Imbalance
+from adapt.core.flux.policies.names import Imbalance, PairSettings
 from adapt.core.stage.movement.controller import Move, Observation, Round
-
-MIN_IMBALANCE = 1.2
-MAX_RECEIVER = 0.95
 
 LARGEST = np.iinfo(np.int64).max
 """Size that fits nowhere, for a worker without partitions to give."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadBalancing:
+class LoadBalancing(PairSettings):
     """Balances utilization in as few moves as possible.
 
     A worker that processed nothing has no rate to predict the cost of a partition; the paper divides by zero. Here it
@@ -32,20 +27,7 @@ class LoadBalancing:
     Source: Flux, section 5.3.
     """
 
-    # lambda_min, the smallest utilization ratio of a pair that triggers a move; at least 1
-    min_imbalance: float = MIN_IMBALANCE
-    # u_max, the utilization above which a worker receives no partitions, in (0, 1]
-    max_receiver_utilization: float = MAX_RECEIVER
-    # what a move must reduce. By the ratio, an idle worker receives nothing: it is predicted to stay idle
-    imbalance: Imbalance = Imbalance.DIFFERENCE
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.min_imbalance < inf:
-            raise UsageError(f"min_imbalance must be finite and at least 1 (got {self.min_imbalance:g})")
-        if not 0 < self.max_receiver_utilization <= 1:
-            raise UsageError(
-                f"max_receiver_utilization must be above 0 and at most 1 (got {self.max_receiver_utilization:g})"
-            )
+    __slots__ = ()
 
     def plan(self, observed: Observation, room: NDArray[np.float64] | None = None) -> tuple[Move, ...]:
         """Moves of this round, at most one per worker.
@@ -116,8 +98,7 @@ def heaviest_first(observed: Observation, worker: int) -> NDArray[np.int64]:
     return owned[np.argsort(-observed.processed[owned], kind="stable")]
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryBalancing:
+class MemoryBalancing(PairSettings):
     """Balances the free memory e_i of workers.
 
     e_i is the available memory minus the sizes of the partitions on worker i. The paper leaves open which pairs are
@@ -128,11 +109,7 @@ class MemoryBalancing:
     Source: Flux, section 6.1.
     """
 
-    min_imbalance: float = MIN_IMBALANCE  # smallest ratio of memory utilization that triggers a move, at least 1
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.min_imbalance < inf:
-            raise UsageError(f"min_imbalance must be finite and at least 1 (got {self.min_imbalance:g})")
+    __slots__ = ()
 
     def plan(self, observed: Observation) -> tuple[Move, ...]:
         """Moves of this round, at most one per worker."""

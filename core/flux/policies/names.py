@@ -1,6 +1,8 @@
-"""Names of rebalancing policies."""
+"""Names and settings of rebalancing policies."""
 
 from enum import StrEnum
+
+from adapt.core.units.settings import Range, knob, settings
 
 
 class FluxPolicy(StrEnum):
@@ -46,3 +48,33 @@ class Imbalance(StrEnum):
 
     RATIO = "ratio"
     """The ratio of their utilizations, the higher over the lower."""
+
+
+_PAIRING = tuple(one for one in FluxPolicy if one not in (FluxPolicy.NONE, FluxPolicy.SLICER))
+"""Policies that pair workers."""
+
+_BY_LOAD = tuple(one for one in _PAIRING if one not in (FluxPolicy.MEMORY, FluxPolicy.MEMORY_SEVERAL))
+
+
+@settings("policy")
+class PairSettings:
+    """Which pairs of workers exchange partitions.
+
+    Source: Flux, section 5.3: lambda_min and u_max.
+    """
+
+    min_imbalance: float = knob(
+        "Smallest utilization ratio of two workers that triggers a move.",
+        "RATIO",
+        default=1.2,
+        range=Range(1),
+        of=_PAIRING,
+    )
+    max_receiver_utilization: float = knob(
+        "Workers above this receive no partitions.", "RATIO", default=0.95, range=Range(above=0, at_most=1), of=_BY_LOAD
+    )
+    imbalance: Imbalance = knob(  # by the ratio, an idle worker receives nothing: it is predicted to stay idle
+        "What a move must reduce, of utilization.",
+        default=Imbalance.DIFFERENCE,
+        of=(FluxPolicy.LOAD, FluxPolicy.HYBRID),
+    )

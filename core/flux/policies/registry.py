@@ -21,6 +21,7 @@ from adapt.core.flux.policies.settling import SettlingController
 from adapt.core.own.own_code import ChosenPolicy, OwnCode
 from adapt.core.own_policies.view import OwnMoves
 from adapt.core.stage.movement.controller import Controller
+from adapt.core.units.settings import settings_from
 
 AnyFluxPolicy: TypeAlias = FluxPolicy | OwnCode
 """A rebalancing policy: built in, or a user's own."""
@@ -47,12 +48,12 @@ def _settling(chosen: Chosen) -> SettlingController:
 
 
 def _several_memory(chosen: Chosen) -> Controller:
-    memory = SeveralMemoryMoves(MemoryBalancing(chosen.pairs.min_imbalance))
+    memory = SeveralMemoryMoves(settings_from(chosen.pairs, MemoryBalancing))
     return SeveralMemoryController(memory, None, chosen.min_collection_s)
 
 
 def _several_hybrid(chosen: Chosen) -> Controller:
-    memory = SeveralMemoryMoves(MemoryBalancing(chosen.pairs.min_imbalance))
+    memory = SeveralMemoryMoves(settings_from(chosen.pairs, MemoryBalancing))
     load = SettlingController(
         SeveralMoves(GuardedLoadBalancing(chosen.pairs), within_memory=True), chosen.min_collection_s
     )
@@ -63,8 +64,8 @@ CONTROLLERS: Mapping[FluxPolicy, Callable[[Chosen], Controller] | None] = Mappin
     {
         FluxPolicy.NONE: None,
         FluxPolicy.LOAD: _paced(lambda pairs: pairs),
-        FluxPolicy.MEMORY: _paced(lambda pairs: MemoryBalancing(pairs.min_imbalance)),
-        FluxPolicy.HYBRID: _paced(lambda pairs: HybridBalancing(pairs, MemoryBalancing(pairs.min_imbalance))),
+        FluxPolicy.MEMORY: _paced(lambda pairs: settings_from(pairs, MemoryBalancing)),
+        FluxPolicy.HYBRID: _paced(lambda pairs: HybridBalancing(pairs, settings_from(pairs, MemoryBalancing))),
         FluxPolicy.LOAD_GUARDED: _paced(GuardedLoadBalancing),
         FluxPolicy.LOAD_SEVERAL: _settling,
         FluxPolicy.MEMORY_SEVERAL: _several_memory,

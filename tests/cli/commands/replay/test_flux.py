@@ -317,11 +317,15 @@ def test_the_speed_is_that_of_the_offered_load(adapt, here):
         (2, "x.trace --workers 4 --arrivals rotate --state rows@1s", "omit --join, or the window of --state"),
         (2, "x.trace --workers 4 --producers key", "--producers has no choice 'key'; available: row, stream"),
         (2, "x.trace --workers 4 --min-collection 0", "--min-collection must be above 0 (got 0)"),
-        (2, "x.trace --workers 4 --policy load:min-imbalance=0.5", "must be finite and at least 1 (got 0.5)"),
+        (
+            2,
+            "x.trace --workers 4 --policy load:min-imbalance=0.5",
+            "--policy min-imbalance must be at least 1 (got 0.5)",
+        ),
         (
             2,
             "x.trace --workers 4 --policy load:max-receiver-utilization=2",
-            "max_receiver_utilization must be above 0 and at most 1 (got 2)",
+            "--policy max-receiver-utilization must be above 0 and at most 1 (got 2)",
         ),
         (2, "x.trace --workers 4 --network state-bandwidth=0", "the bandwidth for state must be above 0"),
         (2, "bare.trace --workers 4 --state bytes", "bare.trace has no column 'bytes'; ingest it with --bytes COLUMN"),
