@@ -319,7 +319,7 @@ def _check_length(jobs: Sequence[Job], sweep: Sweep | None, least_s: float) -> N
     trace, terms = open_trace(jobs[0].trace), jobs[0].terms
     counts = PROBES * len(jobs[0].sustained) + (1 if sweep is None else sweep.most_runs)
     lasts_s = (trace.last_us - trace.first_us) / 1e6 / terms.speedup
-    ends_s = min(max(lasts_s, least_s), inf if terms.duration_s is None else terms.duration_s)
+    ends_s = min(max(lasts_s, least_s, terms.interval_s), inf if terms.duration_s is None else terms.duration_s)
     rows = max(1, round(trace.rows * min(1.0, ends_s / lasts_s)))
     length = Length(rows, ends_s / terms.period_s, ends_s / terms.interval_s, len(jobs) * counts)
     length.check("choose fewer scenarios with --scenario, a higher --offered, or set --duration")

@@ -8,7 +8,7 @@ from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.traces.replay.ahead.length import stage_length
-from adapt.traces.replay.flux import SHORTER, rows_of
+from adapt.traces.replay.flux import rows_of, shorter
 from adapt.traces.replay.operators import Operator
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
@@ -59,7 +59,7 @@ def replay_elastic_trace(
     demand = Demand.from_chunks(rows.chunks(), settings)
     bounds, cases = bounds_of(demand, settings), len(elastic.cases())
     length = stage_length(bounds, settings, elastic.period_s, options.interval_s, cases, options.duration_s)
-    length.check(SHORTER.format("--period"))
+    length.check("set --duration", shorter(reading, "--period"))
     run = replay_elastic(
         rows,
         demand,

@@ -20,8 +20,6 @@ from adapt.traces.store.plans import NamedPlan
 from adapt.traces.store.runs import keep_run
 from adapt.traces.store.trace import Trace
 
-SHORTER = "give --offered, or increase --speedup, {} or --interval, or set --duration"
-
 
 @dataclass(frozen=True, slots=True)
 class FluxOptions:
@@ -69,9 +67,10 @@ def replay_flux_trace(
     parameters = parameters_of(settings, reading, options.adapting, conditions, options.duration_s)
     told: dict[str, Any] = {**options.operator.parameters(), "plan": plan and plan.plan.content_hash()}
     pace, adapting = Pace(reading.speedup, options.duration_s, options.interval_s), options.adapting
-    bounds, cases = bounds_of(demand, settings, conditions.faults), len(adapting.cases())
-    length = stage_length(bounds, settings, adapting.min_collection_s, pace.interval_s, cases, pace.duration_s)
-    length.check(SHORTER.format("--min-collection"))
+    bounds = bounds_of(demand, settings, conditions.faults)
+    stage_length(bounds, settings, adapting.round_s, pace.interval_s, len(adapting.cases()), pace.duration_s).check(
+        "set --duration", shorter(reading, "--min-collection")
+    )
     run = replay_flux(
         rows,
         demand,
@@ -84,6 +83,13 @@ def replay_flux_trace(
     )
     keep_run(run, out, command, [trace.as_input, *([] if plan is None else [plan.as_input])], force=force)
     return run
+
+
+def shorter(reading: Reading, period: str) -> dict[str, str]:
+    """What makes a replay shorter, besides a duration: the option for its control period, and others."""
+    speedup = "" if reading.speedup is None else " or --speedup"
+    options = {"control period": period, "sample": "--interval"}
+    return {what: f"increase {option}{speedup}, or " for what, option in options.items()}
 
 
 def read_faults(path: Path, settings: StageSettings) -> FaultSchedule:

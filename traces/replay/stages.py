@@ -22,7 +22,7 @@ from adapt.core.stage.input.keyed_rows import KEY, StateSource
 from adapt.core.stage.input.offered_load import Demand
 from adapt.traces.read_errors import parsed
 from adapt.traces.replay.ahead.length import Length
-from adapt.traces.replay.flux import SHORTER, FluxOptions
+from adapt.traces.replay.flux import FluxOptions, shorter
 from adapt.traces.replay.operators import check_columns, encoded
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
@@ -86,10 +86,10 @@ def replay_stages_trace(
         "stages": {"name": named.name, "text": named.file.text},
     }
     faults, adapting = options.conditions.faults or FaultSchedule(), options.adapting
-    ends_s = of.least_s(faults) if options.duration_s is None else min(of.least_s(faults), options.duration_s)
+    ends_s = min(max(of.least_s(faults), options.interval_s or 0.0), options.duration_s or np.inf)
     samples = ends_s / (options.interval_s or np.inf)
-    length = Length(of.rows, ends_s / adapting.min_collection_s, samples, len(adapting.cases()))
-    length.check(f"{SHORTER.format('--min-collection')}, or let queries arrive earlier")
+    length = Length(of.rows, ends_s / adapting.round_s, samples, len(adapting.cases()))
+    length.check("set --duration, or let queries arrive earlier", shorter(options.reading, "--min-collection"))
     run = replay_dag(
         of,
         options.adapting,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import Any, ClassVar
 
 from adapt.core.errors import BadInput, UsageError
@@ -43,6 +44,11 @@ class Adapting:
     def cases(self) -> dict[str, ChosenFluxPolicy]:
         """Policy of each case by name, static first, without duplicates."""
         return {STATIC: NONE, **by_case(each for each in self.policies if each.policy is not FluxPolicy.NONE)}
+
+    @property
+    def round_s(self) -> float:
+        """Shortest time between rounds; infinite without a policy."""
+        return self.min_collection_s if len(self.cases()) > 1 else inf
 
 
 @dataclass(frozen=True, slots=True)

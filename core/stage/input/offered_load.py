@@ -60,7 +60,7 @@ class WorkOverTime:
             due_s: When they arrive, ascending and at least 0, shape (rows,).
             work_s: CPU seconds of each, shape (rows,), or of all.
         """
-        due_ns = np.asarray(np.minimum(due_s * 1e9, LATEST_NS), np.int64)
+        due_ns = np.asarray(np.minimum(due_s, LATEST_NS / 1e9) * 1e9, np.int64)
         self._last_ns = int(due_ns[-1])
         while self._last_ns // self._span_ns >= SPANS:
             self._work_ns = np.concatenate([self._work_ns.reshape(-1, 2).sum(axis=1), np.zeros(SPANS // 2, np.int64)])

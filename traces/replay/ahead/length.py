@@ -1,7 +1,9 @@
 """Length of a replay, computed from its arguments before work starts."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
+from types import MappingProxyType
 
 from adapt.core.errors import UsageError
 from adapt.core.phrases import counted
@@ -30,18 +32,19 @@ class Length:
     samples: float = 0.0  # samples of the time series
     cases: int = 1  # how often the stream is run
 
-    def check(self, instead: str) -> None:
+    def check(self, instead: str, further: Mapping[str, str] = MappingProxyType({})) -> None:
         """Refuse a replay that is too long.
 
         Args:
             instead: What makes it shorter.
+            further: What also does where there is too much of one thing.
         """
         for (what, most), each in zip(MOST.items(), (self.rows, self.periods, self.samples), strict=True):
             most = max(most, self.cases * max(self.rows, FEW)) if what != "row" else most
             if self.cases * each > most:
                 raise UsageError(
                     f"the replay has {counted(self.cases, 'case')} of {counted(round(each), what)}, and at most"
-                    f" {counted(most, what)} in all are simulated; {instead}"
+                    f" {counted(most, what)} in all are simulated; {further.get(what, '')}{instead}"
                 )
 
 
@@ -62,7 +65,7 @@ def stage_length(
         interval_s: How often the series are sampled.
     """
     ends_s = bounds.static_s if isfinite(bounds.static_s) else bounds.last_s
-    ends_s = max(ends_s, network_s(settings, bounds.rows))
-    ends_s = ends_s if duration_s is None else min(ends_s, duration_s)
     interval_s = usual_interval_s(bounds, duration_s) if interval_s is None else interval_s
+    ends_s = max(ends_s, network_s(settings, bounds.rows), interval_s)  # a sample ends late
+    ends_s = ends_s if duration_s is None else min(ends_s, duration_s)
     return Length(bounds.rows, ends_s / period_s, ends_s / interval_s, cases)
