@@ -209,7 +209,7 @@ def ours(chunk: int) -> Peer:
 
     def run(work: Work, workers: int) -> Timed:
         cpu, wall = process_time(), perf_counter()
-        egress = run_by_workers(work.chain, RunSettings(workers, chunk=chunk), work.pace).egress
+        egress = run_by_workers(work.chain, RunSettings(workers, chunk=chunk or None), work.pace).egress
         return egress.hash, process_time() - cpu, perf_counter() - wall
 
     return run

@@ -303,11 +303,11 @@ class RuntimeOptions:
         )
 
 
-def _chunk(text: str) -> int:
-    """The most tuples of a chunk; 0 for `auto`."""
+def _chunk(text: str) -> int | None:
+    """The most tuples of a chunk; None for `auto`."""
     if text == "auto":
-        return 0
-    if not text.isdecimal() or text == "0":
+        return None
+    if not text.isdecimal():
         raise UsageError(f"--runtime chunk must be auto or a number of tuples (got {text!r})")
     return int(text)
 

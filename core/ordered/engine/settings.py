@@ -36,12 +36,13 @@ class RunSettings:
     queue_capacity: int = knob(
         "Size of each operator's work queue in tuples; a power of two.", default=4096, typed="runtime queue-capacity"
     )
-    # 0 to adapt it to their cost, so that a chunk takes no longer than a slice. A worker claims what has arrived, and
+    # None to adapt it to their cost, so that a chunk takes no longer than a slice. A worker claims what has arrived, and
     # never waits for a chunk to fill
-    chunk: int = knob(
+    chunk: int | None = knob(
         "Most tuples that a worker claims at once.",
-        default=0,
+        default=None,
         typed="runtime chunk",
+        range=Range(1, at_most=MOST_CHUNK),
     )
     slice_us: float = knob(
         "About how long a worker stays with an operator, at least 5 where chunks adapt.",
@@ -76,8 +77,6 @@ class RunSettings:
     batch: int = knob("With `micro-batch`, most rows of a batch; else 0.", default=0, typed="parallelism batch")
 
     def __post_init__(self) -> None:
-        if not 0 <= self.chunk <= MOST_CHUNK:
-            self._refuse(f"{{chunk}} must be from 1 to {MOST_CHUNK} tuples (got {self.chunk})")
         for name, size in (("ring_buffer", self.ring_buffer), ("queue_capacity", self.queue_capacity)):
             if not 1 <= size <= MOST_SLOTS or size & (size - 1):
                 near = min(1 << max(size - 1, 0).bit_length(), MOST_SLOTS)

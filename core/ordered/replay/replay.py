@@ -337,7 +337,7 @@ def costs_of(chain: BoundChain, ordered: Ordered, cpu_clock: Clock, told: Told |
         degrees=(),
         batch=0,
     )
-    settings = replace(settings, chunk=settings.chunk or (not ordered.arrivals))  # as in the model
+    settings = replace(settings, chunk=settings.chunk or (None if ordered.arrivals else 1))  # as in the model
     warm_up(chain)
     pace = measured_pace()
 

@@ -171,7 +171,7 @@ def random_settings(random: np.random.Generator) -> RunSettings:
         heuristic,
         ring,
         queue,
-        chunk,
+        chunk or None,
         slice_us=float(random.choice([1.0, 10.0, 100.0])),
         ct_window_ms=float(random.choice([0.1, 20.0])),
         qst_limit=500.0,

@@ -10,7 +10,7 @@ from adapt.core.ordered.engine.settings import RunSettings
     ("choices", "told"),
     [
         ({"workers": 0}, "workers must be from 1 to 256 (got 0)"),
-        ({"chunk": 1025}, "chunk must be from 1 to 1024 tuples (got 1025)"),
+        ({"chunk": 1025}, "chunk must be from 1 to 1,024 (got 1,025)"),
         ({"ring_buffer": 1000}, "ring_buffer must be a power of two, at most 4194304 (got 1000); try 1024"),
         ({"ring_buffer": 0}, "(got 0); try 1"),
         ({"queue_capacity": 2**23}, "(got 8388608); try 4194304"),

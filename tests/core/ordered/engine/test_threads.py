@@ -123,8 +123,8 @@ class _Left(Exception):
 
 @pytest.mark.parametrize("name", CHAINS)
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("chunk", [0, 1024])
-def test_rows_leave_without_waiting_for_a_chunk_to_fill(name: str, workers: int, chunk: int) -> None:
+@pytest.mark.parametrize("chunk", [None, 1024])
+def test_rows_leave_without_waiting_for_a_chunk_to_fill(name: str, workers: int, chunk: int | None) -> None:
     """The last row arrives in an hour; a worker that waited for it would hold the others until then."""
     chain = bound(CHAINS[name], 101, keys=5)
     arrivals_ns = np.append(np.arange(100) * 1000, 3_600 * 10**9)
@@ -148,17 +148,17 @@ def _next_chunk(address: int, claimable: int) -> int:
 @pytest.mark.parametrize(
     ("cost_ns", "chunk", "workers", "expected"),
     [
-        (1_000, 0, 1, 100),
-        (10_000, 0, 1, 10),
-        (10**6, 0, 1, 1),
-        (10, 0, 1, 1024),
-        (10, 0, 4, 751),
+        (1_000, None, 1, 100),
+        (10_000, None, 1, 10),
+        (10**6, None, 1, 1),
+        (10, None, 1, 1024),
+        (10, None, 4, 751),
         (1_000, 64, 1, 64),
         (1_000, 1024, 1, 1024),
     ],
 )
 def test_a_chunk_ends_after_a_slice_unless_its_size_is_given(
-    cost_ns: int, chunk: int, workers: int, expected: int
+    cost_ns: int, chunk: int | None, workers: int, expected: int
 ) -> None:
     """A chunk is sent when it ends, so this bounds how long a tuple waits for the others of its chunk."""
     memory = Memory(chain_of("one output", 100)[0], RunSettings(workers, chunk=chunk, slice_us=100), 1, 0)
