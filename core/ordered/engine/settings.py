@@ -36,8 +36,8 @@ class RunSettings:
     queue_capacity: int = knob(
         "Size of each operator's work queue in tuples; a power of two.", default=4096, typed="runtime queue-capacity"
     )
-    # None to adapt it to their cost, so that a chunk takes no longer than a slice. A worker claims what has arrived, and
-    # never waits for a chunk to fill
+    # None to adapt it to their cost, so that a chunk takes no longer than a slice. A worker claims what has arrived,
+    # and never waits for a chunk to fill
     chunk: int | None = knob(
         "Most tuples that a worker claims at once.",
         default=None,
