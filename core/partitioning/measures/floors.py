@@ -113,8 +113,9 @@ def imbalance_floor(heavy: ArrayLike, total: float, channels: int, capacities: F
     """Lower bound of the max/mean load with whole keys.
 
     None without any load. The best placement of the few hottest keys is searched (`MOST_PAIRS`). If that takes too
-    long, or there are more keys, bounds are the mean, the hottest key, k + 1 of the k N + 1 hottest keys, and the next
-    whole number above the mean if all loads are whole. Load of keys that are not given may be divided.
+    long, or there are more keys, bounds are the mean, the hottest key, k + 1 of the k N + 1 hottest keys, and, if all
+    loads are whole, the next multiple above the mean of their greatest common divisor. Load of keys that are not given
+    may be divided.
 
     Args:
         heavy: Loads of the hottest keys, falling; the more, the better the bound.
@@ -132,7 +133,8 @@ def imbalance_floor(heavy: ArrayLike, total: float, channels: int, capacities: F
         peak = max(peak, pigeonhole_peak(loads, channels) / float(each.max()))
     is_whole = capacities is None and float(loads.sum()) == total and bool((loads == np.rint(loads)).all())
     if is_whole:
-        peak = max(peak, float(-(-total // channels)))
+        divisor = float(np.gcd.reduce(loads.astype(np.int64)))
+        peak = max(peak, -(-total // (channels * divisor)) * divisor)
     few = np.ascontiguousarray(loads[: MOST_PAIRS // channels])
     if len(few) > 1 and channels > 1:
         most = min(_MOST_STEPS, _MOST_LOOKS // channels**2)

@@ -70,6 +70,11 @@ def test_whole_loads_have_a_whole_peak():
     assert imbalance_floor(falling([3] + [1] * 998), 1001, 4) == pytest.approx(251 * 4 / 1001)
 
 
+def test_doubling_every_load_leaves_the_floor():
+    loads = np.ones(1000)
+    assert imbalance_floor(2 * loads, 2000.0, 3) == imbalance_floor(loads, 1000.0, 3) == pytest.approx(334 / (1000 / 3))
+
+
 @given(weights, st.integers(1, 4))
 def test_no_placement_has_a_lower_ratio_than_r_floor(keys, channels):
     floor, least = r_floor(falling(keys), sum(keys), channels), least_ratio(keys, [0] * channels)
