@@ -106,6 +106,7 @@ class PlacingOptions:
     ) -> "list[Facts]":
         """Metrics of each artefact."""
         from adapt.traces.checking import DEFAULT_ENGINE, Placing, facts_of, has_partitions, placed_by, places_keys
+        from adapt.traces.store.manifest import is_trace
 
         if self.channels is not None:
             check_channels(self.channels)
@@ -114,6 +115,8 @@ class PlacingOptions:
         placed = any(places_keys(path) for path in paths)
         if given and not placed:
             raise UsageError(f"{given[0]} needs a trace or counted keys; no artefact has keys to place")
+        if spark.spark_conf and not any(is_trace(path) for path in paths):
+            raise UsageError("--spark-conf needs a trace; no artefact is one")
         placing = Placing(DEFAULT_ENGINE if self.engine is None else self.engine, self.channels, self.exact)
         for path in paths:
             if places_keys(path, limits):

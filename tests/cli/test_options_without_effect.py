@@ -25,6 +25,10 @@ KNOWN = [
     ("replay flux x.trace --workers 2 --arrivals saturate --offered 1", "with --arrivals saturate"),
     ("replay flux x.trace --workers 2 --arrivals saturate --speedup 2", "with --arrivals saturate"),
     ("replay flux x.trace --workers 2 --policy none --min-collection 1s", "with --policy none"),
+    ("replay flux x.trace --workers 2 --router river --min-collection 1s", "with --router river"),
+    ("replay flux x.trace --workers 2 --router exchange --engine kafka", "with --engine kafka"),
+    ("replay flux x.trace --workers 2 --engine flink:unaligned", "without --engine checkpoint-interval"),
+    ("replay compare x.trace --engine flink:checkpoint-pause=1ms", "without --engine checkpoint-interval"),
     ("replay flux x.trace --workers 2 --stages s.toml --standby", "with --stages"),
     ("replay flux x.trace --workers 2 --stages s.toml --engine kafka", "with --engine kafka"),
     ("replay repartition x.trace --channels 2 --network latency=1ms", "without --live"),
@@ -93,7 +97,7 @@ def without_effect(effect: Effect, options: Mapping[str, Any]) -> Iterator[list[
         name, *values = known[0]
         if values and ":" not in name:
             yield sample(options[name], other_than=values[0].split("|"))
-        elif not values and not options[name].required:
+        elif not values and not options[name.partition(":")[0]].required:
             yield []
     for setting in effect.unless:
         name, *values = setting.split()
@@ -124,3 +128,18 @@ def test_every_declared_option_is_refused_where_it_cannot_act(adapt):
                     assert re.match(f"adapt: {head}( {key})? has no effect", said.err), (words, other, typed, said.err)
                     tried.add((words, option))
     assert len(tried) > 60
+
+
+def test_spark_settings_need_a_trace(adapt, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.csv").write_text("key,count\na,2\nb,1\n")
+    adapt.done(*"partition build c.csv --channels 2 -o x.plan".split())
+    for line in (
+        *(
+            "partition build c.csv --channels 2",
+            "partition compare c.csv --channels 2",
+            "partition diff c.csv x.plan x.plan",
+        ),
+        *("partition evaluate c.csv x.plan", "check x.plan --limit imbalance<=9", "check c.csv --limit imbalance<=9"),
+    ):
+        assert "--spark-conf needs a trace" in adapt.refused(2, *line.split(), "--spark-conf", "a=b"), line

@@ -241,7 +241,7 @@ def counted(
     how = counting or Counting()
     with readable(path):
         if path.is_file():
-            _refuse_options(how, path)
+            _refuse_options(how, path, spark_options)
             sha256 = file_sha256(path)
             source = {"name": path.name, "bytes": path.stat().st_size, "sha256": sha256}
             return Counted(read_counts(path, key_type or KeyType.STRING, measure), sha256, source)
@@ -261,7 +261,7 @@ def counted(
                 f"--weight {how.weight}: {path} holds counts by {frequencies.weight}; count the trace again"
             )
         _refuse_unmeasured(frequencies, measure, path)
-        _refuse_options(replace(how, weight=None), path)
+        _refuse_options(replace(how, weight=None), path, spark_options)
         trace_hash = next((str(item["content_hash"]) for item in manifest.made.inputs if "content_hash" in item), None)
         return Counted(frequencies, trace_hash or manifest.content_hash, source)
     raise BadInput(f"{path} is a {manifest.kind}; give a trace, counted keys, or a CSV of key,count")
@@ -292,9 +292,9 @@ def windows_of(
     return CountedPanes(panes, route)
 
 
-def _refuse_options(how: Counting, path: Path) -> None:
-    exact = how.method is CountMethod.EXACT or None
-    given = {"weight": how.weight, "exact": exact, "epsilon": how.epsilon, "window": how.window}
+def _refuse_options(how: Counting, path: Path, spark: Spark) -> None:
+    exact, conf = how.method is CountMethod.EXACT or None, (spark and spark.conf) or None
+    given = {"weight": how.weight, "exact": exact, "epsilon": how.epsilon, "window": how.window, "spark-conf": conf}
     for option, value in given.items():
         if value is not None:
             raise UsageError(f"--{option} needs a trace; {path} already holds counts")

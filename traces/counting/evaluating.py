@@ -98,7 +98,7 @@ def evaluate_plans(
         return _of_parquet(plans, source, by, spark_options, progress)
     if source.is_file():
         key_type = key_type or plans[0][1].key_type
-    found = counted(source, Counting(weight=weight), key_type=key_type, measure=by.sources)
+    found = counted(source, Counting(weight=weight), key_type=key_type, measure=by.sources, spark_options=spark_options)
     whole = None
     if source.is_dir() and int(read_manifest(source).summary["keys"]) > len(found.frequencies.keys):
         whole = counts_in_batches(source)

@@ -41,7 +41,9 @@ def flux(
         " after another.",
     ),
     router: Router = setting(
-        Router.FLUX, "Routing: a queue per connection, any worker, or one buffer shared by all partitions."
+        Router.FLUX,
+        "Routing: a queue per connection, any worker, or one buffer shared by all partitions.",
+        needs="--engine flux if exchange|river",
     ),
 ) -> "AnyFluxRun":
     """Replay a trace through a simulated stage and rebalance it online.

@@ -82,7 +82,7 @@ class PolicyOptions:
         "Shortest time to collect statistics per round (default: 150ms). At an offered load, at most 1/100 of the"
         " replay.",
         "150ms",
-        unless="--policy none",
+        unless=("--policy none", "--router river"),
     )
     split_hot: str | None = setting(
         None,

@@ -32,9 +32,18 @@ class QueueingOptions:
         None, "Time between checkpoints (default: none).", "60s", of=(QueueingName.FLINK,)
     )
     checkpoint_pause: str | None = setting(
-        None, "How long a worker stops for its part of a checkpoint (default: 0s).", "10ms", of=(QueueingName.FLINK,)
+        None,
+        "How long a worker stops for its part of a checkpoint (default: 0s).",
+        "10ms",
+        of=(QueueingName.FLINK,),
+        needs="--engine:checkpoint-interval",
     )
-    unaligned: bool = setting(False, "Unaligned checkpoints, whose barriers stop no channel.", of=(QueueingName.FLINK,))
+    unaligned: bool = setting(
+        False,
+        "Unaligned checkpoints, whose barriers stop no channel.",
+        of=(QueueingName.FLINK,),
+        needs="--engine:checkpoint-interval",
+    )
     batch_interval: str | None = setting(
         None,
         "Time between micro-batches (default: the next starts when one ends).",
