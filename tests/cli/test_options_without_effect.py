@@ -27,6 +27,8 @@ KNOWN = [
     ("replay flux x.trace --workers 2 --policy none --min-collection 1s", "with --policy none"),
     ("replay flux x.trace --workers 2 --router river --min-collection 1s", "with --router river"),
     ("replay flux x.trace --workers 2 --router exchange --engine kafka", "with --engine kafka"),
+    ("replay flux x.trace --workers 2 --router exchange --producers row:buffer=99", "with --router exchange"),
+    ("replay elastic x.trace --engine kafka --producers row:buffer=99", "with --engine kafka"),
     ("replay flux x.trace --workers 2 --engine flink:unaligned", "without --engine checkpoint-interval"),
     ("replay compare x.trace --engine flink:checkpoint-pause=1ms", "without --engine checkpoint-interval"),
     ("replay flux x.trace --workers 2 --stages s.toml --standby", "with --stages"),

@@ -13,6 +13,7 @@ from adapt.cli.options.replay.shedding import ComparedBuffer
 from adapt.cli.options.replay.speed import ComparedSpeedOptions
 from adapt.cli.options.replay.stage import EngineStage
 from adapt.cli.options.result import RunOutput
+from adapt.cli.terminal.effect import settled
 from adapt.core.errors import UsageError
 from adapt.core.stream import Weight
 
@@ -125,6 +126,7 @@ class WorkerOptions:
 
         channels = channel_counts(self.channels)[0]
         buffer, network, queueing = stage.queued(channels, each=False, trace=trace)
+        settled("--engine", queueing.engine)
         return Wanted(
             channels=channels,
             pool=self.pool,

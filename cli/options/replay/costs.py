@@ -110,11 +110,19 @@ class ProducerOptions:
     by: Producers | None = setting(
         None, "Assign rows to producers by row or by stream (default: by stream, if the trace has streams)."
     )
+    buffer: int | None = setting(None, "Rows that a producer buffers (default: 2048).", "ROWS")
+
+
+@dataclass(frozen=True, slots=True)
+class EngineProducers(ProducerOptions):
+    """Producers for an engine's queues."""
+
     buffer: int | None = setting(
         None,
         "Rows that a producer buffers (default: 2048, in compare 240; with --engine flink 8 network buffers, and 2 per"
         " worker).",
         "ROWS",
+        unless=("--router exchange|river", "--engine kafka|spark"),
     )
 
 
@@ -239,6 +247,13 @@ class CostOptions:
             if found is not None:
                 return found
         return amount_of("--service-time", self.service_time or DEFAULT_SERVICE, Service.parse)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineCosts(CostOptions):
+    """Costs where rows wait in an engine's queues."""
+
+    producers: EngineProducers = field(default_factory=EngineProducers)
 
 
 def given(option: str, text: str | None, by_file: float | None, default: str) -> float:

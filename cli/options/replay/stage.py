@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
 
 from adapt.cli.options.amounts import above_0_or_none
 from adapt.cli.options.groups import option, setting
-from adapt.cli.options.replay.costs import DEFAULT_CONNECTION, CostOptions
+from adapt.cli.options.replay.costs import DEFAULT_CONNECTION, CostOptions, EngineCosts
 from adapt.cli.options.replay.join import JoinOptions
 from adapt.cli.options.replay.queueing import QueueingOptions
 from adapt.cli.options.replay.shedding import ScalingBuffer, SheddingOptions
@@ -146,6 +146,7 @@ class EngineStage(StageOptions):
         "TUPLES|rows|bytes|keys[@10m]",
     )
     queues: QueueingOptions
+    costs: EngineCosts
 
     @property
     def interval_s(self) -> float | None:
