@@ -17,7 +17,8 @@ class Effect:
     A setting is an option that is given (`--live`), an option with one of several values (`--scheme hybrid|bounded`;
     of several values typed, one that fits is enough), a key (`--network:drops window`), or one of several settings
     (`--out or --html`). `--planner solver-w if online` applies only to the value `online` of the option itself; `*` is
-    any value. An option that a command lacks is ignored, and one without a value is judged once it is `settled`.
+    any value. `--policy none without --faults` excludes only while `--faults` is not given. An option that a command
+    lacks is ignored, and one without a value is judged once it is `settled`.
     """
 
     option: str  # as typed, with its key if it is one
@@ -42,9 +43,10 @@ class Effect:
                 lack = f"with {known[0].split()[0]} {','.join(got)}" if got and len(known) == 1 else f"without {wanted}"
                 said = f"{self.option} has no effect {lack}; give {wanted}, or omit {self.option}"
                 raise UsageError(re.sub(r"(--[a-z-]+):", r"\1 ", said))
-        for other in self.unless:
+        for setting in self.unless:
+            other, _, saving = setting.partition(" without ")
             name, *excluded = other.split()
-            got = values.get(name, ())
+            got = () if any(values.get(each) for each in saving.split(" or ")) else values.get(name, ())
             if got and (not excluded or all(each in excluded[0].split("|") for each in got)):
                 typed = f"{name} {','.join(got)}" if excluded else name
                 raise UsageError(f"{self.option} has no effect with {typed}; omit one of them")

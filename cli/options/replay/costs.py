@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 DEFAULT_CONNECTION = 24
 """Rows that a connection buffers, as in Flux: two packets of 12."""
 
+UNCHANGED = "--policy fixed without --rebuild"
+"""Where elastic changes no plan."""
+STILL = ("--policy none without --standby or --faults or --split-hot", "--router river", UNCHANGED)
+"""Where no state moves."""
 SERVICE = "45us"
 SERVICE_HELP = "CPU time per row, or its distribution"
 DEFAULT_SERVICE = "1ms"
@@ -51,12 +55,14 @@ class NetworkOptions:
         "Bandwidth for the state of one partition (default: 250Mbps). Repeatable; 0:3=10Mbps is for what some workers"
         " send.",
         "250Mbps|3=10Mbps",
+        unless=STILL,
     )
     state_bandwidth_total: str | None = setting(
         None,
         "Bandwidth for all state transfers together (default: 500Mbps).",
         "500Mbps",
         shown=False,
+        unless=STILL,
     )
     tuple_size: str = setting("80B", "Size of a tuple of state.", "80B")
 

@@ -8,7 +8,7 @@ from adapt.cli.options import own
 from adapt.cli.options.amounts import above_0, above_0_or
 from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import OWN_HASHING, SCHEME, MaxParallelismOption, SchemeChoice
-from adapt.cli.options.replay.costs import given
+from adapt.cli.options.replay.costs import UNCHANGED, given
 from adapt.cli.options.replay.migration import MigrationOptions
 from adapt.core.elastic.policies.names import ALL_POLICIES, Alignment, ScalingPolicy, Signal
 from adapt.core.engines.names import Engine
@@ -35,7 +35,10 @@ USUAL = "(default: {}). At an offered load, {} periods."
 class RescaleOptions(MigrationOptions):
     """How partitions migrate in a rescale, and how soon workers start."""
 
-    startup_time: str | None = setting(None, "Worker start-up time (default: 0s).", "10s", shown=False)
+    UNLESS: ClassVar[str] = UNCHANGED
+    startup_time: str | None = setting(
+        None, "Worker start-up time (default: 0s).", "10s", shown=False, unless="--policy fixed"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ class SchemeOptions:
         **SCHEME,
     )
     construction: Construction = setting(
-        DEFAULT_CONSTRUCTION, "How plans place hot partitions.", needs="--scheme hybrid"
+        DEFAULT_CONSTRUCTION, "How plans place hot partitions.", needs="--scheme hybrid", unless=UNCHANGED
     )
     max_parallelism: MaxParallelismOption = None
 
@@ -75,7 +78,9 @@ class PlanOptions:
         "K",
         shown=False,
     )
-    window: str | None = setting(None, f"How much recent history a plan is built from {USUAL.format('30s', 10)}", "30s")
+    window: str | None = setting(
+        None, f"How much recent history a plan is built from {USUAL.format('30s', 10)}", "30s", unless=UNCHANGED
+    )
     migration: RescaleOptions
     of: SchemeOptions
 
@@ -217,7 +222,10 @@ class ScalingOptions:
         shown=False,
     )
     period: str | None = setting(
-        None, "How often the controller runs (default: 1s). At an offered load, 1/100 of the replay.", "1s"
+        None,
+        "How often the controller runs (default: 1s). At an offered load, 1/100 of the replay.",
+        "1s",
+        unless=UNCHANGED,
     )
     scale_out_delay: str | None = setting(
         None,
