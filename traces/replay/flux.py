@@ -86,7 +86,7 @@ def replay_flux_trace(
 
 
 def shorter(reading: Reading, period: str) -> dict[str, str]:
-    """What makes a replay shorter, besides a duration: the option for its control period, and others."""
+    """Options that make a replay shorter, by what is too much."""
     speedup = "" if reading.speedup is None else " or --speedup"
     options = {"control period": period, "sample": "--interval"}
     return {what: f"increase {option}{speedup}, or " for what, option in options.items()}
