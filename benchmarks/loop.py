@@ -97,7 +97,7 @@ def _busiest(counts: NDArray[np.int64]) -> float:
 def _costs(replan: Replan, rows: pa.RecordBatch) -> tuple[float, float]:
     """Rows of the busiest channel of each step, and rows of state that move."""
     steps = [step.outcome for step in decided(replan, lambda columns: [rows.select(columns)])]
-    moved = sum(step.metrics.migrated_state or 0.0 for step in steps)
+    moved = sum(step.metrics.state_moved or 0.0 for step in steps)
     return sum(float(step.loads[2].max()) for step in steps), moved
 
 

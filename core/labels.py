@@ -8,8 +8,6 @@ from adapt.core.values import EMPTY, human, visible
 
 _LONGEST = 32
 _UNITS_IN_VALUES = (Kind.SHARE, Kind.BYTES, Kind.SECONDS, Kind.TIME)
-_HEADINGS = {"explicit_keys": "pinned_keys"}
-"""Headings for columns whose name in artefacts is not the word in text."""
 
 
 def label(cell: Cell) -> str:
@@ -29,7 +27,7 @@ def today_in(compared: Table) -> Cell:
     None unless the first scheme has moved from itself.
     """
     first = next(iter(compared.records()), {})
-    return first["scheme"] if first.get("migrated_keys") is not None else None
+    return first["scheme"] if first.get("keys_moved") is not None else None
 
 
 def distinct(labels: Sequence[str]) -> list[str]:
@@ -49,7 +47,7 @@ def distinct(labels: Sequence[str]) -> list[str]:
 def breakable(name: str) -> list[str]:
     """The pieces of a column's name between line breaks.
 
-    A single letter, as in `r_floor` and `build_s`, stays with its neighbor.
+    A single letter, as in `r_best` and `build_s`, stays with its neighbor.
     """
     pieces = [""]
     for piece in re.findall(r"[^_ ]*[_ ]+|[^_ ]+", name):
@@ -63,8 +61,7 @@ def breakable(name: str) -> list[str]:
 def headed(column: Column) -> str:
     """The column's name with its unit, unless redundant."""
     has_unit = column.unit and column.unit != column.name and column.kind not in _UNITS_IN_VALUES
-    name = _HEADINGS.get(column.name, column.name)
-    return visible(f"{name} ({column.unit})" if has_unit else name)
+    return visible(f"{column.name} ({column.unit})" if has_unit else column.name)
 
 
 def count(things: int) -> str:

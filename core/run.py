@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from adapt.core.table import Table
 
-SCHEMA = "adapt.run/1"
+SCHEMA = "adapt.run/2"
 """The format of a run as data."""
 
 

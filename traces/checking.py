@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from adapt.core.check.facts import Fact, Facts, Interval, fact_of, facts_of_table, of_top_share, with_derived
 from adapt.core.check.limit import Limit, LimitsFile, read_limits
-from adapt.core.check.metrics import ASKING_FOR_KEYS, ROWS, SUMMARY, Of
 from adapt.core.engines.names import SCHEMES_BY_NAME, AnyScheme, Engine
 from adapt.core.errors import BadInput, UsageError, did_you_mean
+from adapt.core.metrics import ASKING_FOR_KEYS, ROWS, SUMMARY, Of
 from adapt.core.units.seals import hash_of
 from adapt.traces.locations.location import location
 from adapt.traces.locations.run_folders import in_run
@@ -130,8 +130,8 @@ def _of_json(path: Path) -> Facts:
         return _of_plan(path, data)
     if family not in (_EVALUATION, _COMPARISON):
         raise BadInput(f"{path} is not a plan, evaluation or comparison: no such schema in field 'schema'")
-    if version != "1":
-        raise BadInput(f"{path}: schema must be {family}/1 (got {family}/{version})")
+    if version not in ("1", "2"):
+        raise BadInput(f"{path}: schema must be {family}/2 (got {family}/{version})")
     labels: tuple[str, ...] = _CHAIN
     try:
         if family == _EVALUATION:

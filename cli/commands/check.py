@@ -54,7 +54,7 @@ class LimitOptions:
 
     limits: list[str] | None = setting(
         None,
-        'Limit such as "imbalance<=1.2", "p99_ms[case=load]<500" or "imbalance worse-by 5%"; repeatable.',
+        'Limit such as "imbalance<=1.2", "latency_p99[case=load]<500ms" or "imbalance worse-by 5%"; repeatable.',
         "EXPR",
         "--limit",
         "-l",
@@ -164,7 +164,7 @@ def check(
     A limit is METRIC, optional [LABEL=VALUE] to select rows, and <=, <, >=, > or == with an amount. It must hold for
     every row; a value that was not measured fails. Starts Java only to count a trace.
 
-    Example: adapt check web.plan --limit "gap<=1.2" --limit "explicit_keys<=1000"
+    Example: adapt check web.plan --limit "times_best_possible<=1.2" --limit "pinned_keys<=1000"
     """
     from adapt.core.check.check_limits import judge
     from adapt.core.check.outcome import as_document, verdict_table

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from adapt.core.verdict.answer import Answer
     from adapt.traces.spark.progress import Progress
 
-SCHEMA = "adapt.verdict/1"
+SCHEMA = "adapt.verdict/2"
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ def columns(context: typer.Context, incomplete: str) -> list[str]:
 
 def limits(incomplete: str) -> list[str]:
     """Metrics that a limit may begin with."""
-    from adapt.core.check.metrics import METRICS
+    from adapt.core.metrics import METRICS
 
     return _begun(METRICS, incomplete)
 

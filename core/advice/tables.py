@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from adapt.core.engines.engine import WorkUnits
 from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Partitioner
-from adapt.core.partitioning.measures.floors import imbalance_floor
+from adapt.core.partitioning.measures.floors import best_possible
 from adapt.core.table import Column, Kind, Table
 
 MOST_WORKERS = 1_000_000
@@ -255,9 +255,9 @@ def useful_table(keys: Sequence[HotKey], total: int, parallelism: int) -> Table:
         Column("hottest_key"),
         Column("share", Kind.SHARE),
         Column("useful_workers", Kind.NUMBER, about="1 / share: more workers than that cannot all be busy"),
-        Column("imbalance_floor", Kind.RATIO, about=f"lower bound of the imbalance at {parallelism} workers"),
+        Column("best_possible", Kind.RATIO, about=f"lower bound of the imbalance at {parallelism} workers"),
     )
-    row = (hottest.key, hottest.low / total, most, imbalance_floor([each.low for each in keys], total, parallelism))
+    row = (hottest.key, hottest.low / total, most, best_possible([each.low for each in keys], total, parallelism))
     return Table.from_rows("Useful workers", columns, [row])
 
 

@@ -140,7 +140,7 @@ DASHED: Mapping[str, Any] = {
 _TITLES = {
     "imbalance": "imbalance (busiest / mean load)",
     "m": "migration factor m (moved / mean state)",
-    "migrated_state": "state moved (rows, unless measured)",
+    "state_moved": "state moved (rows, unless measured)",
 }
 """Axis titles of columns without a unit of their own."""
 

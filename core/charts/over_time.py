@@ -46,19 +46,19 @@ def rate_over_time(table: Table, time: str = "time", peak: str = "peak") -> Char
 def imbalance_per_period(table: Table, at: str = "start") -> Chart:
     """The imbalance of each period, with its floor."""
     at = _place(table, at)
-    names = ["imbalance"] + (["imbalance_floor"] if has(table, "imbalance_floor") else [])
-    nothing = "imbalance_do_nothing"
+    names = ["imbalance"] + (["best_possible"] if has(table, "best_possible") else [])
+    nothing = "imbalance_today"
     does = has(table, nothing) and any(is_real(cell) for cell in table.values(nothing))
     points, said = _along(table, at, names + ([nothing] if does else []), MOST_POINTS)
     sentence = f"The {named(table, 'imbalance')} of each period"
     if does:
         sentence += "; the gray line is that of doing nothing"
     if len(names) > 1:
-        sentence += "; the dashed line is imbalance_floor, the best possible without splitting keys"
+        sentence += "; the dashed line is best_possible, the best possible without splitting keys"
     dots = {"size": 22, "color": PALETTE[0]} if len(points) <= _MOST_BARS else False
     layers = [
         {"mark": {"type": "line", "color": PALETTE[0], "point": dots}, **_only("imbalance")},
-        {"mark": DASHED, **_only("imbalance_floor")},
+        {"mark": DASHED, **_only("best_possible")},
     ]
     encoding = {"x": across(table, at), "y": up(table, "imbalance"), "description": {"field": "d"}}
     layers = layers[: len(names)]
@@ -87,7 +87,7 @@ def imbalance_of_placements(table: Table, names: Sequence[str], floor: str | Non
 def migration_per_period(table: Table, at: str = "start") -> Chart:
     """The state migrated for each period, as bars of equal width."""
     at = _place(table, at)
-    points, said = _along(table, at, ["migrated_state"], _MOST_BARS)
+    points, said = _along(table, at, ["state_moved"], _MOST_BARS)
     steps = (after["x"] - before["x"] for before, after in pairwise(points))
     step = min((step for step in steps if step > 0), default=1)
     for point in points:
@@ -95,12 +95,12 @@ def migration_per_period(table: Table, at: str = "start") -> Chart:
     encoding = {
         "x": across(table, at),
         "x2": {"field": "until"},
-        "y": up(table, "migrated_state", zero=True),
+        "y": up(table, "state_moved", zero=True),
         "y2": {"field": "zero"},
         "description": {"field": "d"},
     }
     mark = {"type": "rect", "color": PALETTE[1]}
-    sentence = f"The {named(table, 'migrated_state')} of each period.{said}"
+    sentence = f"The {named(table, 'state_moved')} of each period.{said}"
     return chart("Migration per period", {"mark": mark, "encoding": encoding}, points, sentence, table)
 
 

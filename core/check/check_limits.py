@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from adapt.core.check.facts import Facts, Interval, Value
 from adapt.core.check.limit import Comparison, Limit, refuse_unknown
-from adapt.core.check.metrics import Better
 from adapt.core.check.outcome import Judged, Verdict, towards
 from adapt.core.errors import UsageError
+from adapt.core.metrics import Better
 from adapt.core.phrases import with_article
 
 WORSE_BY = 0.05

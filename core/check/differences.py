@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from adapt.core.check.facts import Facts, Interval, Value
-from adapt.core.check.metrics import METRICS, ROWS, Better, Metric
+from adapt.core.metrics import METRICS, ROWS, Better, Metric
 from adapt.core.table import Column, Table
 from adapt.core.values import human, visible
 
@@ -113,7 +113,7 @@ def difference_sentence(before: Facts, after: Facts, names: tuple[str, str]) -> 
 
 def _rows(facts: Facts, metric: Metric) -> dict[Labels, Value]:
     """Values of a metric by row labels; empty above `MOST_ROWS` rows."""
-    table = metric.places.get(facts.kind, ("", ""))[0]
+    table = metric.places.get(facts.kind)
     if table == ROWS and len(facts.tables.get(ROWS, ())) > MOST_ROWS:
         return {}
     return {
@@ -128,7 +128,7 @@ def _differ(old: Interval, new: Interval) -> bool:
 
 
 def _text(metric: Metric, value: Interval) -> str:
-    ends = [human(end, metric.shown_as()) for end in (value.low, value.high)]
+    ends = [human(end, metric.column) for end in (value.low, value.high)]
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
@@ -136,6 +136,6 @@ def _relative(change: Change) -> str:
     """Relative change with its sign; the absolute change from zero."""
     old, new = ((end.low + end.high) / 2 for end in (change.before, change.after))
     if old == 0:
-        return f"{'+' if new > 0 else '−'}{human(abs(new), change.metric.shown_as())}"
+        return f"{'+' if new > 0 else '−'}{human(abs(new), change.metric.column)}"
     part = (new - old) / abs(old)
     return f"{'+' if part > 0 else '−'}{abs(part):.1%}" if abs(part) < 10 else f"{new / old:,.1f} times"

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Any, TypeAlias
 
-from adapt.core.check.metrics import METRICS, Metric, Of
 from adapt.core.errors import UsageError, did_you_mean
+from adapt.core.metrics import METRICS, RENAMED, Metric, Of
 from adapt.core.phrases import with_article
 from adapt.core.table import Table
 
@@ -45,11 +45,10 @@ class Facts:
 
         The artefact's name is one of the labels.
         """
-        table, column = metric.places.get(self.kind, ("", ""))
         return [
-            ({"artefact": self.name, **fact.where}, fact.values[column])
-            for fact in self.tables.get(table, ())
-            if column in fact.values
+            ({"artefact": self.name, **fact.where}, fact.values[metric.name])
+            for fact in self.tables.get(metric.places.get(self.kind, ""), ())
+            if metric.name in fact.values
         ]
 
     def refusal(self, metric: Metric) -> UsageError:
@@ -69,7 +68,11 @@ def fact_of(record: Mapping[str, Any], labels: Iterable[str]) -> Fact:
     """A row from named cells."""
     named = tuple(labels)
     where = {label: str(record[label]) for label in named if record.get(label) is not None}
-    values = {name: value_of(cell) for name, cell in record.items() if cell is None or isinstance(cell, (int, float))}
+    values = {
+        RENAMED.get(name, name): value_of(cell)
+        for name, cell in record.items()
+        if cell is None or isinstance(cell, (int, float))
+    }
     return Fact(where, values)
 
 
@@ -84,13 +87,13 @@ def with_derived(fact: Fact, *, alike: bool = True) -> Fact:
     The best possible imbalance is max(1, N f1): above 1 it gives the top-key share, at 1 an upper bound of 1 / N. Only
     valid if channels are `alike`; with different capacities the share stays unknown.
     """
-    imbalance, floor, channels = (fact.values.get(name) for name in ("imbalance", "imbalance_floor", "channels"))
+    imbalance, floor, channels = (fact.values.get(name) for name in ("imbalance", "best_possible", "channels"))
     gap = Interval(imbalance.low / floor.low, imbalance.high / floor.high) if imbalance and floor else None
     share = None
     if alike and floor and channels:
         most = floor.high / channels.high
         share = Interval(most if floor.low > 1 else 0.0, most)
-    return Fact(fact.where, {"gap": gap, **of_top_share(share), **fact.values})
+    return Fact(fact.where, {"times_best_possible": gap, **of_top_share(share), **fact.values})
 
 
 def of_top_share(share: Value) -> dict[str, Value]:

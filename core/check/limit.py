@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-from adapt.core.check.metrics import Better, Metric, metric_named
+from adapt.core.check.metrics import metric_named
 from adapt.core.errors import BadInput, UsageError, did_you_mean
+from adapt.core.metrics import Better, Metric
 from adapt.core.table import Kind
 from adapt.core.units.amounts import bytes_of, percent_of, seconds_of
 
@@ -18,15 +19,19 @@ _NUMBER = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*(.*)", re.ASCII | re.DOTALL)
 def amount_for(metric: Metric, text: str) -> float:
     """Amount of a limit, in seconds, bytes or shares of 1."""
     number, unit = _parts(text)
-    match metric.kind:
+    match metric.column.kind:
         case Kind.SECONDS:
-            return seconds_of(text if unit else f"{text}{metric.unit}")
+            if not unit and not metric.bare:
+                raise UsageError(
+                    f"{metric.name} is a duration: write its unit, as in 500ms or 2s (got {text.strip()!r})"
+                )
+            return seconds_of(text if unit else f"{text}s")
         case Kind.BYTES:
             return bytes_of(text if unit else f"{text}B")
         case Kind.SHARE:
             return _share(metric, text, number, unit)
-    if unit and unit != metric.unit:
-        takes = f"a bare number or {metric.unit}" if metric.unit else "a bare number"
+    if unit and unit != metric.column.unit:
+        takes = f"a bare number or {metric.column.unit}" if metric.column.unit else "a bare number"
         raise UsageError(f"{metric.name} takes {takes} (got the unit {unit!r})")
     return float(number)
 
@@ -203,7 +208,7 @@ def read_limits(text: str) -> LimitsFile:
             raise BadInput(f"field {name!r} does not exist{did_you_mean(name, _KNOWN)}")
     texts = document.get("limits")
     if not isinstance(texts, list) or not texts or not all(isinstance(each, str) for each in texts):
-        raise BadInput('limits must be a list of strings, such as ["imbalance <= 1.2", "p99_ms < 500"]')
+        raise BadInput('limits must be a list of strings, such as ["imbalance <= 1.2", "latency_p99 < 500ms"]')
     worse_by = document.get("worse_by")
     if worse_by is not None and not isinstance(worse_by, str):
         raise BadInput(f'worse_by must be a percentage in quotes, such as "5%" (got {worse_by!r})')

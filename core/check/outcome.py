@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 from adapt.core.check.facts import Facts, Interval, Value
 from adapt.core.check.limit import Comparison, Limit
-from adapt.core.check.metrics import Better
+from adapt.core.metrics import Better
 from adapt.core.table import Column, Displayed, Kind, Table
 from adapt.core.values import human, visible
 
@@ -117,7 +117,7 @@ def value_text(judged: Judged) -> str:
 
 
 def _text(judged: Judged, value: Value) -> str:
-    column = judged.limit.metric.shown_as()
+    column = judged.limit.metric.column
     if value is None:
         return "not measured"
     if value.low == value.high:
@@ -141,7 +141,7 @@ def _allowed(judged: Judged) -> str:
 
 def _real(judged: Judged) -> Column:
     """Column that displays an amount; a share of a count need not be whole."""
-    column = judged.limit.metric.shown_as()
+    column = judged.limit.metric.column
     return Column(column.name, Kind.NUMBER, column.unit) if column.kind is Kind.COUNT else column
 
 
@@ -173,7 +173,7 @@ def _judged(judged: Judged) -> dict[str, Any]:
         "passed": judged.passed,
         "artefact": judged.artefact,
         "metric": metric.name,
-        "kind": metric.kind.value,
+        "kind": metric.column.kind.value,
         "comparison": judged.comparison.value,
         "amount": judged.amount,
         "value": _ends(judged.value),

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from adapt.core.counting.frequencies import Counts, Frequencies
 from adapt.core.keys.key_text import key_to_text
+from adapt.core.metrics import columns_named
 from adapt.core.stream import Key, Weight
 from adapt.core.table import Cell, Column, Kind, Table
 
@@ -39,8 +40,7 @@ def counts_table(frequencies: Frequencies) -> Table:
     """Totals and accuracy of the counts, in one row."""
     kind = kind_of(frequencies.weight)
     columns = (
-        Column("keys", Kind.COUNT, about="distinct keys; an estimate if lossy counting dropped some"),
-        Column("rows", Kind.COUNT),
+        *columns_named("keys rows"),
         Column("weight", about="what a row weighs"),
         Column("total", kind, about="weight of all rows"),
         Column("counts", about="exact, or lossy: with bounds for each key"),
@@ -118,8 +118,7 @@ def streams_counted_table(streams: Mapping[str | None, Frequencies]) -> Table:
     """Each stream with its top key."""
     columns = (
         Column("stream"),
-        Column("rows", Kind.COUNT),
-        Column("keys", Kind.COUNT, about="distinct keys; an estimate if lossy counting dropped some"),
+        *columns_named("rows keys"),
         Column("top_key"),
         Column("top_share_low", Kind.SHARE, about="share of the top key, lower bound"),
         Column("top_share_high", Kind.SHARE, about="share of the top key, upper bound"),

@@ -44,10 +44,11 @@ def cost_against_latency(scenarios: Table) -> Chart:
     """Scatter chart of cost and latency; Pareto-optimal scenarios are named."""
     points: Records = []
     for record in scenarios.records():
-        x, y, dropped = record["worker_time"], record["p99"], record["drop_rate"]
+        x, y, dropped = record["worker_time"], record["latency_p99"], record["drop_rate"]
         if is_real(x) and is_real(y):
             name = label(record["scenario"])
-            text = f"{name}: {human(x, column_of(scenarios, 'worker_time'))}, {human(y, column_of(scenarios, 'p99'))}"
+            measured = (("worker_time", x), ("latency_p99", y))
+            text = f"{name}: {', '.join(human(value, column_of(scenarios, each)) for each, value in measured)}"
             is_front = record["pareto"] == "yes"
             loses = is_real(dropped) and dropped > LOSS
             if loses:
@@ -59,7 +60,7 @@ def cost_against_latency(scenarios: Table) -> Chart:
     names = [kind for kind in _KINDS if any(point["series"] == kind for point in points)]
     at = {_KINDS[0]: PALETTE[0], _KINDS[1]: PALETTE[-1], _KINDS[2]: PALETTE[1]}
     colour = {**colours(names), "scale": {"domain": names, "range": [at[name] for name in names]}}
-    encoding = {"x": _axis(scenarios, "worker_time", points, "x"), "y": _axis(scenarios, "p99", points, "y")}
+    encoding = {"x": _axis(scenarios, "worker_time", points, "x"), "y": _axis(scenarios, "latency_p99", points, "y")}
     dots = {"type": "point", "filled": True, "size": 80, "opacity": 1}
     names_mark = {"type": "text", "align": "left", "dx": 8, "color": INK, "aria": False}
     layers = [
@@ -82,10 +83,12 @@ def at_given_point(over_seeds: Table, scenarios: Table) -> Table:
     near = [row for row in records if row["offered"] == first["offered"]]
     queueing = scenarios.values("queueing")[0]
     rows = [
-        (_at_workers(row, first), row["worker_time"], row["p99"], row["drop_rate"], queueing, row["pareto"])
+        (_at_workers(row, first), row["worker_time"], row["latency_p99"], row["drop_rate"], queueing, row["pareto"])
         for row in near
     ]
-    columns = [column_of(scenarios, name) for name in ("scenario", "worker_time", "p99", "drop_rate", "queueing")]
+    columns = [
+        column_of(scenarios, name) for name in ("scenario", "worker_time", "latency_p99", "drop_rate", "queueing")
+    ]
     return Table.from_rows(scenarios.title, [*columns, column_of(over_seeds, "pareto")], rows)
 
 
@@ -99,18 +102,22 @@ def by_load(over_seeds: Table, points: Table) -> list[Chart]:
     chosen = {(row["workers"], row["scenario"]) for row in points.records()}
     chosen.add((first["workers"], first["scenario"]))
     near = [row for row in records if (row["workers"], row["scenario"]) in chosen]
-    near = [row for row in sorted(near, key=lambda row: real(row["offered"])) if is_real(row["p99"])]
+    near = [row for row in sorted(near, key=lambda row: real(row["offered"])) if is_real(row["latency_p99"])]
     if len({row["offered"] for row in near}) < 2:
         return []
-    p99 = column_of(over_seeds, "p99")
+    p99 = column_of(over_seeds, "latency_p99")
     dots: Records = []
     for row in near:
-        ends = [row[name] if is_real(row[name]) else row["p99"] for name in ("p99_low", "p99_high")]
+        ends = [
+            row[name] if is_real(row[name]) else row["latency_p99"] for name in ("latency_p99_low", "latency_p99_high")
+        ]
         name = _at_workers(row, first)
-        text = f"{name}: {human(row['p99'], p99)} ({human(ends[0], p99)} to {human(ends[1], p99)})"
-        dots.append({"x": row["offered"], "y": row["p99"], "low": ends[0], "high": ends[1], "series": name, "d": text})
+        text = f"{name}: {human(row['latency_p99'], p99)} ({human(ends[0], p99)} to {human(ends[1], p99)})"
+        dots.append(
+            {"x": row["offered"], "y": row["latency_p99"], "low": ends[0], "high": ends[1], "series": name, "d": text}
+        )
     names = list(dict.fromkeys(str(dot["series"]) for dot in dots))
-    y = _axis(over_seeds, "p99", dots, "y")
+    y = _axis(over_seeds, "latency_p99", dots, "y")
     x = {"field": "x", "type": "quantitative", "scale": {"zero": False, "padding": 12}}
     encoding = {"x": x | {"axis": ticks(over_seeds, "offered") | {"title": "load"}}, "color": colours(names)}
     whisker = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}

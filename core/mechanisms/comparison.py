@@ -17,23 +17,24 @@ from adapt.core.mechanisms.sweep.tables import (
     points_shown,
     points_table,
 )
+from adapt.core.metrics import column_named
 from adapt.core.run import run_as_data
 from adapt.core.stage.input.offered_load import OWN_COLUMNS, own_cells
 from adapt.core.table import Cell, Column, Displayed, Kind, Table
 from adapt.core.values import duration, human, number
 
 LOWER = (
-    "p50",
-    "p95",
-    "p99",
+    "latency_p50",
+    "latency_p95",
+    "latency_p99",
     "drop_rate",
     "worker_time",
     "idle_workers",
     "imbalance_max",
-    "moved",
+    "state_moved_bytes",
     "paused",
     "downtime",
-    "restarts",
+    "rescales",
 )
 """Columns in which less is better; throughput is the only one in which more is."""
 
@@ -52,7 +53,7 @@ LOADS = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
 SUSTAINED_COLUMNS = (
     Column("scenario"),
     Column("channels", Kind.COUNT, "", "or the pool of scenarios that scale"),
-    Column("sustainable", Kind.NUMBER, "rows/s", "highest rate at which lag stays bounded, within 1%"),
+    column_named("sustainable"),
     Column("speedup", Kind.NUMBER, "", "speed-up of the stream at that rate"),
     Column("bound", Kind.NUMBER, "rows/s", "upper bound by the busiest channel of the initial placement"),
     Column("even_bound", Kind.NUMBER, "rows/s", "upper bound by all channels or the whole pool"),
@@ -70,15 +71,15 @@ SUMMARY_COLUMNS = (
     Column("verdict"),
     Column("holds", about="how often the recommendation wins, by how much, and where it changes"),
     Column("advice", about="recommended scenario"),
-    Column("rows", Kind.COUNT),
+    column_named("rows"),
     Column("channels", Kind.COUNT, about="workers of scenarios that do not scale"),
     Column("pool", Kind.COUNT, "workers", "maximum of scenarios that scale"),
     Column("speedup", Kind.NUMBER, about="trace seconds per second of the stage"),
-    Column("offered", Kind.NUMBER, about="utilization of the busiest channel of static-uniform if nothing waited"),
+    column_named("offered"),
     Column("work", Kind.NUMBER, "workers", "average number of workers that the rows keep busy"),
     Column("seconds", Kind.SECONDS, "s", "when the last row arrives"),
     Column("rate", Kind.NUMBER, "rows/s", "arrival rate at this speed-up"),
-    Column("top_share", Kind.SHARE, about="share of the rows of the hottest key, lower bound"),
+    column_named("top_share"),
     *OWN_COLUMNS,
 )
 
@@ -160,7 +161,7 @@ class ComparisonRun(Displayed):
 def shown_tables(tables: Mapping[str, Table], summary: Table) -> list[Table]:
     """Tables for people: quality and cost, mechanisms at work, sustained rates."""
     scenarios = tables["scenarios"]
-    shown = ("scenario", "throughput", "p50", "p95", "p99", "drop_rate", "worker_time")
+    shown = ("scenario", "throughput", "latency_p50", "latency_p95", "latency_p99", "drop_rate", "worker_time")
     quality = picked(scenarios, shown, "Scenarios")
     queues = " and ".join(dict.fromkeys(str(each) for each in scenarios.values("queueing")))
     names = ("scenario", *MARKED[6:], "workers_max", "messages", "message_bytes")
@@ -204,10 +205,9 @@ def _across(demand: Table) -> Table:
 def with_best(outcomes: Table, sustainable: Mapping[str, Cell] | None = None) -> Table:
     """The outcomes with sustained rates, Pareto front, and best columns."""
     best, front = best_of(outcomes), pareto(outcomes)
-    bounded = "highest rate at which lag stays bounded; with --sustainable"
     columns = (
         *outcomes.columns,
-        Column("sustainable", Kind.NUMBER, "rows/s", bounded),
+        column_named("sustainable"),
         Column("pareto", about="whether no other scenario dominates it in worker time, p99 and drop rate"),
         Column("best", about="columns in which it is best"),
     )

@@ -10,8 +10,9 @@ from adapt.core.elastic.replay.outcome import FEW, ElasticOutcome, Span, elastic
 from adapt.core.elastic.replay.tables import elastic_series
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.mechanisms.staged import Staged
+from adapt.core.metrics import columns_named
 from adapt.core.run import run_as_data
-from adapt.core.stage.engine.series import LAG, Interval
+from adapt.core.stage.engine.series import Interval
 from adapt.core.stage.input.offered_load import Bounds
 from adapt.core.stage.outcome import QUEUEING, outcome_of
 from adapt.core.stage.simulate import Simulated
@@ -49,33 +50,11 @@ _UNEVEN = "rows of the busiest worker over the mean"
 
 OUTCOME_COLUMNS = (
     Column("scenario"),
-    Column("throughput", Kind.NUMBER, "rows/s", "until the last row was processed, or the run was cut off"),
-    Column("p50", Kind.SECONDS, "s", "median latency, from arrival until processed"),
-    Column("p95", Kind.SECONDS, "s", "the same at the 95th percentile"),
-    Column("p99", Kind.SECONDS, "s", "the same at the 99th percentile"),
+    *columns_named("throughput latency_p50 latency_p95 latency_p99"),
     QUEUEING,
-    Column("drop_rate", Kind.SHARE, "", "share of the rows shed"),
-    Column("worker_time", Kind.SECONDS, "s", "time of all workers until all rows were processed"),
-    Column("idle_workers", Kind.NUMBER, "", "average number of idle workers"),
-    Column("imbalance_max", Kind.RATIO, "", f"{_UNEVEN}, in the worst twentieth of the time"),
-    Column("moved", Kind.BYTES, "bytes", "state that changed its worker"),
-    Column("paused", Kind.SECONDS, "s", "time during which at least one partition was paused"),
-    Column("downtime", Kind.SECONDS, "s", "time during which restarts stopped partitions"),
-    Column("restarts", Kind.COUNT, "", "changes of placement or workers; other engines restart for each"),
-    Column("imbalance", Kind.RATIO, "", f"{_UNEVEN}, averaged over intervals by their rows"),
-    Column("workers_mean", Kind.NUMBER, "", "average number of workers"),
-    Column("workers_max", Kind.COUNT, "", "maximum number of workers"),
-    Column("catch_up", Kind.SECONDS, "s", "longest time from a rescale until its backlog is gone"),
-    Column("lag_max", Kind.COUNT, "rows", LAG),
-    Column("drain", Kind.SECONDS, "s", "drain time: from the last arrival until all rows are processed"),
-    Column("finished", Kind.SECONDS, "s", "when the last row was processed, or the run was cut off"),
-    Column("processed", Kind.COUNT, "rows"),
-    Column("unprocessed", Kind.COUNT, "rows", "arrived and not processed at the end"),
-    Column("moves", Kind.COUNT, "", "moves of partitions"),
-    Column("spilled_max", Kind.COUNT, "rows", "most rows on disk at the same time"),
-    Column("merge_tuples", Kind.COUNT, "", "merge messages of split keys; each costs as much as a row"),
-    Column("messages", Kind.COUNT, "", "messages between nodes to plan drops"),
-    Column("message_bytes", Kind.BYTES, "bytes", "bytes of these messages"),
+    *columns_named("drop_rate worker_time idle_workers imbalance_max state_moved_bytes paused downtime rescales"),
+    *columns_named("imbalance workers_mean workers_max catch_up lag_max drain finished processed unprocessed moves"),
+    *columns_named("spilled_max merge_tuples messages message_bytes"),
     Column("load", Kind.NUMBER, "", "load of the busiest channel of the initial placement over its capacity"),
 )
 """The outcomes of a scenario."""

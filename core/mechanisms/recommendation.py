@@ -90,7 +90,7 @@ def advice_of(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Sce
 
 def point_of(record: Mapping[str, Cell]) -> tuple[float, float, float]:
     """Cost, latency and drop rate; less is better."""
-    p99 = record["p99"]
+    p99 = record["latency_p99"]
     return (real(record["worker_time"]), float("inf") if p99 is None else real(p99), real(record["drop_rate"]))
 
 
@@ -100,7 +100,7 @@ def is_dominated(one: tuple[float, ...], others: Iterable[tuple[float, ...]]) ->
 
 
 def _nothing_to_do(uniform: Mapping[str, Cell], keep_up: Sequence[Mapping[str, Cell]]) -> Advice:
-    cheaper = min(_lossless(keep_up), key=lambda record: (real(record["worker_time"]), real(record["p99"])))
+    cheaper = min(_lossless(keep_up), key=lambda record: (real(record["worker_time"]), real(record["latency_p99"])))
     sentence = f"Nothing to do: static-uniform keeps up, {_p99(uniform)}"
     if real(cheaper["worker_time"]) * CHEAP < real(uniform["worker_time"]):
         sentence += (
@@ -130,7 +130,7 @@ def _none(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Scenari
     lossless = _lossless(records)
     whole = [record for record in lossless if scenarios[str(record["scenario"])].split is None]
     closest = _best(lossless, scenarios, cost_first=False)
-    helps = real(closest["p99"]) * CALM < real(uniform["p99"])
+    helps = real(closest["latency_p99"]) * CALM < real(uniform["latency_p99"])
     if helps:
         sentence = (
             f"Use {closest['scenario']}: {_p99(closest)} instead of {_p99(uniform, short=True)} with static-uniform,"
@@ -144,7 +144,7 @@ def _none(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Scenari
     else:
         sentence = f"No scenario helps: none is faster than static-uniform, {_p99(uniform)}"
     lossy = [record for record in records if record not in lossless]
-    if lossy := [record for record in lossy if real(record["p99"]) * CALM < real(closest["p99"])]:
+    if lossy := [record for record in lossy if real(record["latency_p99"]) * CALM < real(closest["latency_p99"])]:
         least = min(lossy, key=_loss)
         drops = f"{least['scenario']} drops {_dropped(least)} of them, {_p99(least)}{_sends(least)}"
         sentence += f"; if rows may be dropped, {drops}"
@@ -162,7 +162,7 @@ def lateness(record: Mapping[str, Cell], last_s: float) -> float:
 
     A scenario keeps up until 1. Infinite if rows are left.
     """
-    limits = ("drain", LATE), ("p99", SLOW)
+    limits = ("drain", LATE), ("latency_p99", SLOW)
     return max(inf if record[name] is None else real(record[name]) / (share * last_s) for name, share in limits)
 
 
@@ -175,12 +175,12 @@ def _best(
     records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Scenario], *, cost_first: bool
 ) -> Mapping[str, Cell]:
     """The simplest of the cheapest and, among these, fastest scenarios, or the other way round."""
-    by = (("worker_time", CHEAP), ("p99", CALM))
+    by = (("worker_time", CHEAP), ("latency_p99", CALM))
     left = list(records)
     for name, ratio in by if cost_first else reversed(by):
         least = min(real(record[name]) for record in left)
         left = [record for record in left if real(record[name]) <= ratio * least]
-    return min(left, key=lambda record: (_effort_of(scenarios[str(record["scenario"])]), real(record["p99"])))
+    return min(left, key=lambda record: (_effort_of(scenarios[str(record["scenario"])]), real(record["latency_p99"])))
 
 
 def _effort_of(scenario: Scenario) -> int:
@@ -197,8 +197,8 @@ def _effort_of(scenario: Scenario) -> int:
 
 def _unless(taken: Mapping[str, Cell], keep_up: Sequence[Mapping[str, Cell]]) -> str:
     """A much faster scenario and its cost, if there is one."""
-    fastest = min(keep_up, key=lambda record: (real(record["p99"]), real(record["worker_time"])))
-    if real(fastest["p99"]) * 2 > real(taken["p99"]):
+    fastest = min(keep_up, key=lambda record: (real(record["latency_p99"]), real(record["worker_time"])))
+    if real(fastest["latency_p99"]) * 2 > real(taken["latency_p99"]):
         return ""
     loss = f" and {_dropped(fastest)} of the rows dropped" if real(fastest["drop_rate"]) else ""
     return f"; {fastest['scenario']} is faster, {_p99(fastest)} for {_hours(fastest)}{loss}"
@@ -206,7 +206,7 @@ def _unless(taken: Mapping[str, Cell], keep_up: Sequence[Mapping[str, Cell]]) ->
 
 def _effort(record: Mapping[str, Cell]) -> str:
     """Drops, rescales, state moved and merge messages of a scenario."""
-    moved, restarts, merges = (record[name] for name in ("moved", "restarts", "merge_tuples"))
+    moved, restarts, merges = (record[name] for name in ("state_moved_bytes", "rescales", "merge_tuples"))
     effort = [f"it drops {_dropped(record)} of the rows{_sends(record)}"] if real(record["drop_rate"]) else []
     if restarts:
         times = "once" if restarts == 1 else f"{restarts:,} times"
@@ -219,7 +219,7 @@ def _effort(record: Mapping[str, Cell]) -> str:
 
 def _loss(record: Mapping[str, Cell]) -> tuple[float, ...]:
     """Order of scenarios that drop rows, the best first: fewer drops, then p99, then messages."""
-    return (round(real(record["drop_rate"]), 3), real(record["p99"]), real(record["messages"]))
+    return (round(real(record["drop_rate"]), 3), real(record["latency_p99"]), real(record["messages"]))
 
 
 def _dropped(record: Mapping[str, Cell]) -> str:
@@ -234,7 +234,7 @@ def _sends(record: Mapping[str, Cell]) -> str:
 
 
 def _p99(record: Mapping[str, Cell], short: bool = False) -> str:
-    p99 = record["p99"]
+    p99 = record["latency_p99"]
     if p99 is None:
         return "no row processed"
     return duration(real(p99)) if short else f"p99 {duration(real(p99))}"

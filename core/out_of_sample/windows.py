@@ -12,7 +12,7 @@ from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.partitioning.frontier.today import Today
-from adapt.core.partitioning.measures.floors import imbalance_floor
+from adapt.core.partitioning.measures.floors import best_possible
 from adapt.core.partitioning.measures.imbalance import max_over_mean
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
@@ -87,7 +87,7 @@ class Windows:
         counts = [pane.frequencies for pane in panes]
         falling = [np.sort(of.count_low[: of.real])[::-1] for of in counts]
         floors = [
-            imbalance_floor(heavy, of.total, len(each), capacities) or 1.0
+            best_possible(heavy, of.total, len(each), capacities) or 1.0
             for heavy, of in zip(falling, counts, strict=True)
         ]
         return cls(

@@ -9,6 +9,7 @@ import numpy as np
 from adapt.core.engines.names import AnyScheme
 from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Partitioner
+from adapt.core.metrics import column_named
 from adapt.core.own.own_code import OwnCode
 from adapt.core.partitioning.build import Built, Recipe, build_partitioner, describe, hashers_of
 from adapt.core.partitioning.measures.cells import Hashers
@@ -25,12 +26,12 @@ from adapt.core.partitioning.splitting.measure import MERGE_COLUMNS, WHOLE, Merg
 from adapt.core.partitioning.splitting.messages import Messages
 from adapt.core.partitioning.splitting.names import REMEDIES, PlannedSplitting, Splitting
 from adapt.core.partitioning.splitting.split import split
-from adapt.core.table import Column, Displayed, Kind, Table
+from adapt.core.table import Column, Displayed, Table
 
 Compared: TypeAlias = AnyScheme | Splitting | PlannedSplitting | OwnCode
 """Schemes that can be compared."""
 
-SCHEMA = "adapt.comparison/1"
+SCHEMA = "adapt.comparison/2"
 """The format of a comparison as data."""
 
 MESSAGES = 1_000_000
@@ -97,7 +98,7 @@ class Comparison(Displayed):
 
 NOTE = (
     "State migrates from the row above, or, with one channel count, from today's placement. Floors are the best"
-    " possible values without splitting keys: imbalance_floor and r_floor for any assignment, r_floor_pair and b_floor"
+    " possible values without splitting keys: best_possible and r_best for any assignment, r_best_pinned and b_best"
     " for any assignment of the same pinned keys."
 )
 
@@ -108,17 +109,17 @@ SPLIT_NOTE = (
 )
 
 ESTIMATE_NOTE = (
-    "The load of unlisted keys on a channel is an estimate, and so is all that rests on it: only imbalance_floor and"
-    " r_floor do not. Count exactly to know it."
+    "The load of unlisted keys on a channel is an estimate, and so is all that rests on it: only best_possible and"
+    " r_best do not. Count exactly to know it."
 )
 
 COLUMNS = (
     Column("scheme"),
     Column("construction"),
-    Column("channels", Kind.COUNT),
+    column_named("channels"),
     *METRIC_COLUMNS,
     *MERGE_COLUMNS,
-    Column("build_s", Kind.SECONDS, "s", about="build time"),
+    column_named("build_s"),
 )
 
 
@@ -167,7 +168,7 @@ def compare_schemes(
         for built, build_s in _chain(whole, own, channels, trace, clock):
             rows.append(_row(built, build_s, own))
         plans.append(built.plan)
-    floors = [row.metrics.imbalance_floor or 0.0 for row in rows]
+    floors = [row.metrics.best_possible or 0.0 for row in rows]
     too_heavy = max(floors, default=0.0) > max_imbalance
     remedies = REMEDIES if schemes is None and too_heavy and not weighed.sources and not recipe.given else ()
     asked = (*(schemes or ()), *remedies)

@@ -99,7 +99,7 @@ def dealt_metrics(
         total=float(population.loads(resources.network).sum()),
         heavy=population.heaviest(resources.network),
         pair_floor=None,
-        explicit_keys=len(whole.explicit) if isinstance(whole, HybridPartitioner) else 0,
+        pinned_keys=len(whole.explicit) if isinstance(whole, HybridPartitioner) else 0,
         moved=None if before is None else _migration(population, recipe, before, dealer),
     )
 

@@ -398,6 +398,6 @@ def _with_migration(metrics: Metrics, change: Migration) -> Metrics:
         metrics,
         m=m,
         b_times_1_plus_m=None if b is None or m is None else b * (1 + m),
-        migrated_keys=change.keys,
-        migrated_state=change.state,
+        keys_moved=change.keys,
+        state_moved=change.state,
     )

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapt.core.arrays import Floats
+from adapt.core.metrics import column_named, columns_named
 from adapt.core.phrases import counted
 from adapt.core.repartition.decisions import Schedule
 from adapt.core.repartition.names import IN_SAMPLE, STATIC
-from adapt.core.stage.engine.series import LAG, Interval
+from adapt.core.stage.engine.series import Interval
 from adapt.core.stage.input.offered_load import Bounds
 from adapt.core.stage.outcome import QUEUEING, Outcome
-from adapt.core.table import Cell, Column, Kind, Table
+from adapt.core.table import Cell, Column, Table
 from adapt.core.values import duration, number, size
 
 
@@ -76,24 +77,14 @@ CASE = Column("case", about="static (do nothing), a trigger, Flux on partitions,
 
 CASE_COLUMNS = (
     CASE,
-    Column("busiest", Kind.NUMBER, "s", "busy time of the busiest worker of each period, migration included"),
-    Column("imbalance", Kind.RATIO, about="the same over the time of the mean worker"),
-    Column("imbalance_max", Kind.RATIO, about="imbalance of the worst period"),
-    Column("migrations", Kind.COUNT, about="times at which partitions moved"),
-    Column("moves", Kind.COUNT, about="partitions moved: pinned keys, or sets of hashed keys"),
-    Column("moved", Kind.BYTES, "bytes", "state migrated"),
-    Column("latency_p50", Kind.SECONDS, "s", "from the arrival of a row until it is processed"),
-    Column("latency_p99", Kind.SECONDS, "s", "from the arrival of a row until it is processed"),
+    *columns_named("busiest_time imbalance imbalance_max migrations moves state_moved_bytes latency_p50 latency_p99"),
     QUEUEING,
-    Column("lag_max", Kind.COUNT, "rows", LAG),
-    Column("drain", Kind.SECONDS, "s", "drain time: from the last arrival until all rows were processed"),
-    Column("processed", Kind.COUNT, "rows"),
-    Column("unprocessed", Kind.COUNT, "rows", "arrived and not processed at the end"),
+    *columns_named("lag_max drain processed unprocessed"),
 )
 
 LIVE_COLUMNS = (
     Column("verdict"),
-    Column("static_full_at", Kind.NUMBER, about="speed-up at which the busiest worker is fully utilized"),
+    column_named("static_full_at"),
 )
 """What a live replay adds to the summary."""
 

@@ -1,11 +1,12 @@
 """Tables of a repartitioning replay: periods, channels, cases, summary."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
 from adapt.core.arrays import Floats
+from adapt.core.metrics import column_named, columns_named
 from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS, Metrics
 from adapt.core.table import Cell, Column, Kind, Table
 
@@ -34,23 +35,15 @@ class PeriodOutcome:
         return len(self.loads[0])
 
 
-_OF_A_PERIOD = {
-    "m": "migration factor: state moved at the start of the period / an average channel's state",
-    "b(1+m)": "imbalance of the period and migration at its start combined; lower is better",
-    "migrated_keys": "keys moved at the start of the period",
-}
-
-NOTHING = Column("imbalance_do_nothing", Kind.RATIO, about="imbalance of doing nothing: today's placement")
+NOTHING = Column("imbalance_today", Kind.RATIO, about="imbalance of doing nothing: today's placement")
 
 PERIOD_COLUMNS = (
     Column("period", Kind.COUNT, about="number from 0; periods without rows are missing"),
     Column("start", Kind.TIME, about="start of the period"),
     Column("end", Kind.TIME, about="end of the period, or its last row if the length is in rows"),
-    Column("rows", Kind.COUNT),
-    Column("keys", Kind.COUNT, about="distinct keys"),
-    Column("channels", Kind.COUNT),
-    *(replace(column, about=_OF_A_PERIOD.get(column.name, column.about)) for column in METRIC_COLUMNS),
-    Column("build_s", Kind.SECONDS, "s", about="build time of the plan"),
+    *columns_named("rows keys channels"),
+    *METRIC_COLUMNS,
+    column_named("build_s"),
     NOTHING,
     Column("adopts", about="yes if a new plan was adopted at the start of the period, from earlier rows alone"),
     Column("why", about="reason of the decision"),
@@ -65,31 +58,16 @@ CHANNEL_COLUMNS = (
 )
 
 SUMMARY_COLUMNS = (
-    Column("periods", Kind.COUNT, about="periods with rows"),
-    Column("empty_periods", Kind.COUNT, about="periods without rows"),
-    Column("rows", Kind.COUNT),
-    Column("adopted", Kind.COUNT, about="plans that the trigger adopted"),
-    Column("channel_changes", Kind.COUNT, about="number of rescales"),
-    Column("mean_imbalance", Kind.RATIO, about="mean over the periods"),
-    Column("worst_imbalance", Kind.RATIO, about="imbalance of the worst period"),
+    *columns_named("periods empty_periods rows rebuilds rescales mean_imbalance imbalance_max"),
     Column("worst_period", Kind.COUNT, about="the first period with that imbalance"),
-    Column(
-        "mean_imbalance_floor",
-        Kind.RATIO,
-        about="best possible imbalance without splitting keys, mean over the periods",
-    ),
-    Column("mean_b", Kind.RATIO, about="mean over the periods without an empty channel"),
-    Column("mean_m", Kind.RATIO, about="migration factor, mean over the plan changes"),
-    Column("migrated_keys", Kind.COUNT, about="keys moved, over all plan changes"),
-    Column("migrated_state", Kind.NUMBER, about="state moved, in rows unless weighed"),
-    Column("periods_with_empty_channels", Kind.COUNT, about="periods with a channel without load"),
-    Column("mean_imbalance_do_nothing", Kind.RATIO, about="mean over the periods, with today's placement throughout"),
+    *columns_named("mean_best_possible mean_b mean_m all_keys_moved all_state_moved periods_with_empty_channels"),
+    column_named("mean_imbalance_today"),
 )
 
 NOTE = (
     "A period is a step of the trigger. Each plan is built from the window before it; the first period uses hashing"
     " alone. Migration is shown in the period that starts with it, and counts the state of that window."
-    " imbalance_floor and r_floor are the best possible values without splitting keys."
+    " best_possible and r_best are the best possible values without splitting keys."
 )
 
 
@@ -139,11 +117,11 @@ def summary_table(outcomes: Sequence[PeriodOutcome]) -> Table:
         _mean([each.imbalance for each in metrics]),
         None if worst is None else worst[0],
         None if worst is None else -worst[1],
-        _mean([each.imbalance_floor for each in metrics]),
+        _mean([each.best_possible for each in metrics]),
         _mean([each.b for each in metrics]),
         _mean([each.m for each in metrics]),
-        sum(each.migrated_keys or 0 for each in metrics),
-        sum(each.migrated_state or 0.0 for each in metrics),
+        sum(each.keys_moved or 0 for each in metrics),
+        sum(each.state_moved or 0.0 for each in metrics),
         sum(each.empty_channels > 0 for each in metrics),
         _mean([outcome.nothing for outcome in outcomes]),
     )

@@ -37,7 +37,7 @@ def comparison(table: Table) -> tuple[Chart, ...]:
 def imbalance_by_channels(table: Table) -> Chart:
     """Imbalance of each scheme at each channel count, and its floor."""
     text = "The imbalance (load of the busiest worker over the mean) of each scheme"
-    return _by_channels(table, "Imbalance", text, "imbalance", "imbalance_floor")
+    return _by_channels(table, "Imbalance", text, "imbalance", "best_possible")
 
 
 def migration_by_channels(table: Table) -> Chart:
@@ -49,13 +49,13 @@ def migration_by_channels(table: Table) -> Chart:
 def three_way_trade(table: Table) -> Chart:
     """Imbalance against migration; mark size is the number of pinned keys."""
     most = max(filter(is_real, table.values("channels")), default=0)
-    named_columns = {name: column_of(table, name) for name in ("imbalance", "m", "explicit_keys") if has(table, name)}
+    named_columns = {name: column_of(table, name) for name in ("imbalance", "m", "pinned_keys") if has(table, name)}
     points: Records = []
     today = today_in(table)
     for record in table.records():
-        x, y, keys = record["imbalance"], record["m"], record.get("explicit_keys")
+        x, y, keys = record["imbalance"], record["m"], record.get("pinned_keys")
         if record["channels"] == most and is_real(x) and is_real(y):
-            values = {"imbalance": x, "m": y, **({"explicit_keys": keys} if is_real(keys) else {})}
+            values = {"imbalance": x, "m": y, **({"pinned_keys": keys} if is_real(keys) else {})}
             amounts = ", ".join(f"{name} {human(amount, named_columns[name])}" for name, amount in values.items())
             name = _scheme(record, today)
             points.append({"x": x, "y": y, "size": keys if is_real(keys) else 0, "t": name, "d": f"{name}: {amounts}"})

@@ -74,8 +74,8 @@ def elastic_charts(
         queues: As in `stage_charts`.
     """
     charts = [workers_over_time(intervals, steps)]
-    if _any(intervals, "shed"):
-        charts.append(lines_of_cases(intervals, "Rows shed", ["shed"], "Rows dropped by load shedding"))
+    if _any(intervals, "rows_dropped"):
+        charts.append(lines_of_cases(intervals, "Rows shed", ["rows_dropped"], "Rows dropped by load shedding"))
     if "answers" in [column.name for column in intervals.columns]:
         charts.append(lines_of_cases(intervals, "Answers", ["answers"], "Matches of the join per interval"))
     uneven = "Rows of the busiest worker over the mean of all workers"

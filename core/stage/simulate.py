@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, field, replace
 
 from adapt.core.errors import UsageError
+from adapt.core.metrics import columns_named
 from adapt.core.stage.conditions.arrivals import Drawn, Rows, Source
 from adapt.core.stage.conditions.faults import FaultSchedule
 from adapt.core.stage.conditions.names import QueueingName, Router
@@ -117,14 +118,7 @@ def assemble(
     return Assembly(stage, movement, rounds, spilling, twins, recovery, elasticity, splitting)
 
 
-CRASH_COLUMNS = (
-    Column("lost_state", Kind.BYTES, "bytes", "of partitions restarted empty after a crash"),
-    Column("lost_groups", Kind.COUNT, "groups", "that lost tuples or state; their answers are wrong for a window"),
-    Column("takeover", Kind.SECONDS, "s", "longest time from a crash until its partitions had owners again"),
-    Column("full_rate", Kind.SECONDS, "s", "longest time from a crash to the full rate; missing if never reached"),
-    Column("mirrored", Kind.COUNT, "tuples", "processed twice for standby"),
-    Column("standby", Kind.BYTES, "bytes", "sent for standby: tuples and state copies to replicas"),
-)
+CRASH_COLUMNS = (*columns_named("lost_state lost_groups takeover full_rate mirrored standby"),)
 """Columns on crashes and the cost of standby replicas."""
 
 
@@ -165,12 +159,7 @@ class Simulated:
         columns = [
             Column("seconds", Kind.SECONDS, "s"),
             Column("generated", Kind.COUNT, "tuples"),
-            Column("processed", Kind.COUNT, "tuples"),
-            Column("throughput", Kind.NUMBER, "tuples/s"),
-            Column("moves", Kind.COUNT),
-            Column("moved", Kind.BYTES, "bytes"),
-            Column("finished", Kind.SECONDS, "s", "time of the last processed tuple"),
-            Column("lost", Kind.COUNT, "tuples", "lost in crashes"),
+            *columns_named("processed throughput moves state_moved_bytes finished lost"),
             *CRASH_COLUMNS,
         ]
         moved = sum(one.state_bytes for one in self.moves if STEPS[-1] in one.times_s)

@@ -6,7 +6,7 @@ import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.measures.floors import imbalance_floor
+from adapt.core.partitioning.measures.floors import best_possible
 from adapt.core.partitioning.measures.imbalance import max_over_mean
 from adapt.core.partitioning.measures.population import Population
 from adapt.core.verdict.packing import packed, room_of, sticking_out
@@ -21,7 +21,7 @@ class Skewed:
 
     verdict_class: VerdictClass
     imbalance: float  # busiest channel over the mean, as placed
-    imbalance_floor: float  # best possible imbalance with whole keys
+    best_possible: float  # best possible imbalance with whole keys
     busy_keys: int  # keys with a load
     split: tuple[int, ...] = ()  # rows of the hottest keys that must be split; empty in the first two classes
     split_share: float = 0.0  # their share of the load, in [0, 1]
@@ -52,7 +52,7 @@ def classify(
     listed = loads[: population.listed]
     whole = np.sort(listed[: population.frequencies.real])[::-1]  # stand-ins can be divided
     unequal = capacities if np.ptp(capacities) else None
-    floor = imbalance_floor(whole, total, channels, unequal) or 1.0
+    floor = best_possible(whole, total, channels, unequal) or 1.0
     busy = int(np.count_nonzero(listed)) + population.unlisted
     if imbalance <= limit * (1 + _ROUNDING):
         return Skewed(VerdictClass.BALANCED, imbalance, floor, busy)

@@ -5,10 +5,11 @@ from typing import Any
 
 from adapt.core.engines.names import SCHEMES_BY_NAME
 from adapt.core.labels import do_nothing, today_in
+from adapt.core.metrics import column_named
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.splitting.names import PlannedSplitting, Splitting
 from adapt.core.phrases import counted
-from adapt.core.table import Cell, Column, Kind, Table
+from adapt.core.table import Cell, Column, Table
 from adapt.core.verdict.verdict import Verdict
 from adapt.core.verdict.verdict_class import VerdictClass
 
@@ -17,7 +18,7 @@ Row = Mapping[str, Any]
 _WHOLE = SCHEMES_BY_NAME.keys()
 _SPLIT = frozenset(way.value for way in (*PlannedSplitting, *Splitting) if way is not Splitting.ONE_CHOICE)
 
-FIRST = ("imbalance", "imbalance_floor", "gap", "migrated_state", "explicit_keys", "merge_tuples")
+FIRST = ("imbalance", "best_possible", "times_best_possible", "state_moved", "pinned_keys", "merge_tuples")
 """Columns displayed by default."""
 
 
@@ -32,8 +33,8 @@ def at_channels(compared: Table, channels: int) -> Table:
     shown = channels if channels in counts else (counts[-1] if counts else channels)
     rows = [row for row in compared.records() if row["channels"] == shown]
     known = {column.name: column for column in compared.columns}
-    gap = Column("gap", Kind.RATIO, about="imbalance over the best possible")
-    columns = [known.get(name, gap) for name in FIRST if name in known or name == "gap"]
+    gap = column_named("times_best_possible")
+    columns = [known.get(name, gap) for name in FIRST if name in known or name == "times_best_possible"]
     today = today_in(compared)
     cells = [
         [
@@ -44,8 +45,8 @@ def at_channels(compared: Table, channels: int) -> Table:
     ]
     others = " and channel count" if len(set(counts)) > 1 else ""
     note = (
-        "imbalance_floor is the best possible imbalance without splitting keys; gap is imbalance over that."
-        f" --all shows every column{others}."
+        "best_possible is the best possible imbalance without splitting keys; times_best_possible is imbalance over"
+        f" that. --all shows every column{others}."
     )
     return Table.from_rows(f"Schemes compared at {shown:,} channels", [Column("scheme"), *columns], cells, note)
 
@@ -97,7 +98,7 @@ def best_sentence(compared: Table, channels: int, limit: float) -> str:
     even = [row for row in whole if _imbalance(row) <= limit]
     if even:
         chosen = min(even, key=_least_migration)
-        pinned = f" with {counted(chosen['explicit_keys'], 'pinned key')}" if chosen["explicit_keys"] else ""
+        pinned = f" with {counted(chosen['pinned_keys'], 'pinned key')}" if chosen["pinned_keys"] else ""
         least = ", the least migration within the limit" if chosen["m"] and len(even) > 1 else ""
         return f"best is {named(chosen)}, imbalance {chosen['imbalance']:.3f}{pinned}{least}."
     best = [
@@ -128,5 +129,5 @@ def _least_migration(row: Row) -> tuple[float, float]:
 
 
 def _gap(row: Row) -> Cell:
-    imbalance, floor = row["imbalance"], row["imbalance_floor"]
+    imbalance, floor = row["imbalance"], row["best_possible"]
     return None if imbalance is None or floor is None else float(imbalance) / float(floor)

@@ -91,7 +91,7 @@ def evidence_table(verdict: Verdict) -> Table:
         rows.append((f"{windows}, median", tested.today.median, plan.median, float(np.median(tested.floors))))
         rows.append((f"{windows}, worst", tested.today.worst, plan.worst, max(tested.floors)))
     after = verdict.imbalance if verdict.pins_nothing else verdict.imbalance_after
-    rows.append(("all rows (in-sample)", verdict.imbalance, after, verdict.imbalance_floor))
+    rows.append(("all rows (in-sample)", verdict.imbalance, after, verdict.best_possible))
     return Table.from_rows("Before and after", columns, rows)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from adapt.core.metrics import columns_named
 from adapt.core.table import Column, Kind, Table
 from adapt.core.verdict.verdict_class import VerdictClass
 
@@ -18,7 +19,7 @@ class JudgedWindow:
     top_key: str  # the hottest key as displayed
     top_share: float  # its share of the load
     imbalance: float  # busiest worker over the mean, as placed today
-    imbalance_floor: float  # best possible imbalance with whole keys
+    best_possible: float  # best possible imbalance with whole keys
     verdict_class: VerdictClass
 
 
@@ -41,14 +42,14 @@ class OverTime:
     def as_data(self) -> dict[str, Any]:
         """The windows and their ranges as JSON data."""
         shares = [window.top_share for window in self.windows]
-        floors = [window.imbalance_floor for window in self.windows]
+        floors = [window.best_possible for window in self.windows]
         return {
             "classes": {each.value: count for each, count in self.classes},
             "changes": self.changes,
             "top_share_least": min(shares),
             "top_share_most": max(shares),
-            "imbalance_floor_least": min(floors),
-            "imbalance_floor_most": max(floors),
+            "best_possible_least": min(floors),
+            "best_possible_most": max(floors),
             "windows": self.table().records(),
         }
 
@@ -63,7 +64,7 @@ class OverTime:
                     str(row["top_key"]),
                     float(row["top_share"]),
                     float(row["imbalance"]),
-                    float(row["imbalance_floor"]),
+                    float(row["best_possible"]),
                     VerdictClass(row["class"]),
                 )
                 for row in data["windows"]
@@ -75,10 +76,7 @@ class OverTime:
         columns = (
             Column("window", Kind.COUNT),
             Column("start", Kind.TIME, about="time of the window's first row"),
-            Column("rows", Kind.COUNT),
-            Column("top_share", Kind.SHARE, about="share of the window's hottest key"),
-            Column("imbalance", Kind.RATIO, about="busiest worker over the mean load, as placed today"),
-            Column("imbalance_floor", Kind.RATIO, about="best possible imbalance without splitting keys"),
+            *columns_named("rows top_share imbalance best_possible"),
             Column("class"),
             Column("top_key"),
         )
@@ -94,7 +92,7 @@ _NOTE = "Windows are judged separately; with few rows, some of the variation is 
 
 
 def _row(window: JudgedWindow) -> Sequence[Any]:
-    judged = window.top_share, window.imbalance, window.imbalance_floor
+    judged = window.top_share, window.imbalance, window.best_possible
     return (
         window.start_us,
         window.rows,

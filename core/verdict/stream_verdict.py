@@ -19,7 +19,7 @@ from adapt.core.out_of_sample.walk_forward import FEWEST_PAST, Walk
 from adapt.core.out_of_sample.windows import CountedPane, Whole, Windows
 from adapt.core.partitioning.frontier.frontier import Frontier
 from adapt.core.partitioning.frontier.today import Budget
-from adapt.core.partitioning.measures.floors import imbalance_floor
+from adapt.core.partitioning.measures.floors import best_possible
 from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.measures.resources import ResourceFunction, Resources
 from adapt.core.partitioning.plans.registry import make_partitioner
@@ -133,7 +133,7 @@ def judge(
         engine,
         max_imbalance,
         found.imbalance,
-        found.imbalance_floor,
+        found.best_possible,
         *top,
         found.busy_keys,
         keys_to_pin=None if pins is None else len(pins),
@@ -143,7 +143,7 @@ def judge(
         number_to_split=len(found.split),
         split_share=found.split_share,
         proved=found.proved,
-        confidence=_confidence(population.frequencies, weighed, each, found.imbalance_floor, goal),
+        confidence=_confidence(population.frequencies, weighed, each, found.best_possible, goal),
         out_of_sample=plan.tested,
         over_time=_over_time(panes, windows, today, weighed, each, max_imbalance),
         sampled=plan.sampled,
@@ -275,7 +275,7 @@ def _over_time(
 def _judged(pane: CountedPane, population: Population, loads: Floats, found: Skewed) -> JudgedWindow:
     top = _top(population, loads)
     rows = pane.frequencies.rows
-    return JudgedWindow(pane.start_us, rows, *top, found.imbalance, found.imbalance_floor, found.verdict_class)
+    return JudgedWindow(pane.start_us, rows, *top, found.imbalance, found.best_possible, found.verdict_class)
 
 
 def _top(population: Population, loads: Floats) -> tuple[str, float]:
@@ -308,7 +308,7 @@ def _confidence(
         return None
     share = counted[0]
     least, alone, most = (
-        imbalance_floor(each, 1.0, len(capacities), capacities) or 1.0 for each in (ends[0], share, ends[1])
+        best_possible(each, 1.0, len(capacities), capacities) or 1.0 for each in (ends[0], share, ends[1])
     )
     if floor > alone * (1 + 1e-9) and share > 0:
         # Several keys together decide: what they add to the mean is as uncertain as the hottest of them, at most.

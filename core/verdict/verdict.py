@@ -20,7 +20,7 @@ from adapt.core.verdict.skew_over_time import OverTime
 from adapt.core.verdict.verdict_class import MOST_SPLIT, VerdictClass
 
 _PLAIN = (
-    *("channels", "engine", "max_imbalance", "imbalance", "imbalance_floor", "gap", "useful_workers"),
+    *("channels", "engine", "max_imbalance", "imbalance", "best_possible", "times_best_possible", "useful_workers"),
     *("top_share", "top_key", "busy_keys", "keys_to_pin", "state_to_move", "imbalance_after"),
 )
 """Attributes written to JSON unchanged."""
@@ -54,8 +54,8 @@ class Confidence:
 
     top_share_low: float  # top_share_low, top_share_high: both ends
     top_share_high: float
-    imbalance_floor_low: float  # imbalance_floor_low, imbalance_floor_high: the floor at both ends
-    imbalance_floor_high: float
+    best_possible_low: float  # best_possible_low, best_possible_high: the floor at both ends
+    best_possible_high: float
     # confidence level; None where the interval is the counter's error bound, since weighted rows are not independent
     # draws
     level: float | None
@@ -72,7 +72,7 @@ class Verdict(Displayed):
     engine: str  # the scheme that places the keys today
     max_imbalance: float  # T, the tolerated imbalance
     imbalance: float  # load of the busiest worker over the mean, as the engine places the keys
-    imbalance_floor: float  # best possible imbalance without splitting keys;
+    best_possible: float  # best possible imbalance without splitting keys;
     top_key: str  # the hottest key as displayed; empty for the empty key, or if none is listed (`top_share` is then 0)
     top_share: float  # f_max, its share of the load
     busy_keys: int  # keys with a load; an estimate where some are not listed
@@ -101,9 +101,9 @@ class Verdict(Displayed):
     frontier: Frontier | None = field(default=None, compare=False, repr=False)
 
     @property
-    def gap(self) -> float:
+    def times_best_possible(self) -> float:
         """Imbalance over the best possible imbalance."""
-        return self.imbalance / self.imbalance_floor
+        return self.imbalance / self.best_possible
 
     @property
     def pins_nothing(self) -> bool:
@@ -169,7 +169,7 @@ class Verdict(Displayed):
         """The verdict that `as_data` wrote."""
         derived = {
             "class",
-            "gap",
+            "times_best_possible",
             "useful_workers",
             "sentence",
             "confidence",
@@ -216,7 +216,7 @@ def _action(verdict: Verdict) -> str:
 
 def _workers_of_split(verdict: Verdict) -> int:
     """Fewest workers over which the hottest key fits: by its load over what the largest worker may carry."""
-    return max(2, ceil(verdict.imbalance_floor / verdict.max_imbalance - _ROUNDING))
+    return max(2, ceil(verdict.best_possible / verdict.max_imbalance - _ROUNDING))
 
 
 def _effect(verdict: Verdict) -> str:
@@ -303,7 +303,7 @@ def _evidence(verdict: Verdict) -> str:
 
 
 def _floor(verdict: Verdict) -> str:
-    return f"{verdict.imbalance_floor:.3f}"
+    return f"{verdict.best_possible:.3f}"
 
 
 def _after(verdict: Verdict) -> str:
@@ -316,7 +316,7 @@ def _unless_named(verdict: Verdict) -> str:
 
 
 def _no_assignment(verdict: Verdict) -> str:
-    if verdict.imbalance_floor > verdict.max_imbalance:
+    if verdict.best_possible > verdict.max_imbalance:
         return "No assignment of whole keys stays within the limit"
     if verdict.proved:
         return "No assignment of whole keys stays within the limit: the hot keys do not divide evenly"
@@ -348,9 +348,9 @@ def _sure(verdict: Verdict, confidence: Confidence) -> str:
         "Within the counter's error bound" if level is None else f"At {percent(level)} confidence (Clopper-Pearson)"
     )
     share = _ends(*(percent(end) for end in (confidence.top_share_low, confidence.top_share_high)))
-    floor = _ends(*(f"{end:.3f}" for end in (confidence.imbalance_floor_low, confidence.imbalance_floor_high)))
+    floor = _ends(*(f"{end:.3f}" for end in (confidence.best_possible_low, confidence.best_possible_high)))
     told = f"{source}, the hottest key has {share} of the load"
-    is_within = confidence.imbalance_floor_high <= verdict.max_imbalance
+    is_within = confidence.best_possible_high <= verdict.max_imbalance
     if " to " not in floor:
         return f"{told}, {'which one worker can carry' if is_within else 'too much for one worker'} within the limit."
     told = f"{told} and the best possible imbalance is {floor}"
@@ -362,7 +362,7 @@ def _sure(verdict: Verdict, confidence: Confidence) -> str:
 def _varies(over_time: OverTime) -> str:
     windows = over_time.windows
     shares = [window.top_share for window in windows]
-    floors = [window.imbalance_floor for window in windows]
+    floors = [window.best_possible for window in windows]
     classes = ", ".join(f"{_NEEDED[each]} in {count}" for each, count in over_time.classes)
     return (
         f"Over time, in {len(windows)} windows of about {windows[0].rows:,} rows:"

@@ -17,7 +17,7 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.constructions.registry import CONSTRUCTIONS
-from adapt.core.partitioning.measures.floors import r_floor, r_floor_pair
+from adapt.core.partitioning.measures.floors import r_best, r_best_pinned
 from adapt.core.partitioning.measures.imbalance import max_over_mean, max_over_min, relative_imbalance
 from adapt.core.partitioning.measures.resources import ResourceFunction, Resources
 from adapt.core.partitioning.problem.problem import Problem
@@ -40,22 +40,22 @@ class Step:
 
     Attributes:
         channels: N.
-        explicit_keys: Number of pinned keys.
+        pinned_keys: Number of pinned keys.
         r: By letter, the busiest channel over the least busy (Eqs. 2, 4, 6); None if a channel is empty.
         m: By the letter of state, relative migration from the previous step (Eq. 12); None in the first.
         imbalance: Linear load of the busiest channel over the mean.
-        r_floor: Lowest r (L) of any placement of whole keys.
-        r_floor_pair: Lowest r (L) with the pinned keys on any channel and the rest on the ring; None without pinned
+        r_best: Lowest r (L) of any placement of whole keys.
+        r_best_pinned: Lowest r (L) with the pinned keys on any channel and the rest on the ring; None without pinned
             keys.
     """
 
     channels: int
-    explicit_keys: int
+    pinned_keys: int
     r: Mapping[str, float | None]
     m: Mapping[str, float] | None
     imbalance: float | None
-    r_floor: float | None
-    r_floor_pair: float | None
+    r_best: float | None
+    r_best_pinned: float | None
 
     def b(self, letters: str, alpha: float = 1.2) -> float | None:
         """b (Eq. 11) by three letters: state, computation, network."""
@@ -229,10 +229,10 @@ def _step(
     ideal = {letter: float(loads[letter].sum()) / channels for letter in LETTERS}
     return Step(
         channels=channels,
-        explicit_keys=0 if pair is None else len(pair[0]),
+        pinned_keys=0 if pair is None else len(pair[0]),
         r={letter: max_over_min(loads[letter]) for letter in LETTERS},
         m=None if moved is None else {letter: moved[letter] / ideal[letter] for letter in LETTERS},
         imbalance=max_over_mean(linear),
-        r_floor=r_floor(heaviest[:channels], total, channels),
-        r_floor_pair=None if pair is None else r_floor_pair(*pair),
+        r_best=r_best(heaviest[:channels], total, channels),
+        r_best_pinned=None if pair is None else r_best_pinned(*pair),
     )

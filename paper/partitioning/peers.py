@@ -55,7 +55,7 @@ class WholeMaps:
                 before = build_partitioner(whole, recipe, channels - 1)
                 after = build_partitioner(whole, recipe, channels, before)
             metrics = evaluate(after, whole, Resources(), before)
-            found.append({"r": metrics.r_n, "m": metrics.m, "explicit_keys": metrics.explicit_keys})
+            found.append({"r": metrics.r_n, "m": metrics.m, "pinned_keys": metrics.pinned_keys})
         return found
 
 

@@ -74,7 +74,7 @@ def test_results_go_where_commands_take_paths(trace):
     wider = adapt.build(trace.trace, channels=5, from_=plan)
     assert wider.parent == plan.content_hash()
     assert adapt.diff(counted.frequencies, plan, wider).to_pandas()["metric"][0] == "imbalance"
-    assert adapt.check(plan, wider, limit=["imbalance <= 9", "explicit_keys <= 900"]).passed
+    assert adapt.check(plan, wider, limit=["imbalance <= 9", "pinned_keys <= 900"]).passed
     assert adapt.evaluate(trace, [plan, wider]).to_arrow()["plan"].to_pylist()[1:] == ["plan-1.plan", "plan-2.plan"]
     assert adapt.report(trace, plan).to_pandas().shape[0] == 1
 

@@ -69,7 +69,7 @@ def of_seed(seed: int) -> dict[Construction, dict[str, float]]:
             "LLL": linear.b,
             "LCL": constant.b,
             "m": linear.m,
-            "explicit": linear.explicit_keys,
+            "explicit": linear.pinned_keys,
         }
     return found
 

@@ -11,7 +11,7 @@ import pytest
 
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.partitioning.compare import compare_schemes
-from adapt.core.partitioning.measures.floors import r_floor, r_floor_pair
+from adapt.core.partitioning.measures.floors import r_best, r_best_pinned
 from adapt.core.partitioning.measures.metrics import migration
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.problem.tracking import theta, threshold, tracked_keys
@@ -50,14 +50,14 @@ def test_the_explicit_hash_grows_with_the_channels(channels, keys):
 def test_floors_with_an_even_ring(channels, free, pair):
     tracked = SHARES[: len(tracked_keys(zipf(), DEFAULTS, channels))]
     even = np.full(channels, (1 - tracked.sum()) / channels)
-    assert r_floor(SHARES, 1.0, channels) == pytest.approx(free, abs=0.005)
-    assert r_floor_pair(tracked, even) == pytest.approx(pair, abs=0.005)
+    assert r_best(SHARES, 1.0, channels) == pytest.approx(free, abs=0.005)
+    assert r_best_pinned(tracked, even) == pytest.approx(pair, abs=0.005)
 
 
 @pytest.mark.parametrize(("channels", "pair"), [(10, 1.07), (16, 1.53), (20, 1.84), (32, 2.80), (100, 8.71)])
 def test_tracking_5000_keys_lowers_the_floor_of_the_pair(channels, pair):
     even = np.full(channels, (1 - SHARES[:5000].sum()) / channels)
-    assert r_floor_pair(SHARES[:5000], even) == pytest.approx(pair, abs=0.005)
+    assert r_best_pinned(SHARES[:5000], even) == pytest.approx(pair, abs=0.005)
 
 
 @pytest.mark.parametrize("channels", [10, 32])
@@ -73,5 +73,5 @@ def test_uniform_hashing_migrates_about_n_minus_1_times_the_ideal(channels):
 
 def test_the_steps_of_a_chain_track_more_and_more_keys():
     rows = compare_schemes(zipf(), range(1, 6), schemes=[Scheme.HYBRID], constructions=SCAN).rows
-    assert rows[0].metrics.explicit_keys == 0
-    assert all(one.metrics.explicit_keys < next_one.metrics.explicit_keys for one, next_one in pairwise(rows))
+    assert rows[0].metrics.pinned_keys == 0
+    assert all(one.metrics.pinned_keys < next_one.metrics.pinned_keys for one, next_one in pairwise(rows))

@@ -55,7 +55,7 @@ def test_level_is_balanced_at_the_migration_of_consistent_hashing(track, b_lll, 
     assert np.mean([metrics.b for metrics in reached["LLL"]]) <= b_lll
     assert np.mean([metrics.b for metrics in reached["LCL"]]) <= b_lcl
     assert np.mean([metrics.m for metrics in reached["LLL"]]) <= 1.0
-    assert all(metrics.r_n >= metrics.r_floor_pair * (1 - 1e-9) for metrics in reached["LLL"])
+    assert all(metrics.r_n >= metrics.r_best_pinned * (1 - 1e-9) for metrics in reached["LLL"])
 
 
 def test_level_reaches_the_floor_of_what_it_may_place():
@@ -63,7 +63,7 @@ def test_level_reaches_the_floor_of_what_it_may_place():
     rows = compare_schemes(
         zipf(0), range(1, 33), Recipe(max_pins=1000), schemes=[Scheme.HYBRID], constructions=[Construction.LEVEL]
     ).rows
-    ratios = np.array([row.metrics.r_n / row.metrics.r_floor_pair for row in rows[1:]])
+    ratios = np.array([row.metrics.r_n / row.metrics.r_best_pinned for row in rows[1:]])
     assert (ratios >= 1 - 1e-9).all()
     assert (ratios <= 1.05).all()
     assert ratios.mean() <= 1.02

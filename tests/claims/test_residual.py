@@ -27,7 +27,7 @@ from adapt.core.stream import Weight
 from tests.core.partitioning.summed import summed
 
 EPSILONS = [1e-5, 1e-4, 1e-3, 1e-2]
-FLOORS = ("imbalance_floor", "r_floor", "r_floor_pair", "b_floor")
+FLOORS = ("best_possible", "r_best", "r_best_pinned", "b_best")
 LINEAR = ResourceFunction.LINEAR
 ROUNDING = 1 + 1e-9
 
@@ -69,7 +69,7 @@ def test_no_placement_of_the_pinned_keys_is_below_a_floor():
             for floor, value in zip(FLOORS, (truth.imbalance, truth.r_n, truth.r_n, truth.b), strict=True):
                 assert getattr(told, floor) <= value * ROUNDING, (seed, floor)
             reached.append(truth.r_n)
-        assert told.r_floor_pair <= min(reached) * ROUNDING
+        assert told.r_best_pinned <= min(reached) * ROUNDING
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -86,12 +86,12 @@ def test_level_foresees_what_it_reaches_and_stays_above_the_floors(epsilon):
         guessed, reached = (evaluate(guess, each, Resources()) for each in (lossy, exact))
         print(
             f"\n{epsilon:g} {scheme}: foreseen {told.imbalance:.4f}, reached {truth.imbalance:.4f}, pair floor"
-            f" {told.r_floor_pair:.4f}, r {truth.r_n:.4f}; by estimate foreseen {guessed.imbalance:.4f}, reached"
-            f" {reached.imbalance:.4f}, pair floor {guessed.r_floor_pair:.4f}, r {reached.r_n:.4f}"
+            f" {told.r_best_pinned:.4f}, r {truth.r_n:.4f}; by estimate foreseen {guessed.imbalance:.4f}, reached"
+            f" {reached.imbalance:.4f}, pair floor {guessed.r_best_pinned:.4f}, r {reached.r_n:.4f}"
         )
         assert told.imbalance == pytest.approx(truth.imbalance)
         assert told.m == pytest.approx(truth.m)
-        assert told.r_floor_pair == pytest.approx(truth.r_floor_pair)
+        assert told.r_best_pinned == pytest.approx(truth.r_best_pinned)
         for floor, value in zip(FLOORS, (truth.imbalance, truth.r_n, truth.r_n, truth.b), strict=True):
             assert getattr(told, floor) <= value * ROUNDING, (scheme, floor)
 
@@ -114,8 +114,8 @@ def test_the_search_of_the_frontier_stays_above_its_bound(epsilon):
             truth = evaluate(partitioner, exact, Resources(), ring)
             assert today.imbalance(placed) == pytest.approx(truth.imbalance)
             assert bound_of_today(today, budget) <= truth.imbalance * ROUNDING
-            assert truth.migrated_state <= share * exact.total * ROUNDING
-            assert evaluate(partitioner, population, Resources()).r_floor_pair <= truth.r_n * ROUNDING
+            assert truth.state_moved <= share * exact.total * ROUNDING
+            assert evaluate(partitioner, population, Resources()).r_best_pinned <= truth.r_n * ROUNDING
 
 
 @pytest.mark.parametrize("scheme", [Scheme.HYBRID, Scheme.BOUNDED])

@@ -40,9 +40,9 @@ def test_the_flights_at_8_channels(adapt, real_traces, tmp_path, page):
     for scheme, imbalance, floor, m, mapped in rows_of(page, "scheme"):
         name, construction = re.fullmatch(r"(\w+)(?: \((\w+).*\))?", scheme).groups()
         row = made[name, construction or ""]
-        found = (row["imbalance"], row["imbalance_floor"], row["m"])
+        found = (row["imbalance"], row["best_possible"], row["m"])
         assert [f"{value:.3f}" for value in found] == [imbalance, floor, m], scheme
-        assert row["explicit_keys"] == int(mapped)
+        assert row["pinned_keys"] == int(mapped)
 
 
 def test_the_verdict_on_wikipedia(real_traces):

@@ -1,7 +1,7 @@
 """The committed reference is what the program says now, and says all of it."""
 
 from adapt.cli.failures import EXIT_CODES
-from adapt.core.check.metrics import METRICS
+from adapt.core.metrics import METRICS
 from tools.reference import PAGE, reference
 
 

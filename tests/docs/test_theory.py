@@ -6,8 +6,8 @@ from itertools import chain, pairwise
 
 import pytest
 
-from adapt.core.check.metrics import METRICS, Of
 from adapt.core.mechanisms.scenarios import SCENARIOS
+from adapt.core.metrics import METRICS, Of
 from tests.docs.pages import text_of
 
 PLACED = [name for name, metric in METRICS.items() if Of.PLAN in metric.places and name != "channels"]

@@ -66,7 +66,7 @@ REPLAYS = [
     "replay compare x.trace --channels N --seeds 1 --jobs 1 --scenario {split-pkg|flux-load} -o OUT/c.run",
     "report OUT/{r|f|e|fit|o|c}.run [--format json] [--all]",
     "report OUT/e.run OUT/f.run OUT/fit.run OUT/c.run [--html OUT/runs.html]",
-    "check OUT/e.run --limit p99_ms<=2",
+    "check OUT/e.run --limit latency_p99<=2ms",
 ]
 """Command lines that take longer."""
 

@@ -41,7 +41,7 @@ def test_the_balances_and_the_bill(adapt, tmp_path, monkeypatch, balanced, befor
     told = json.loads(adapt.done(*"partition diff fig1.csv P2 P3 --resources LQL --format json".split()).out)
     assert (told["before"]["r_n"], told["before"]["r_c"]) == pytest.approx(before)
     assert (told["after"]["r_n"], told["after"]["r_c"]) == pytest.approx(after)
-    assert told["migrated_state"] == moved
+    assert told["state_moved"] == moved
     assert sum(map(sum, told["state_moved"])) == moved
 
 

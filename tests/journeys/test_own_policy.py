@@ -123,7 +123,7 @@ def test_a_file_of_scenarios_names_own_policies_and_schemes(adapt, here):
     same = {name: value for name, value in rows["my_policies.Calm"].items() if name not in ("scenario", "best")}
     assert same == {name: rows["calm"][name] for name in same}, "as the option --policy does"
     assert rows["in-turn"]["imbalance_max"] < rows["static-uniform"]["imbalance_max"]
-    assert rows["follow"]["restarts"] > 0
+    assert rows["follow"]["rescales"] > 0
     kept = document["parameters"]["scenarios"]
     assert (kept["calm"]["flux"]["options"], kept["in-turn"]["plan"]["name"]) == ({"threshold": 0.1}, "in_turn")
     assert "my_schemes" in kept["in-turn"]["plan"]["module"]

@@ -82,12 +82,12 @@ def trace_sections():
 
 
 def plan_sections():
-    ratios = "imbalance imbalance_floor r_s r_c r_n r_floor r_floor_pair b m b(1+m)"
+    ratios = "imbalance best_possible r_s r_c r_n r_best r_best_pinned b m b(1+m)"
     columns = [
         *(Column("scheme"), Column("construction"), Column("channels", Kind.COUNT)),
         *many(Kind.RATIO, ratios),
-        *many(Kind.COUNT, "migrated_keys explicit_keys"),
-        *(Column("migrated_state", Kind.BYTES), Column("build_s", Kind.SECONDS)),
+        *many(Kind.COUNT, "keys_moved pinned_keys"),
+        *(Column("state_moved", Kind.BYTES), Column("build_s", Kind.SECONDS)),
     ]
     schemes = [("uniform", None, 0.9), ("hybrid", "scan", 0.2), ("hybrid", "level", 0.05)]
     rows = [
@@ -96,10 +96,10 @@ def plan_sections():
         for n in range(1, 9)
     ]
     compared = Table.from_rows("Comparison", columns, rows)
-    names = [Column("period", Kind.COUNT), Column("start", Kind.TIME), *many(Kind.RATIO, "imbalance imbalance_floor")]
+    names = [Column("period", Kind.COUNT), Column("start", Kind.TIME), *many(Kind.RATIO, "imbalance best_possible")]
     periods = Table.from_rows(
         "Periods",
-        [*names, Column("migrated_state", Kind.BYTES)],
+        [*names, Column("state_moved", Kind.BYTES)],
         [(at, at * HOUR, 1.2 + at % 5 / 10, 1.1, at * 100_000) for at in range(48)],
     )
     loads = Table.from_rows(

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from adapt.core.check.check_limits import judge
 from adapt.core.check.limit import parse_limit
-from adapt.core.check.metrics import Of
 from adapt.core.elastic.replay import tables as elastic_tables
 from adapt.core.errors import BadInput
 from adapt.core.fit.replay import tables as fit_tables
 from adapt.core.flux.replay import tables as flux_tables
+from adapt.core.metrics import Of
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.names import Construction, Scheme
 from adapt.core.repartition import period_tables
@@ -41,7 +41,7 @@ def plans(draw):
         construction=draw(st.sampled_from(list(Construction))),
         explicit=draw(st.dictionaries(KEYS[key_type], st.integers(0, channels - 1), max_size=6)),
         replicas=draw(st.integers(1, 100)),
-        metrics={"imbalance": 1.25, "imbalance_floor": 1.0, "m": None},
+        metrics={"imbalance": 1.25, "best_possible": 1.0, "m": None},
         parameters={"tolerance": [1.2, 1.2, 1.2], "name": draw(st.text(st.characters(codec="utf-8"), max_size=4))},
     )
 
@@ -115,15 +115,30 @@ RUNS = {
 def test_the_metrics_of_a_run_are_those_of_its_tables(kind, tmp_path):
     write_run(RUNS[kind], tmp_path / "x.run", Provenance("made by hand"))
     limits = {
-        Of.FLUX: ["p99_ms<=2s", "shed==2", "lag<=2", "throughput>=2", "moves<=2", "workers==2", "moved_bytes<=2B"],
-        Of.ELASTIC: ["p95_ms<=2s", "recall>=100%", "restarts==2", "idle_seconds<=2", "shed_falsely==2", "answers==2"],
-        Of.FIT: ["p99_ms<=2000", "wait_s<=2", "score>=2 tuples/s", "ticks==2", "queue_drops<=2"],
+        Of.FLUX: [
+            "latency_p99<=2s",
+            "rows_dropped==2",
+            "lag_max<=2",
+            "throughput>=2",
+            "moves<=2",
+            "workers==2",
+            "state_moved_bytes<=2B",
+        ],
+        Of.ELASTIC: [
+            "latency_p95<=2s",
+            "recall>=100%",
+            "rescales==2",
+            "idle_time<=2s",
+            "dropped_falsely==2",
+            "answers==2",
+        ],
+        Of.FIT: ["latency_p99<=2000ms", "wait_max<=2s", "score>=2 tuples/s", "ticks==2", "queue_drops<=2"],
         Of.REPARTITION: [
             "imbalance[period=2]<=2",
-            "worst_imbalance<=2",
-            "all_migrated_keys==2",
-            "gap<=1",
-            "adopted==2",
+            "imbalance_max<=2",
+            "all_keys_moved==2",
+            "times_best_possible<=1",
+            "rebuilds==2",
         ],
     }[kind]
     asked = [parse_limit(text) for text in limits]

@@ -34,7 +34,7 @@ from adapt.traces.spark.session import Spark
 from adapt.traces.store.frequencies import MOST_KEYS
 from adapt.traces.store.trace import Trace
 
-SCHEMA = "adapt.frequencies/1"
+SCHEMA = "adapt.frequencies/2"
 
 DEFAULT_PANES = 48
 """Default number of steps over time."""

@@ -15,7 +15,7 @@ def reported(path: Path) -> Reported:
     """The verdict, channels before and after, and pinned keys."""
     plan = read_plan(path)
     loads = load_table(plan)
-    imbalance, floor = plan.metrics.get("imbalance"), plan.metrics.get("imbalance_floor")
+    imbalance, floor = plan.metrics.get("imbalance"), plan.metrics.get("best_possible")
     sentences = [
         f"A {plan.scheme} plan for {counted(plan.channels, 'channel')} with"
         f" {counted(len(plan.explicit), 'pinned key')}."

@@ -55,7 +55,7 @@ def _of_periods(periods: Sequence[Mapping[str, Any]]) -> list[str]:
     sentences = [
         f"{counted(len(periods), 'period')}. The worst imbalance is {shown(worst['imbalance'], Kind.RATIO)}, in the"
         f" {'first period' if is_first else 'period'} from {shown(worst['start'], Kind.TIME)}; the best possible"
-        f" there is {shown(worst['imbalance_floor'], Kind.RATIO)}."
+        f" there is {shown(worst['best_possible'], Kind.RATIO)}."
     ]
     if is_first and len(periods) > 1:
         after = max(periods[1:], key=lambda row: float(row["imbalance"] or 0))

@@ -27,7 +27,7 @@ from adapt.traces.reports.reported import Reported
 from adapt.traces.series import stream_of
 from adapt.traces.store.manifest import read_manifest, verify
 
-SCHEMA = "adapt.report/1"
+SCHEMA = "adapt.report/2"
 
 _FOLDED_ROWS = 6
 """Among several artefacts, longer tables are folded."""

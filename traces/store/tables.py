@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapt.core.errors import listed
+from adapt.core.metrics import column_now
 from adapt.core.table import Cell, Column, Kind, Table
 from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.read_errors import damaged
@@ -43,11 +44,10 @@ def read_table(path: Path, facts: Mapping[str, Any]) -> Table:
             arrow = file.read()
     except (OSError, pa.ArrowException) as error:
         raise damaged(path, error) from error
-    columns = columns_of(facts)
-    if arrow.column_names != [column.name for column in columns] or arrow.num_rows != facts["rows"]:
+    if arrow.column_names != [each["name"] for each in facts["columns"]] or arrow.num_rows != facts["rows"]:
         raise damaged(path, f"its {arrow.num_rows:,} rows of {listed(arrow.column_names)} do not match the manifest")
-    cells = [_cells(arrow[column.name]) for column in columns]
-    return Table(facts["title"], columns, tuple(zip(*cells, strict=True)), facts["note"])
+    cells = [_cells(column) for column in arrow.columns]
+    return Table(facts["title"], columns_of(facts), tuple(zip(*cells, strict=True)), facts["note"])
 
 
 def table_facts(table: Table) -> dict[str, Any]:
@@ -60,7 +60,9 @@ def table_facts(table: Table) -> dict[str, Any]:
 
 def columns_of(facts: Mapping[str, Any]) -> tuple[Column, ...]:
     """The columns in the facts of `table_facts`."""
-    return tuple(Column(each["name"], Kind(each["kind"]), each["unit"], each["about"]) for each in facts["columns"])
+    return tuple(
+        column_now(Column(each["name"], Kind(each["kind"]), each["unit"], each["about"])) for each in facts["columns"]
+    )
 
 
 def table_hash(table: Table) -> str:

@@ -4,6 +4,7 @@ from typing import Any
 
 from adapt.core.counting.tables import NULL_KEY
 from adapt.core.lint.evidence import LINT
+from adapt.core.metrics import column_named
 from adapt.core.table import Column, Kind, Table
 from adapt.traces.store.trace import Trace
 
@@ -26,7 +27,7 @@ def overview(trace: Trace) -> Table:
         (Column("trace"), trace.path.name),
         (Column("rows", Kind.COUNT), trace.rows),
         (
-            Column("rejected", Kind.COUNT, about="rows of the source that could not be used, kept in _rejects/"),
+            column_named("rejected"),
             summary["rejects"]["rows"],
         ),
         (Column("first", Kind.TIME), summary["first_us"]),

@@ -39,8 +39,10 @@ class Waste:
     The paper calls shedding because of a small fluctuation a false positive.
     """
 
-    shed_falsely: int  # rows shed while the offered load, spread evenly over the pool, would have kept all below tau2
-    shed_unevenly: int  # of these, rows shed while it would have kept the present workers below tau2
+    dropped_falsely: (
+        int  # rows shed while the offered load, spread evenly over the pool, would have kept all below tau2
+    )
+    dropped_unevenly: int  # of these, rows shed while it would have kept the present workers below tau2
 
     @classmethod
     def from_watched(cls, watched: Watched, overload: Overload, pool: int) -> "Waste":

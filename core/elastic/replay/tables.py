@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from adapt.core.elastic.replay.outcome import ElasticOutcome
+from adapt.core.metrics import column_named, columns_named
 from adapt.core.phrases import counted, listed, rounded
 from adapt.core.stage.charts import series_tables
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.control.elasticity import Step
-from adapt.core.stage.engine.series import LAG
 from adapt.core.stage.input.offered_load import OWN_COLUMNS, Bounds, own_cells, stressed
 from adapt.core.stage.movement.controller import STEPS
 from adapt.core.stage.outcome import QUEUEING
@@ -22,40 +22,19 @@ CASE = Column("case", about="fixed (do nothing), fixed workers with plan rebuild
 
 CASE_COLUMNS = (
     CASE,
-    Column("workers_mean", Kind.NUMBER, "", "average number of workers"),
-    Column("workers_max", Kind.COUNT, "", "maximum number of workers"),
-    Column("restarts", Kind.COUNT, "", "rescales and rebuilds that changed something; other engines restart for each"),
+    *columns_named("workers_mean workers_max rescales"),
     Column("reversals", Kind.COUNT, "", "rescales that take back the one before, at most 10 minutes later"),
     Column("migration", about="how partitions migrate: live, or by a restart as this engine does"),
-    Column("shed", Kind.COUNT, "rows", "dropped by full workers"),
-    Column("shed_falsely", Kind.COUNT, "rows", "shed though the pool, evenly loaded, would have stayed below tau2"),
-    Column("shed_unevenly", Kind.COUNT, "rows", "of these, shed though the present workers would have stayed below it"),
-    Column("latency_p50", Kind.SECONDS, "s", "median latency, from arrival until processed"),
-    Column("latency_p95", Kind.SECONDS, "s", "the same at the 95th percentile"),
-    Column("latency_p99", Kind.SECONDS, "s", "the same at the 99th percentile"),
+    *columns_named("rows_dropped dropped_falsely dropped_unevenly latency_p50 latency_p95 latency_p99"),
     QUEUEING,
-    Column("worker_seconds", Kind.NUMBER, "s", "time of all workers"),
-    Column("idle", Kind.NUMBER, "s", "idle worker-seconds"),
-    Column("paused", Kind.SECONDS, "s", "time during which at least one partition was paused"),
-    Column("pauses", Kind.NUMBER, "s", "sum of the pauses of all partitions"),
-    Column("downtime", Kind.SECONDS, "s", "time during which restarts stopped partitions"),
-    Column("stopped", Kind.NUMBER, "s", "time of workers without work in restarts"),
-    Column("catch_up", Kind.SECONDS, "s", "longest time from a rescale until its backlog is gone; missing if it stays"),
-    Column("moves", Kind.COUNT),
-    Column("moved", Kind.BYTES, "bytes", "state that changed its worker"),
-    Column("imbalance", Kind.RATIO, "", "rows of the busiest worker over the mean, averaged over intervals"),
-    Column("imbalance_max", Kind.RATIO, "", "imbalance of the worst interval"),
-    Column("throughput", Kind.NUMBER, "rows/s", "until the last row was processed, or the run was cut off"),
-    Column("lag_max", Kind.COUNT, "rows", LAG),
-    Column("drain", Kind.SECONDS, "s", "drain time: from the last arrival until all rows are processed"),
-    Column("processed", Kind.COUNT, "rows"),
-    Column("unprocessed", Kind.COUNT, "rows", "arrived and not processed at the end"),
+    *columns_named("worker_time idle_time paused pause_time downtime stopped catch_up moves state_moved_bytes"),
+    *columns_named("imbalance imbalance_max throughput lag_max drain processed unprocessed"),
 )
 
 JOIN_COLUMNS = (
-    Column("answers", Kind.COUNT, "", "matches found"),
+    column_named("answers"),
     Column("expected", Kind.COUNT, "", "matches of a serial run over all rows"),
-    Column("recall", Kind.SHARE, "", "answers over those expected"),
+    column_named("recall"),
     Column("recall_if_random", Kind.SHARE, "", "recall if rows were shed at random: the kept share squared"),
 )
 """Further columns of cases with a join."""
@@ -67,11 +46,9 @@ RESCALE_COLUMNS = (
     Column("before", Kind.COUNT, "workers"),
     Column("after", Kind.COUNT, "workers"),
     Column("backlog", Kind.COUNT, "rows", "arrived and not processed at the decision"),
-    Column("moves", Kind.COUNT),
-    Column("moved", Kind.BYTES, "bytes", "state that changed its worker"),
-    Column("downtime", Kind.SECONDS, "s", "how long a restart stopped partitions; missing if they move live"),
+    *columns_named("moves state_moved_bytes downtime"),
     Column("restart_backlog", Kind.COUNT, "rows", "waiting when a restart was over"),
-    Column("stopped", Kind.NUMBER, "s", "time of workers without work in the restart"),
+    column_named("stopped"),
     Column("done", Kind.SECONDS, "s", "when the last partition had moved"),
     Column("caught_up", Kind.SECONDS, "s", "when the backlog was down to one period's arrivals; missing if it stays"),
 )
@@ -92,7 +69,7 @@ def _case(one: ElasticOutcome) -> list[str | int | float | None]:
     outcome, waste = one.outcome, one.waste
     migration = None if one.start is None else one.start.migration
     workers = one.case, one.mean_workers, one.most_workers, one.restarts, len(one.reversals), migration
-    wasted = (0, 0) if waste is None else (waste.shed_falsely, waste.shed_unevenly)
+    wasted = (0, 0) if waste is None else (waste.dropped_falsely, waste.dropped_unevenly)
     latencies = (outcome.total.share_below_s(share) for share in (0.5, 0.95, 0.99))
     times = one.worker_s, one.idle_s, one.paused_s, one.pauses_s, one.downtime_s, one.stopped_worker_s, one.catch_up_s
     moved = len(outcome.simulated.moves), outcome.moved_bytes, one.imbalance, one.worst_imbalance
@@ -106,7 +83,7 @@ def elastic_series(outcomes: Sequence[ElasticOutcome], bounds: Bounds) -> dict[s
     columns: tuple[Column, ...] = (
         Column("workers", Kind.NUMBER, "", "average number of workers"),
         Column("utilization", Kind.SHARE, "", "average utilization of the workers"),
-        Column("imbalance", Kind.RATIO, "", "rows of the busiest worker over the mean"),
+        column_named("imbalance"),
     )
     added: list[tuple[float | None, ...]] = [
         (span.workers, 1 - span.idle_s / (span.workers * (interval.end_s - interval.start_s)), span.imbalance)
@@ -155,13 +132,12 @@ def elastic_summary(
     need = "" if own is None else f"{own.sentence(pool, limit)} {stress} {_buffered(bounds, settings)}"
     columns = (
         Column("verdict"),
-        Column("rows", Kind.COUNT, about="rows replayed"),
+        column_named("rows"),
         Column("workers", Kind.COUNT, about="workers at the start"),
         Column("pool", Kind.COUNT, "workers", "maximum number of workers"),
-        Column("partitions", Kind.COUNT),
+        column_named("partitions"),
         Column("capacity", Kind.NUMBER, "rows/s", "rate that one worker can process"),
-        Column("hottest_partition", Kind.SHARE, about="share of all work in the hottest partition"),
-        Column("offered", Kind.NUMBER, about="load of the pool over the capacity of all its workers"),
+        *columns_named("hottest_partition offered"),
         Column("scale_out_load", Kind.NUMBER, about="offered load over capacity at which thresholds scale out"),
         *OWN_COLUMNS,
     )

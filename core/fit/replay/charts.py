@@ -16,7 +16,7 @@ _DRAWN = (
         ("score", "optimum"),
         "Weighted output rate of each planner; dashed: the best possible for the offered rates",
     ),
-    ("Dropped", ("dropped",), "Share of the offered tuples that each planner drops at the inputs"),
+    ("Dropped", ("drop_rate",), "Share of the offered tuples that each planner drops at the inputs"),
     ("Waiting", ("wait_max",), "Time to drain the longest queue of a node or link"),
     (
         "Latency",

@@ -15,8 +15,8 @@ from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.registry import COORDINATED
 from adapt.core.fit.replay.bound_rows import Counts
 from adapt.core.fit.replay.outcome import FitOutcome, overloaded
-from adapt.core.fit.running.tick import LATE
 from adapt.core.fit.running.window_drop import windows_behind
+from adapt.core.metrics import column_named, columns_named
 from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.values import duration
 
@@ -26,29 +26,9 @@ PLANNER = Column("planner")
 
 PLANNER_COLUMNS = (
     PLANNER,
-    Column(
-        "optimum_share",
-        Kind.SHARE,
-        about=f"of the best possible; results that come more than {LATE} ticks after their row do not count",
-    ),
-    Column("optimum_share_full", Kind.SHARE, about="the same, over overloaded ticks: more arrived than fits"),
-    Column("score", Kind.NUMBER, "tuples/s", "mean weighted output rate"),
-    Column("error_p50", Kind.SHARE, about="lost of the best score, over ticks"),
-    Column("error_p95", Kind.SHARE, about="lost of the best score, over ticks"),
-    Column("error_p99", Kind.SHARE, about="lost of the best score, over ticks"),
-    Column("overloaded", Kind.SHARE, about="of the ticks: more kept than a node or link can do"),
-    Column("dropped", Kind.SHARE, about="of the offered tuples, before the first operator"),
-    Column("queue_drops", Kind.COUNT, "tuples", "at full queues"),
-    Column("withdrawn", Kind.NUMBER, "results", "of windows that lost tuples to full queues; not in the score"),
-    Column("waiting", Kind.COUNT, "tuples", "in queues at the end"),
-    Column("wait_max", Kind.SECONDS, "s", "longest time to drain a queue"),
-    Column("latency_p50", Kind.SECONDS, "s", "from arrival of a row to its results at an output"),
-    Column("latency_p95", Kind.SECONDS, "s", "from arrival of a row to its results at an output"),
-    Column("latency_p99", Kind.SECONDS, "s", "from arrival of a row to its results at an output"),
-    Column("plans", Kind.COUNT, about="different plans used"),
-    Column("changes", Kind.COUNT, "ticks", "with a changed drop rate"),
-    Column("prepared_s", Kind.SECONDS, "s", "to build the planner and its table"),
-    Column("planned_s", Kind.SECONDS, "s", "to make all plans, in total"),
+    *columns_named("optimum_share optimum_share_full score error_p50 error_p95 error_p99 overloaded drop_rate"),
+    *columns_named("queue_drops results_dropped waiting wait_max latency_p50 latency_p95 latency_p99 plans changes"),
+    *columns_named("prepared_s planned_s"),
     Column("table", Kind.COUNT, "plans", "or rows, precomputed"),
     Column("combinations", Kind.NUMBER, "rows", "that merging tables would try without pruning"),
     Column("epsilon", Kind.SHARE, about="proved: share of the best score lost at most; with solver-w, on average"),
@@ -57,9 +37,7 @@ PLANNER_COLUMNS = (
     ),
     Column("stale", Kind.COUNT, "ticks", "planned before all messages had arrived"),
     Column("coordination", about="by messages with a coordinator, or between nodes; none: every node for itself"),
-    Column("messages", Kind.COUNT, about="exchanged to plan"),
-    Column("message_rows", Kind.COUNT, "rows"),
-    Column("message_bytes", Kind.BYTES, "bytes"),
+    *columns_named("messages message_rows message_bytes"),
     Column("messages_per_s", Kind.NUMBER, about="over the whole replay"),
     Column("bytes_per_s", Kind.NUMBER, "bytes/s", "likewise"),
     Column("messages_per_change", Kind.NUMBER, about="per tick with a changed drop rate"),
@@ -70,14 +48,13 @@ PLANNER_COLUMNS = (
 TRAFFIC_COLUMNS = (
     PLANNER,
     Column("about"),
-    Column("messages", Kind.COUNT),
-    Column("rows", Kind.COUNT),
+    *columns_named("messages rows"),
     Column("erased", Kind.COUNT, "rows", "withdrawn"),
     Column("bytes", Kind.BYTES, "bytes"),
 )
 
 _SHOWN_IF_ANY = {
-    *("queue_drops", "withdrawn"),
+    *("queue_drops", "results_dropped"),
     *("latency_p50", "latency_p95", "latency_p99"),
     *("table", "combinations", "epsilon", "unproved", "stale", "messages", "message_rows", "message_bytes"),
     *("messages_per_s", "bytes_per_s", "messages_per_change", "bytes_per_change", "sample"),
@@ -87,25 +64,18 @@ _SHOWN_IF_ANY = {
 SUMMARY_COLUMNS = (
     Column("verdict"),
     Column("best", about="planner closest to the best score, of those whose queues do not grow"),
-    Column("rows", Kind.COUNT, about="of the trace"),
-    Column("unbound", Kind.COUNT, "rows", "that no input reads"),
-    Column("ticks", Kind.COUNT),
-    Column("full", Kind.COUNT, "ticks", "overloaded: more arrived than fits"),
+    *columns_named("rows unbound ticks full"),
     Column("tick", Kind.SECONDS, "s"),
-    Column("optimum", Kind.NUMBER, "tuples/s", "mean weighted output rate of the best plans"),
+    column_named("optimum"),
 )
 
 TICK_COLUMNS = (
     PLANNER,
     Column("end", Kind.SECONDS, "s", "of the tick"),
     Column("offered", Kind.NUMBER, "tuples/s", "at the inputs"),
-    Column("score", Kind.NUMBER, "tuples/s", "weighted output rate"),
-    Column("optimum", Kind.NUMBER, "tuples/s", "best possible for the offered rates"),
-    Column("dropped", Kind.SHARE, about="of the offered tuples, before the first operator"),
+    *columns_named("score optimum drop_rate"),
     Column("utilization_max", Kind.SHARE, about="of the busiest node or link"),
-    Column("wait_max", Kind.SECONDS, "s", "to drain the longest queue, at the end of the tick"),
-    Column("waiting", Kind.COUNT, "tuples", "in queues at the end"),
-    Column("queue_drops", Kind.COUNT, "tuples"),
+    *columns_named("wait_max waiting queue_drops"),
     Column("latency", Kind.SECONDS, "s", "on average"),
     Column("latency_max", Kind.SECONDS, "s"),
     Column(
@@ -113,10 +83,9 @@ TICK_COLUMNS = (
         about="id per independent part of the network, or per node; 0 drops nothing, -3 is exact, -4 a node's own",
     ),
     Column("changed", about="whether a drop rate changed"),
-    Column("planned_s", Kind.SECONDS, "s", "to make the plan"),
+    column_named("planned_s"),
     Column("stale", about="whether messages were still on their way"),
-    Column("message_rows", Kind.COUNT, "rows", "exchanged since the previous tick"),
-    Column("message_bytes", Kind.BYTES, "bytes", "likewise"),
+    *columns_named("message_rows message_bytes"),
 )
 
 NODE_COLUMNS = (

@@ -9,6 +9,7 @@ import numpy as np
 from adapt.core.flux.policies.registry import controller_of
 from adapt.core.flux.replay.replay import Adapting, Conditions, FluxRun, Pace
 from adapt.core.flux.replay.tables import COSTS, GAINS, KEEPS_UP
+from adapt.core.metrics import column_named, columns_named
 from adapt.core.phrases import counted
 from adapt.core.run import run_as_data, verdict_under
 from adapt.core.stage.charts import CASE
@@ -26,11 +27,8 @@ from adapt.core.values import duration, size
 
 _LATENCY = "from the arrival of a row until the last stage has processed what was made of it"
 _WAY = "from the arrival of a row until the stage has processed what was made of it"
-_MOVED = (Column("moves", Kind.COUNT), Column("moved", Kind.BYTES, "bytes", "state migrated"))
-_HELD = (
-    Column("on_disk_max", Kind.COUNT, "partitions", "largest number on disk at once"),
-    Column("spilled_max", Kind.COUNT, "tuples", "largest number on disk at once"),
-)
+_MOVED = columns_named("moves state_moved_bytes")
+_HELD = (*columns_named("on_disk_max spilled_max"),)
 _STAGE = Column("stage")
 
 
@@ -105,19 +103,12 @@ def cases_table(outcomes: Sequence[DagOutcome]) -> Table:
     """One row per case."""
     columns = [
         CASE,
-        Column("throughput", Kind.NUMBER, "tuples/s", "of all stages, until all were processed or the cut-off"),
-        Column("capacity_share", Kind.SHARE, about="share of the best that the CPUs of all workers can do"),
-        Column("finished", Kind.SECONDS, "s", "time of the last processed tuple, or of the cut-off"),
-        Column("latency_mean", Kind.SECONDS, "s", _LATENCY),
-        Column("latency_p50", Kind.SECONDS, "s", _LATENCY),
-        Column("latency_p99", Kind.SECONDS, "s", _LATENCY),
+        *columns_named("throughput capacity_share finished latency_mean latency_p50 latency_p99"),
         *_MOVED,
         Column("moves_a_minute", Kind.NUMBER, about="of simulated time"),
-        Column("processed", Kind.COUNT, "tuples", "of all stages"),
-        Column("unprocessed", Kind.COUNT, "tuples", "arrived and not processed at the end"),
-        Column("lost", Kind.COUNT, "tuples", "lost in crashes"),
+        *columns_named("processed unprocessed lost"),
         *_HELD,
-        Column("state_max", Kind.BYTES, "bytes", "largest state of a worker in memory"),
+        column_named("state_max"),
     ]
     return Table.from_rows("Cases", columns, [_case(one) for one in outcomes])
 
@@ -149,15 +140,13 @@ def stages_table(outcomes: Sequence[DagOutcome]) -> Table:
         _STAGE,
         Column("query"),
         Column("received", Kind.COUNT, "tuples", "rows of the trace, or tuples of other stages"),
-        Column("processed", Kind.COUNT, "tuples"),
+        column_named("processed"),
         Column("cpu_share", Kind.SHARE, about="of the CPU time for tuples of all stages"),
-        Column("latency_mean", Kind.SECONDS, "s", _WAY),
-        Column("latency_p50", Kind.SECONDS, "s", _WAY),
-        Column("latency_p99", Kind.SECONDS, "s", _WAY),
+        *columns_named("latency_mean latency_p50 latency_p99"),
         *_MOVED,
-        Column("lost", Kind.COUNT, "tuples", "lost in crashes"),
+        column_named("lost"),
         *_HELD,
-        Column("state_max", Kind.BYTES, "bytes", "largest state of the stage, in memory and on disk"),
+        column_named("state_max"),
     ]
     rows = []
     for one in outcomes:
@@ -182,12 +171,9 @@ def queries_table(outcomes: Sequence[DagOutcome]) -> Table:
         Column("leaves", Kind.SECONDS, "s", "missing if it stays"),
         Column("stages", Kind.COUNT),
         Column("results", Kind.COUNT, "tuples", "processed by its last stages"),
-        Column("finished", Kind.SECONDS, "s", "time of its last processed tuple"),
-        Column("latency_mean", Kind.SECONDS, "s", _LATENCY),
-        Column("latency_p50", Kind.SECONDS, "s", _LATENCY),
-        Column("latency_p99", Kind.SECONDS, "s", _LATENCY),
+        *columns_named("finished latency_mean latency_p50 latency_p99"),
         *_MOVED,
-        Column("lost", Kind.COUNT, "tuples", "lost in crashes"),
+        column_named("lost"),
     ]
     rows: list[list[Cell]] = []
     for one in outcomes:
@@ -226,7 +212,7 @@ def _workers(outcomes: Sequence[DagOutcome]) -> Table:
         Column("end", Kind.SECONDS, "s", "end of the interval"),
         Column("worker", Kind.COUNT),
         Column("utilization", Kind.SHARE, "", "share of time in which its CPU was not idle"),
-        Column("partitions", Kind.COUNT, "", "of all stages, at the end of the interval"),
+        column_named("partitions"),
         Column("state", Kind.BYTES, "bytes", "of its partitions in memory, at the end of the interval"),
         Column("state_on_disk", Kind.BYTES, "bytes", "of those on its disk, at the end of the interval"),
     ]
@@ -245,11 +231,10 @@ def summary(outcomes: Sequence[DagOutcome]) -> Table:
     columns = [
         Column("verdict"),
         Column("best", about="the case closest to capacity"),
-        Column("rows", Kind.COUNT, about="rows of the trace"),
+        column_named("rows"),
         Column("stages", Kind.COUNT),
         Column("queries", Kind.COUNT),
-        Column("workers", Kind.COUNT),
-        Column("partitions", Kind.COUNT, about="of all stages"),
+        *columns_named("workers partitions"),
     ]
     static, *moving = outcomes
     of = static.of

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from adapt.core.metrics import column_named, columns_named
 from adapt.core.phrases import counted
 from adapt.core.stage.charts import CASE
 from adapt.core.stage.conditions.settings import StageSettings
-from adapt.core.stage.engine.series import LAG
 from adapt.core.stage.input.offered_load import OWN_COLUMNS, Bounds, own_cells, stressed
 from adapt.core.stage.outcome import QUEUEING, Outcome
 from adapt.core.stage.simulate import CRASH_COLUMNS
@@ -138,33 +138,10 @@ def _limit(bounds: Bounds, best: Outcome) -> list[str]:
 
 CASE_COLUMNS = (
     CASE,
-    Column("throughput", Kind.NUMBER, "rows/s", "until all rows were processed, or the cut-off"),
-    Column(
-        "capacity_share",
-        Kind.SHARE,
-        about="share of the possible: the earliest end over the end, or with rows left, the rows over those possible",
-    ),
-    Column("finished", Kind.SECONDS, "s", "time of the last processed row, or of the cut-off"),
-    Column("latency_mean", Kind.SECONDS, "s", "from the arrival of a row until it is processed"),
-    Column("latency_p50", Kind.SECONDS, "s", "from the arrival of a row until it is processed"),
-    Column("latency_p99", Kind.SECONDS, "s", "from the arrival of a row until it is processed"),
+    *columns_named("throughput capacity_share finished latency_mean latency_p50 latency_p99"),
     QUEUEING,
-    Column("operator_mean", Kind.SECONDS, "s", "from when a consumer takes a row until it is processed"),
-    Column("operator_p50", Kind.SECONDS, "s", "from when a consumer takes a row until it is processed"),
-    Column("operator_p99", Kind.SECONDS, "s", "from when a consumer takes a row until it is processed"),
-    Column("moves", Kind.COUNT),
-    Column("moved", Kind.BYTES, "bytes", "state migrated"),
-    Column("degraded", Kind.SECONDS, "s", "time below 85 % of capacity while input waited"),
-    Column("recovery", Kind.SECONDS, "s", "from falling behind until caught up; missing if it never caught up"),
-    Column("lag_max", Kind.COUNT, "rows", LAG),
-    Column("drain", Kind.SECONDS, "s", "drain time: from the last arrival until all rows were processed"),
-    Column("processed", Kind.COUNT, "rows"),
-    Column("unprocessed", Kind.COUNT, "rows", "arrived and not processed at the end"),
-    Column("lost", Kind.COUNT, "rows", "lost in crashes"),
-    Column("shed", Kind.COUNT, "rows", "dropped by load shedding"),
-    Column("on_disk_max", Kind.COUNT, "partitions", "largest number on disk at once"),
-    Column("spilled_max", Kind.COUNT, "rows", "largest number on disk at once"),
-    Column("state_max", Kind.BYTES, "bytes", "largest state of a worker in memory"),
+    *columns_named("operator_mean operator_p50 operator_p99 moves state_moved_bytes degraded recovery lag_max drain"),
+    *columns_named("processed unprocessed lost rows_dropped on_disk_max spilled_max state_max"),
 )
 
 SPLIT_COLUMNS = (
@@ -181,15 +158,8 @@ JOIN_COLUMNS = (Column("answers", Kind.COUNT, "", "matches found"),)
 SUMMARY_COLUMNS = (
     Column("verdict"),
     Column("best", about="the policy closest to the possible rate, or of those alike, that with the lowest p99"),
-    Column("rows", Kind.COUNT, about="replayed rows of the trace"),
-    Column("workers", Kind.COUNT),
-    Column("partitions", Kind.COUNT),
-    Column("capacity", Kind.NUMBER, "rows/s", "of all workers without disturbances"),
-    Column("busiest_worker", Kind.SHARE, about="share of all work on the busiest worker, at the start"),
-    Column("hottest_partition", Kind.SHARE, about="share of all work in the hottest partition"),
-    Column("static_full_at", Kind.NUMBER, about="speed-up at which the busiest worker is fully utilized"),
-    Column("best_full_at", Kind.NUMBER, about="the same for the best placement of whole partitions"),
-    Column("offered", Kind.NUMBER, about="load of the busiest worker at the start, over its capacity"),
+    *columns_named("rows workers partitions capacity busiest_worker hottest_partition static_full_at best_full_at"),
+    column_named("offered"),
     *OWN_COLUMNS,
 )
 
@@ -197,7 +167,7 @@ ROUND_COLUMNS = (
     CASE,
     Column("round", Kind.COUNT, about="from 0; only rounds with moves"),
     Column("collection", Kind.SECONDS, "s", "collection time"),
-    Column("moves", Kind.COUNT),
+    column_named("moves"),
     Column("moving", Kind.SECONDS, "s", "duration of the moves"),
 )
 

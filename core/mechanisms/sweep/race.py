@@ -25,7 +25,7 @@ FIRST, SCREENED = 3, 1
 
 _NEVER_S = 1e9
 
-METRICS, LATE = ("p99", "worker_time"), "late"
+METRICS, LATE = ("latency_p99", "worker_time"), "late"
 """What is compared in pairs, and what each scenario has by itself."""
 
 
@@ -195,7 +195,7 @@ def _mean(cells: Sequence[Cell], name: str) -> Cell:
     numbers = [float(cell) for cell in cells if isinstance(cell, int | float)]
     if len(numbers) < len(cells):
         return None
-    if name in ("p50", "p95", "p99", "worker_time") and min(numbers) > 0:
+    if name in ("latency_p50", "latency_p95", "latency_p99", "worker_time") and min(numbers) > 0:
         return math.exp(math.fsum(map(math.log, numbers)) / len(numbers))
     mean = math.fsum(numbers) / len(numbers)
     return round(mean) if all(isinstance(cell, int) for cell in cells) else mean

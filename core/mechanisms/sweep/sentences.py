@@ -71,7 +71,7 @@ def _by_workers(findings: Sequence[Finding]) -> list[str]:
     for found in sorted(findings[1:], key=lambda each: each.point.workers):
         if found.point.offered == base.point.offered and found.point.workers > base.point.workers:
             record = found.race.means()[found.race.compared.index(found.scenario)]
-            p99, cost = (duration(float(record[metric] or 0)) for metric in ("p99", "worker_time"))
+            p99, cost = (duration(float(record[metric] or 0)) for metric in ("latency_p99", "worker_time"))
             does = "keeps up" if found.keeps_up else "is best"
             told.append(f"With {found.point.workers} workers {found.scenario} {does}: p99 {p99} for {cost}.")
     return told

@@ -11,9 +11,9 @@ from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.values import duration, number
 
 _TIMES = (
-    Column("p99", Kind.SECONDS, "s", "geometric mean over seeds"),
-    Column("p99_low", Kind.SECONDS, "s", "lower bound of that, by Student's t over seeds at 95 % confidence"),
-    Column("p99_high", Kind.SECONDS, "s", "upper bound"),
+    Column("latency_p99", Kind.SECONDS, "s", "geometric mean over seeds"),
+    Column("latency_p99_low", Kind.SECONDS, "s", "lower bound of that, by Student's t over seeds at 95 % confidence"),
+    Column("latency_p99_high", Kind.SECONDS, "s", "upper bound"),
     Column("worker_time", Kind.SECONDS, "s", "geometric mean over seeds"),
 )
 
@@ -83,9 +83,13 @@ def over_seeds_table(findings: Sequence[Finding]) -> Table:
 def _times(outcomes: Sequence[Record]) -> list[Cell]:
     """Cells of `_TIMES`; p99 is missing where no row was processed."""
     means = mean_outcome(outcomes)
-    bounds = mean_bounds([math.log(real(each["p99"])) for each in outcomes]) if means["p99"] else (math.inf, math.inf)
+    bounds = (
+        mean_bounds([math.log(real(each["latency_p99"])) for each in outcomes])
+        if means["latency_p99"]
+        else (math.inf, math.inf)
+    )
     ends = (math.exp(each) if math.isfinite(each) else None for each in bounds)
-    return [means["p99"], *ends, means["worker_time"]]
+    return [means["latency_p99"], *ends, means["worker_time"]]
 
 
 def points_shown(points: Table) -> Table:
@@ -97,7 +101,7 @@ def points_shown(points: Table) -> Table:
         Column("scenario"),
         Column("keeps_up"),
         Column("wins"),
-        Column("p99"),
+        Column("latency_p99"),
         Column("worker_time", Kind.SECONDS),
     )
     rows = [
@@ -120,7 +124,7 @@ def over_seeds_shown(over_seeds: Table) -> Table:
     here = [row for row in records if [row[name] for name in ("workers", "offered")] == place]
     columns = (
         *(Column("scenario"), Column("seeds", Kind.COUNT), Column("wins", Kind.COUNT)),
-        *(Column("p99"), Column("worker_time", Kind.SECONDS)),
+        *(Column("latency_p99"), Column("worker_time", Kind.SECONDS)),
     )
     rows = [
         (
@@ -137,6 +141,7 @@ def over_seeds_shown(over_seeds: Table) -> Table:
 def _bounded_p99(row: Record) -> str:
     """The p99 with its interval."""
     texts = [
-        duration(float(cell)) if cell is not None else "" for cell in (row["p99"], row["p99_low"], row["p99_high"])
+        duration(float(cell)) if cell is not None else ""
+        for cell in (row["latency_p99"], row["latency_p99_low"], row["latency_p99_high"])
     ]
     return texts[0] if not texts[1] or texts[1] == texts[2] else f"{texts[0]} ({texts[1]} to {texts[2]})"

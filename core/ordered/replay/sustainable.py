@@ -11,6 +11,7 @@ from math import inf
 from statistics import median
 
 from adapt.core.errors import UsageError
+from adapt.core.metrics import column_named
 from adapt.core.ordered.engine.settings import MOST_WORKERS
 from adapt.core.ordered.replay.arrivals import Sustained
 from adapt.core.ordered.replay.outcome import WorkersOutcome
@@ -144,10 +145,10 @@ def _decided(votes: Sequence[Probe]) -> bool:
 def search_table(probes: Sequence[Probe]) -> Table:
     """Runs of the searches for the sustainable rate."""
     columns = (
-        Column("workers", Kind.COUNT),
+        column_named("workers"),
         Column("rate", Kind.NUMBER, "rows/s", "at which rows arrive"),
         Column("load", Kind.SHARE, about="rate over the throughput with all rows there at the start"),
-        Column("end_to_end_p99", Kind.SECONDS, about="99th percentile from the arrival until the last output has left"),
+        column_named("end_to_end_p99"),
         Column("keeps_up", about="whether outputs leave at the rate of the arrivals"),
         Column("sustained", about="whether it keeps up with at most the target latency, also in a longer run"),
     )

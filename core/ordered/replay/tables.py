@@ -5,6 +5,7 @@ from dataclasses import asdict, fields, replace
 
 import numpy as np
 
+from adapt.core.metrics import column_named, columns_named
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
 from adapt.core.ordered.chain.names import Backend, CostSource, OperatorKind
 from adapt.core.ordered.engine.memory import runs_functions
@@ -60,7 +61,7 @@ _OF_LOADS = (
 )
 """How names of the columns of the table of loads begin."""
 
-OPERATORS_FIRST = ("operator", "kind", "reads", "time_share", "cost", "selectivity", "imbalance", "ring_max")
+OPERATORS_FIRST = ("operator", "kind", "reads", "time_share", "cost", "selectivity", "partition_imbalance", "ring_max")
 """Columns shown first; a report has all of them."""
 
 WORKERS = Column("workers", Kind.COUNT)
@@ -83,15 +84,14 @@ def workers_table(outcomes: Sequence[WorkersOutcome]) -> Table:
     columns = (
         WORKERS,
         Column("used", Kind.COUNT, about="workers that the parallelization scheme has operators for, if not all"),
-        Column("throughput", Kind.NUMBER, "rows/s"),
-        Column("speed_up", Kind.RATIO, about="throughput, or capacity if measured, over that of 1 worker"),
+        *columns_named("throughput speed_up"),
         Column("rate", Kind.NUMBER, "rows/s", "at which rows arrive, on average; empty if all are there at the start"),
         Column("capacity", Kind.NUMBER, "rows/s", "throughput with all rows there at the start, for an offered load"),
-        Column("sustainable", Kind.NUMBER, "rows/s", "highest rate that kept up with at most the target latency"),
+        column_named("sustainable"),
         Column("sustainable_below", Kind.NUMBER, "rows/s", "lowest rate that did not: the other end of the interval"),
         Column("target_latency", Kind.SECONDS, about="highest p99 from arrival to output at a sustainable rate"),
         Column("keeps_up", about="whether outputs leave at the rate of the arrivals"),
-        Column("drain", Kind.SECONDS, about="from the last arrival until the last output has left"),
+        column_named("drain"),
         Column("feeder_lag_p99", Kind.SECONDS, about="99th percentile of how late idle workers take in a row"),
         Column("feeder_lag_max", Kind.SECONDS, about="the longest of them"),
         Column("throughput_low", Kind.NUMBER, "rows/s", "lowest of all runs"),
@@ -106,12 +106,7 @@ def workers_table(outcomes: Sequence[WorkersOutcome]) -> Table:
         *_latency_columns("end_to_end", "from the arrival until the last output has left"),
         Column("ordered", about="whether the output equals that of the serial run"),
         Column("cores", Kind.NUMBER, about="CPU seconds per second of real workers"),
-        Column("ring_max", Kind.COUNT, about="most tuples in use in the ring buffer of an operator"),
-        Column("delegated", Kind.COUNT, about="tuples delegated to the worker inside their partition"),
-        Column("blocked", Kind.COUNT, about="sends stopped by a full work queue (backpressure)"),
-        Column("retries", Kind.COUNT, about="attempts to put outputs into a full ring buffer"),
-        Column("blocked_time", Kind.SHARE, about=_BLOCKED),
-        Column("imbalance", Kind.RATIO, about="tuples of the largest partition over the mean, in the worst operator"),
+        *columns_named("ring_max delegated blocked retries blocked_time partition_imbalance"),
         Column("elapsed", Kind.SECONDS, about="length of the run"),
     )
     alone = next((_full_speed(one) for one in outcomes if one.workers == 1), None)
@@ -195,16 +190,12 @@ def operators_table(chain: BoundChain, outcomes: Sequence[WorkersOutcome], ring_
         Column("time_share", Kind.SHARE, about="share of the time of all workers"),
         Column("cost", Kind.SECONDS, about="worker time per tuple (c)"),
         Column("selectivity", Kind.NUMBER, about="outputs per tuple (s)"),
-        Column("imbalance", Kind.RATIO, about="tuples of the largest partition over the mean"),
+        column_named("partition_imbalance"),
         Column("largest_share", Kind.SHARE, about="share of its tuples in the largest partition"),
-        Column("delegated", Kind.COUNT, about="tuples delegated to the worker inside their partition"),
-        Column("blocked", Kind.COUNT, about="sends stopped by a full work queue (backpressure)"),
-        Column("ring_max", Kind.COUNT, about="most tuples in use in its ring buffer"),
-        Column("partitions", Kind.COUNT),
+        *columns_named("delegated blocked ring_max partitions"),
         Column("inputs", Kind.COUNT),
         Column("outputs", Kind.COUNT),
-        Column("retries", Kind.COUNT, about="attempts to put outputs into a full ring buffer"),
-        Column("blocked_time", Kind.SHARE, about=_BLOCKED),
+        *columns_named("retries blocked_time"),
         Column("ring_buffer", Kind.COUNT, about="size of its ring buffer"),
         Column("slices", Kind.COUNT, about="slices that workers spent on it, each after a query of the scheduler"),
     )
@@ -365,14 +356,13 @@ def ordered_summary(
     columns = (
         Column("verdict"),
         Column("backend"),
-        Column("rows", Kind.COUNT, about="rows of the trace, or of all inputs"),
+        column_named("rows"),
         Column("tuples_out", Kind.COUNT, about="tuples that left the chain"),
         Column("egress", about="hash of the output, in order"),
-        Column("order_violations", Kind.COUNT, about="runs whose output differs from the serial run"),
-        Column("speed_up_bound", Kind.RATIO, about="highest possible speed-up with any number of workers"),
+        *columns_named("order_violations speed_up_bound"),
         Column("bound_by", about="operator that limits the speed-up"),
         Column("machine_cores", Kind.COUNT, about="cores of this machine"),
-        Column("break_even", Kind.COUNT, "workers", "more of them are not worth having; the last number if all are"),
+        column_named("break_even"),
     )
     even = break_even(speeds_of(outcomes))
     bound = bound_of(chain.operators, outcomes[0])

@@ -131,7 +131,7 @@ class LimitedStep:
     def fits(self, partitioner: Partitioner) -> bool:
         """Whether no more state migrates than may."""
         unequal = self.constraints.unequal
-        moved = evaluate(partitioner, self.population, self.resources, self.current, unequal).migrated_state or 0.0
+        moved = evaluate(partitioner, self.population, self.resources, self.current, unequal).state_moved or 0.0
         total = float(self.population.loads(self.resources.state).sum())
         return moved <= self.limit.state(total, self.channels) * (1 + MOVED_ROUNDING)
 

@@ -10,7 +10,7 @@ from adapt.core.compiled import compiled, inlined
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.frontier.integer_program import Program
 from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget, Today
-from adapt.core.partitioning.measures.floors import imbalance_floor
+from adapt.core.partitioning.measures.floors import best_possible
 
 MOST_PAIRS = 500
 """Most pairs of a key and a channel for which the exact bound is searched."""
@@ -61,7 +61,7 @@ def whole_floor(today: Today) -> float:
     if program.total <= 0:
         return 1.0
     unequal = today.capacities if np.ptp(today.capacities) else None
-    floor = imbalance_floor(np.sort(today.loads)[::-1], program.total, program.channels, unequal) or 1.0
+    floor = best_possible(np.sort(today.loads)[::-1], program.total, program.channels, unequal) or 1.0
     return max(floor, program.least_highest / program.average)
 
 

@@ -13,7 +13,7 @@ from adapt.core.partitioning.frontier.search import WORK, rebalance
 from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget, Today
 from adapt.core.table import Cell, Column, Kind, Table
 
-SCHEMA = "adapt.frontier/1"
+SCHEMA = "adapt.frontier/2"
 
 _BY_PINS, _BY_STATE = 7, 4
 """Budgets between doing nothing and the full rebuild: by pins, rising geometrically, and by state, doubling."""
@@ -147,7 +147,7 @@ class Frontier:
             "imbalance": point.imbalance,
             "out_of_sample": point.out_of_sample,
             "bound": point.bound,
-            "gap": point.gap,
+            "times_best_possible": point.gap,
             "proved": point.proved,
             "knee": point is self.knee,
             "recommended": point is self.recommended,
@@ -162,7 +162,7 @@ _COLUMNS = (
     Column("imbalance", Kind.RATIO, "ratio", "load of the busiest channel / mean load"),
     _OUT_OF_SAMPLE,
     Column("bound", Kind.RATIO, "ratio", "lower bound of the imbalance at this budget"),
-    Column("gap", Kind.RATIO, "ratio", "imbalance / bound"),
+    Column("times_best_possible", Kind.RATIO, "ratio", "imbalance / bound"),
     Column("proved", Kind.TEXT, "yes or no", "whether the placement is proven optimal"),
     Column("knee", Kind.TEXT, "yes or no", "where more state moved begins to buy less"),
     Column("recommended", Kind.TEXT, "yes or no", "whether the verdict recommends this plan"),

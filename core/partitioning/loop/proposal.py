@@ -44,7 +44,7 @@ class Proposal:
     @property
     def moved_state(self) -> float:
         """State that moves, in units of beta_s."""
-        return float(self.plan.metrics["migrated_state"] or 0.0)
+        return float(self.plan.metrics["state_moved"] or 0.0)
 
     @cached_property
     def moved(self) -> tuple[pa.Array, Channels, Channels, Floats]:

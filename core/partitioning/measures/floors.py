@@ -109,7 +109,7 @@ def floor_keys(channels: int) -> int:
     return max(4096, 64 * channels)
 
 
-def imbalance_floor(heavy: ArrayLike, total: float, channels: int, capacities: Floats | None = None) -> float | None:
+def best_possible(heavy: ArrayLike, total: float, channels: int, capacities: Floats | None = None) -> float | None:
     """Lower bound of the max/mean load with whole keys.
 
     None without any load. The best placement of the few hottest keys is searched (`MOST_PAIRS`). If that takes too
@@ -144,7 +144,7 @@ def imbalance_floor(heavy: ArrayLike, total: float, channels: int, capacities: F
     return peak / mean
 
 
-def r_floor(heavy: Floats, total: float, channels: int, capacities: Floats | None = None) -> float | None:
+def r_best(heavy: Floats, total: float, channels: int, capacities: Floats | None = None) -> float | None:
     """The best possible max/min load without splitting keys.
 
     None if a channel must stay empty.
@@ -172,7 +172,7 @@ def r_floor(heavy: Floats, total: float, channels: int, capacities: Floats | Non
     return min((bound for bound in bounds if bound is not None), default=None)
 
 
-def r_floor_pair(tracked: Floats, residual: Floats, capacities: Floats | None = None) -> float | None:
+def r_best_pinned(tracked: Floats, residual: Floats, capacities: Floats | None = None) -> float | None:
     """The best possible max/min load with the same pinned keys.
 
     With the hottest key on a given channel, the k largest others fill at most the k channels that lack most, and the

@@ -6,7 +6,8 @@ import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.keys.partitioner import Channels, Partitioner
-from adapt.core.partitioning.measures.floors import imbalance_floor, r_floor, r_floor_pair
+from adapt.core.metrics import columns_named
+from adapt.core.partitioning.measures.floors import best_possible, r_best, r_best_pinned
 from adapt.core.partitioning.measures.imbalance import (
     channel_loads,
     empty_channels,
@@ -18,7 +19,6 @@ from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.measures.resources import ResourceFunction, Resources, listed_loads, load_of
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
-from adapt.core.table import Column, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,37 +86,37 @@ class Metrics:
 
     Attributes:
         imbalance: Network load of the busiest channel / mean load.
-        imbalance_floor: The best possible `imbalance` of any assignment of whole keys.
+        best_possible: The best possible `imbalance` of any assignment of whole keys.
         r_s: State, max/min over channels (Eq. 2).
         r_c: Computation, max/min (Eq. 4).
         r_n: Network, max/min (Eq. 6).
-        r_floor: The best possible `r_n` of any assignment of whole keys.
-        r_floor_pair: The best possible `r_n` with the same pinned keys and the rest hashed; None in a scheme without
+        r_best: The best possible `r_n` of any assignment of whole keys.
+        r_best_pinned: The best possible `r_n` with the same pinned keys and the rest hashed; None in a scheme without
             pinned keys.
         b: Relative load imbalance (Eq. 11); 1 is the tolerated limit.
-        b_floor: A lower bound of `b`, for whole keys or, if keys are pinned, for these keys over the ring: from the
+        b_best: A lower bound of `b`, for whole keys or, if keys are pinned, for these keys over the ring: from the
             floors of the resources that weigh keys as the network does, or by their square, and 1 for others.
         m: Migration factor (Eq. 12): state moved / an average channel's state.
         b_times_1_plus_m: The paper's joint objective (Eq. 13); lower is better.
-        migrated_keys: Keys whose channel changed; the number of unlisted ones is estimated.
-        migrated_state: Their state, in units of the state function of a count (Eq. 9), or as measured.
+        keys_moved: Keys whose channel changed; the number of unlisted ones is estimated.
+        state_moved: Their state, in units of the state function of a count (Eq. 9), or as measured.
     """
 
     imbalance: float | None
-    imbalance_floor: float | None
+    best_possible: float | None
     r_s: float | None
     r_c: float | None
     r_n: float | None
-    r_floor: float | None
-    r_floor_pair: float | None
+    r_best: float | None
+    r_best_pinned: float | None
     b: float | None
-    b_floor: float | None
+    b_best: float | None
     m: float | None
     b_times_1_plus_m: float | None
-    migrated_keys: int | None
-    migrated_state: float | None
+    keys_moved: int | None
+    state_moved: float | None
     empty_channels: int
-    explicit_keys: int
+    pinned_keys: int
 
     def as_data(self) -> dict[str, float | int | None]:
         """The metrics by their published names."""
@@ -124,21 +124,8 @@ class Metrics:
 
 
 METRIC_COLUMNS = (
-    Column("imbalance", Kind.RATIO, about="network load of the busiest channel / mean load"),
-    Column("imbalance_floor", Kind.RATIO, about="best possible imbalance without splitting keys"),
-    Column("r_s", Kind.RATIO, about="state, max/min over channels"),
-    Column("r_c", Kind.RATIO, about="computation, max/min over channels"),
-    Column("r_n", Kind.RATIO, about="network, max/min over channels"),
-    Column("r_floor", Kind.RATIO, about="best possible r_n without splitting keys"),
-    Column("r_floor_pair", Kind.RATIO, about="best possible r_n with the same pinned keys"),
-    Column("b", Kind.RATIO, about="geometric mean of r_s, r_c and r_n over their tolerances; 1 is tolerated"),
-    Column("b_floor", Kind.RATIO, about="best possible b, with the same pinned keys if any"),
-    Column("m", Kind.RATIO, about="migration factor: state moved / an average channel's state"),
-    Column("b(1+m)", Kind.RATIO, about="imbalance and migration combined; lower is better"),
-    Column("migrated_keys", Kind.COUNT, about="keys moved to another channel, unlisted ones estimated"),
-    Column("migrated_state", Kind.NUMBER, about="state moved, in rows unless weighed or measured"),
-    Column("empty_channels", Kind.COUNT, about="channels without any load"),
-    Column("explicit_keys", Kind.COUNT, about="pinned keys"),
+    *columns_named("imbalance best_possible r_s r_c r_n r_best r_best_pinned b b_best m b(1+m) keys_moved"),
+    *columns_named("state_moved empty_channels pinned_keys"),
 )
 """How each metric is shown, in the order of `Metrics`."""
 
@@ -158,7 +145,7 @@ def evaluate(
     """Measure a partitioner on a counted stream.
 
     Args:
-        partitioner: The partitioner; its pinned keys, if any, are those of `r_floor_pair`.
+        partitioner: The partitioner; its pinned keys, if any, are those of `r_best_pinned`.
         counted: The stream.
         previous: The partitioner before it. Default: no migration.
         capacities: Of each channel, shape (channels,), if unequal: loads are then utilizations.
@@ -200,7 +187,7 @@ def measure(
         total=float(population.loads(resources.network).sum()),
         heavy=population.heaviest(resources.network),
         pair_floor=pair_floor,
-        explicit_keys=0 if explicit is None else len(explicit),
+        pinned_keys=0 if explicit is None else len(explicit),
         moved=moved,
         capacities=capacities,
     )
@@ -213,7 +200,7 @@ def metrics_of(
     total: float,
     heavy: Floats,
     pair_floor: float | None,
-    explicit_keys: int,
+    pinned_keys: int,
     moved: Migration | None,
     capacities: Floats | None = None,
 ) -> Metrics:
@@ -229,24 +216,24 @@ def metrics_of(
     ratios = [max_over_min(load if capacities is None else load / capacities) for load in loads]
     b = relative_imbalance(ratios, resources.tolerance)
     m = None if moved is None else moved.relative
-    floor = r_floor(heavy, total, channels, capacities)
+    floor = r_best(heavy, total, channels, capacities)
     floors = _floors(loads, resources, heavy, floor if pair_floor is None else pair_floor, capacities)
     return Metrics(
         imbalance=max_over_mean(network, capacities),
-        imbalance_floor=imbalance_floor(heavy, total, channels, capacities) if len(heavy) else None,
+        best_possible=best_possible(heavy, total, channels, capacities) if len(heavy) else None,
         r_s=ratios[0],
         r_c=ratios[1],
         r_n=ratios[2],
-        r_floor=floor,
-        r_floor_pair=pair_floor,
+        r_best=floor,
+        r_best_pinned=pair_floor,
         b=b,
-        b_floor=relative_imbalance(floors, resources.tolerance),
+        b_best=relative_imbalance(floors, resources.tolerance),
         m=m,
         b_times_1_plus_m=None if b is None or m is None else b * (1 + m),
-        migrated_keys=None if moved is None else moved.keys,
-        migrated_state=None if moved is None else moved.state,
+        keys_moved=None if moved is None else moved.keys,
+        state_moved=None if moved is None else moved.state,
         empty_channels=empty_channels(network),
-        explicit_keys=explicit_keys,
+        pinned_keys=pinned_keys,
     )
 
 
@@ -259,7 +246,7 @@ def _floors(
         if weighed == resources.network:
             floors.append(network)
         elif resources.network is ResourceFunction.LINEAR and weighed is ResourceFunction.QUADRATIC:
-            floors.append(r_floor(load_of(weighed, heavy), float(load.sum()), len(load), capacities))
+            floors.append(r_best(load_of(weighed, heavy), float(load.sum()), len(load), capacities))
         else:
             floors.append(1.0)
     return floors
@@ -273,9 +260,9 @@ def _pair_floor(
     network: Floats,
     capacities: Floats | None,
 ) -> float | None:
-    """`r_floor_pair`, from the load that the ring puts on each channel: all but the listed pinned keys."""
+    """`r_best_pinned`, from the load that the ring puts on each channel: all but the listed pinned keys."""
     listed = population.frequencies
     tracked = explicit.rows_of(listed.keys) >= 0
     weights = listed_loads(listed, resources.network)[tracked]
     placed_explicitly = np.bincount(placed[: population.listed][tracked], weights=weights, minlength=len(network))
-    return r_floor_pair(np.sort(weights)[::-1], np.maximum(network - placed_explicitly, 0.0), capacities)
+    return r_best_pinned(np.sort(weights)[::-1], np.maximum(network - placed_explicitly, 0.0), capacities)

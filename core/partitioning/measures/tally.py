@@ -14,7 +14,7 @@ from adapt.core.counting.frequencies import Counts
 from adapt.core.errors import BadInput
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.partitioning.measures.exact_sums import ExactSums
-from adapt.core.partitioning.measures.floors import floor_keys, r_floor_pair
+from adapt.core.partitioning.measures.floors import floor_keys, r_best_pinned
 from adapt.core.partitioning.measures.metrics import Metrics, Migration, metrics_of
 from adapt.core.partitioning.measures.resources import Load, Measured, Resources, load_of
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner, placed_at_random
@@ -80,7 +80,7 @@ class Tally:
             total=self.loads[resources.network].whole(),
             heavy=self.heaviest,
             pair_floor=None if mapped is None else self._pair_floor(mapped, loads[2], capacities),
-            explicit_keys=pinned,
+            pinned_keys=pinned,
             moved=moved,
             capacities=capacities,
         )
@@ -88,7 +88,7 @@ class Tally:
     def _pair_floor(self, partitioner: HybridPartitioner, network: Floats, capacities: Floats | None) -> float | None:
         owners = partitioner.explicit.channels[self.tracked]
         explicit = np.bincount(owners, weights=self.tracked_loads, minlength=partitioner.channels)
-        return r_floor_pair(np.sort(self.tracked_loads)[::-1], np.maximum(network - explicit, 0.0), capacities)
+        return r_best_pinned(np.sort(self.tracked_loads)[::-1], np.maximum(network - explicit, 0.0), capacities)
 
 
 def tallies(

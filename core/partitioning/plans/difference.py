@@ -19,7 +19,7 @@ from adapt.core.partitioning.problem.at_random import spread_at_random
 from adapt.core.partitioning.problem.constraints import recorded_capacities, unequal_capacities
 from adapt.core.table import Column, Displayed, Kind, Table
 
-SCHEMA = "adapt.difference/1"
+SCHEMA = "adapt.difference/2"
 
 _ESTIMATE = "What unlisted keys load and move is an estimate: count exactly to know it."
 
@@ -81,11 +81,11 @@ class Difference(Displayed):
             "estimate": self.estimate,
             "before": self.before.as_data(),
             "after": self.after.as_data(),
-            "migrated_keys": self.migration.keys,
-            "migrated_state": self.migration.state,
+            "keys_moved": self.migration.keys,
+            "state_moved": self.migration.state,
             "m": self.migration.relative,
-            "keys_moved": self.keys_moved.tolist(),
-            "state_moved": self.state_moved.tolist(),
+            "keys_moved_between": self.keys_moved.tolist(),
+            "state_moved_between": self.state_moved.tolist(),
             "hot_keys": self.hot_keys.records(),
             "hot_keys_cut": len(self.hot_keys.rows) < self.migration.keys,
         }

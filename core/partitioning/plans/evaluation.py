@@ -14,10 +14,10 @@ from adapt.core.partitioning.schemes.split_map import SplitPartitioner
 from adapt.core.stream import Weight
 from adapt.core.table import Column, Displayed, Kind, Table
 
-SCHEMA = "adapt.evaluation/1"
+SCHEMA = "adapt.evaluation/2"
 
 _WEIGHED = ("resources", "tolerance", "measured")
-_OF_MIGRATION = ("m", "b(1+m)", "migrated_keys", "migrated_state")
+_OF_MIGRATION = ("m", "b(1+m)", "keys_moved", "state_moved")
 
 _DIGITS = 9
 """Decimals of the error of a prediction; smaller ones are rounding."""
@@ -184,6 +184,6 @@ def predicted_metrics(plan: Plan, before: Plan | None, resources: Resources) -> 
     if {name: plan.parameters.get(name) for name in _WEIGHED} != {**dict.fromkeys(_WEIGHED), **resources.as_data()}:
         return {}
     follows = before is not None and plan.parent == before.content_hash()
-    known = [column.name for column in METRIC_COLUMNS if column.name != "explicit_keys"]
+    known = [column.name for column in METRIC_COLUMNS if column.name != "pinned_keys"]
     names = [name for name in known if follows or name not in _OF_MIGRATION]
     return {name: plan.metrics[name] for name in names if name in plan.metrics}

@@ -27,6 +27,7 @@ from adapt.core.keys.hashes import HASHES
 from adapt.core.keys.key_text import key_to_text, keys_from_texts
 from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Partitioner
+from adapt.core.metrics import RENAMED
 from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS
 from adapt.core.partitioning.schemes.explicit import ExplicitMap, explicit_data, explicit_json, refuse_out_of_range
@@ -350,7 +351,7 @@ def plan_from_data(data: Mapping[str, Any], explicit: pa.Table | None = None) ->
         trace=read_field(data, "trace", str, None),
         parent=read_field(data, "parent", str, None),
         predicted_loads=read_field(data, "predicted_loads", Mapping, {}),
-        metrics=read_field(data, "metrics", Mapping, {}),
+        metrics={RENAMED.get(name, name): value for name, value in read_field(data, "metrics", Mapping, {}).items()},
         parameters=read_field(data, "parameters", Mapping, {}),
     )
 

@@ -2,6 +2,7 @@
 
 from adapt.core.counting.tables import key_shown
 from adapt.core.engines.names import Engine
+from adapt.core.metrics import column_named
 from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.problem.constraints import recorded_capacities
@@ -18,7 +19,7 @@ def plan_table(plan: Plan) -> Table:
     columns = [
         Column("scheme"),
         Column("construction"),
-        Column("channels", Kind.COUNT),
+        column_named("channels"),
         Column("hash"),
         Column("key_type"),
         *(column for column in METRIC_COLUMNS if column.name in plan.metrics),
@@ -37,13 +38,13 @@ def plan_table(plan: Plan) -> Table:
 def plan_first_table(plan: Plan) -> Table:
     """A plan's scheme, imbalance and migration, in one row."""
     metrics = {**plan.metrics, "scheme": _scheme(plan), "channels": plan.channels}
-    floor, imbalance = plan.metrics.get("imbalance_floor"), plan.metrics.get("imbalance")
-    metrics["gap"] = None if not floor or imbalance is None else imbalance / floor
+    floor, imbalance = plan.metrics.get("best_possible"), plan.metrics.get("imbalance")
+    metrics["times_best_possible"] = None if not floor or imbalance is None else imbalance / floor
     known = {column.name: column for column in METRIC_COLUMNS}
-    gap = Column("gap", Kind.RATIO, about="imbalance / imbalance_floor")
+    gap = column_named("times_best_possible")
     columns = [
         Column("scheme"),
-        Column("channels", Kind.COUNT),
+        column_named("channels"),
         *(known.get(name, gap) for name in _FIRST if known.get(name, gap).name in metrics),
     ]
     row = [metrics[column.name] for column in columns]
@@ -52,7 +53,7 @@ def plan_first_table(plan: Plan) -> Table:
     )
 
 
-_FIRST = ("imbalance", "imbalance_floor", "gap", "migrated_keys", "migrated_state", "m", "explicit_keys")
+_FIRST = ("imbalance", "best_possible", "times_best_possible", "keys_moved", "state_moved", "m", "pinned_keys")
 
 
 def _scheme(plan: Plan) -> str:

@@ -6,11 +6,11 @@ import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
+from adapt.core.metrics import columns_named
 from adapt.core.partitioning.measures.metrics import Metrics, metrics_of
 from adapt.core.partitioning.measures.resources import Resources, load_of
 from adapt.core.partitioning.splitting.messages import Messages
 from adapt.core.partitioning.splitting.split import Split
-from adapt.core.table import Column, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,7 @@ class MergeCost:
 WHOLE = MergeCost(1.0, 0)
 """Merge cost of schemes that do not split keys."""
 
-MERGE_COLUMNS = (
-    Column("channels_per_key", Kind.RATIO, about="mean number of channels with state of a key"),
-    Column("merge_tuples", Kind.COUNT, about="merge messages: one per key and channel beyond its first"),
-)
+MERGE_COLUMNS = (*columns_named("channels_per_key merge_tuples"),)
 """How `MergeCost` is shown."""
 
 
@@ -74,6 +71,6 @@ def measure_split(done: Split, messages: Messages, resources: Resources) -> Metr
         total=float(keys.sum()),
         heavy=keys,
         pair_floor=None,
-        explicit_keys=0,
+        pinned_keys=0,
         moved=None,
     )

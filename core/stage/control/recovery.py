@@ -18,6 +18,7 @@ from functools import partial
 
 import numpy as np
 
+from adapt.core.metrics import column_named, columns_named
 from adapt.core.stage.conditions.faults import Crash, FaultSchedule
 from adapt.core.stage.control.rounds import Rounds
 from adapt.core.stage.engine.recent_rows import forget_spilled, spilled_groups
@@ -230,15 +231,13 @@ def crash_table(reports: list[CrashReport]) -> Table:
         Column("worker", Kind.COUNT),
         Column("crashed", Kind.SECONDS, "s"),
         Column("back", Kind.SECONDS, "s"),
-        Column("takeover", Kind.SECONDS, "s", "from the crash until its partitions had owners again"),
+        column_named("takeover"),
         Column("partitions", Kind.COUNT, "", "owned by the worker"),
         Column("promoted", Kind.COUNT, "partitions", "that continued on their replicas"),
-        Column("lost", Kind.COUNT, "tuples"),
-        Column("lost_state", Kind.BYTES, "bytes"),
-        Column("lost_groups", Kind.COUNT, "groups", "with wrong answers until their windows are full again"),
+        *columns_named("lost lost_state lost_groups"),
         Column("resent", Kind.COUNT, "tuples"),
         Column("protected", Kind.SECONDS, "s", "from the crash until every partition had a replica again"),
-        Column("full_rate", Kind.SECONDS, "s", "from the crash to the full rate"),
+        column_named("full_rate"),
     ]
     rows: list[list[int | float | None]] = []
     for one in reports:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.histogram import bins_of, percentile
+from adapt.core.metrics import column_named, columns_named
 from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.table import Column, Kind, Table
 
@@ -86,9 +87,6 @@ class Interval:
     def throughput(self) -> float:
         """Processed tuples per second."""
         return self.processed / (self.end_s - self.start_s)
-
-
-LAG = "most rows that had arrived and were not processed at a time"
 
 
 class Series:
@@ -177,14 +175,8 @@ def interval_table(intervals: list[Interval]) -> Table:
     columns = [
         Column("end", Kind.SECONDS, "s", "end of the interval"),
         Column("generated", Kind.COUNT, "tuples"),
-        Column("processed", Kind.COUNT, "tuples"),
-        Column("throughput", Kind.NUMBER, "tuples/s"),
-        Column("operator_mean", Kind.SECONDS, "s", "from when a consumer takes a tuple until processed"),
-        Column("operator_p99", Kind.SECONDS, "s"),
-        Column("latency_mean", Kind.SECONDS, "s", "from arrival until processed"),
-        Column("latency_p50", Kind.SECONDS, "s"),
-        Column("latency_p95", Kind.SECONDS, "s"),
-        Column("latency_p99", Kind.SECONDS, "s"),
+        *columns_named("processed throughput operator_mean operator_p99 latency_mean latency_p50 latency_p95"),
+        column_named("latency_p99"),
         Column("latency_max", Kind.SECONDS, "s"),
         Column("utilization_max", Kind.SHARE, "", "of the busiest worker"),
         Column("utilization_min", Kind.SHARE, "", "of the least busy worker"),
@@ -192,11 +184,10 @@ def interval_table(intervals: list[Interval]) -> Table:
         Column("in_connections", Kind.COUNT, "tuples", "at the end of the interval"),
         Column("on_disk", Kind.COUNT, "partitions", "at the end of the interval"),
         Column("spilled", Kind.COUNT, "tuples", "on disk at the end of the interval"),
-        Column("lost", Kind.COUNT, "tuples", "lost in crashes"),
-        Column("shed", Kind.COUNT, "tuples", "dropped by load shedding"),
+        *columns_named("lost rows_dropped"),
         Column("living", Kind.COUNT, "workers", "at the end of the interval"),
         Column("source_queue", Kind.COUNT, "rows", "waiting at the source at the end of the interval"),
-        Column("lag_max", Kind.COUNT, "rows", LAG),
+        column_named("lag_max"),
         Column("behind", Kind.SHARE, "", "share of time in which a row waited at the source"),
     ]
     rows: list[list[int | float | None]] = []
@@ -217,7 +208,7 @@ def worker_table(intervals: list[Interval]) -> Table:
     columns = [
         Column("end", Kind.SECONDS, "s", "end of the interval"),
         Column("worker", Kind.COUNT),
-        Column("processed", Kind.COUNT, "tuples"),
+        column_named("processed"),
         Column("utilization", Kind.SHARE, "", "share of time in which the consumer was not idle"),
         Column("in_pool", Kind.COUNT, "tuples", "in the buffer of its producer, at the end of the interval"),
         Column("in_connections", Kind.COUNT, "tuples", "to its consumer, at the end of the interval"),

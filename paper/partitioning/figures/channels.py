@@ -27,8 +27,8 @@ from paper.report import Shown, averaged, cells, section
 
 N = Column("channels", Kind.COUNT)
 _R = Column("r", Kind.RATIO, about="linear load, busiest channel over least busy")
-_FLOOR = Column("r_floor", Kind.RATIO, about="lowest r of any placement of whole keys")
-_PAIR = Column("r_floor_pair", Kind.RATIO, about="lowest r with these keys pinned and the rest on the ring")
+_FLOOR = Column("r_best", Kind.RATIO, about="lowest r of any placement of whole keys")
+_PAIR = Column("r_best_pinned", Kind.RATIO, about="lowest r with these keys pinned and the rest on the ring")
 
 RECIPES = (*(Recipe(construction) for construction in PAPERS_OWN), LEVEL)
 
@@ -95,7 +95,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         ]
     said = (
         f"Zipf z = 1 over {scope.keys:,} keys, LCL, adding one channel at a time. From N = 15 the hottest key alone "
-        f"exceeds the mean load of a channel, so no placement of whole keys is balanced: r_floor says by how much."
+        f"exceeds the mean load of a channel, so no placement of whole keys is balanced: r_best says by how much."
     )
     return section("Figure 6: number of channels", [said], charts, [table], _claims(chains))
 
@@ -118,13 +118,13 @@ def _counts(scope: Scope) -> list[int]:
 
 def _table(title: str, chains: Mapping[str, Chains], counts: Sequence[int]) -> Table:
     metrics = {B: b_of("LCL"), M: m_of("L"), _R: lambda step: step.r["L"]}
-    floors = {_FLOOR: lambda step: step.r_floor, _PAIR: lambda step: step.r_floor_pair}
+    floors = {_FLOOR: lambda step: step.r_best, _PAIR: lambda step: step.r_best_pinned}
     rows = []
     for name, steps in chains.items():
         for n in counts:
             measured = cells(*(estimate(at_channels(steps, n, number)) for number in metrics.values()))
             limits = [estimate(at_channels(steps, n, number)) for number in floors.values()]
-            keys = steps[0][n - 1].explicit_keys
+            keys = steps[0][n - 1].pinned_keys
             rows.append((name, n, keys, *measured, *(None if limit is None else limit.mean for limit in limits)))
     tracked = Column("tracked", Kind.COUNT, about="pinned keys")
     return Table.from_rows(title, [Column("scheme"), N, tracked, *averaged(list(metrics)), *floors], rows)

@@ -43,7 +43,7 @@ def shown(scope: Scope, results: Results) -> Shown:
                     for name, steps in hashes.items()
                 ),
                 *(
-                    (name, (sigma, steps[0][CHANNELS - 1].explicit_keys), steps)
+                    (name, (sigma, steps[0][CHANNELS - 1].pinned_keys), steps)
                     for sigma, chains in by_sigma.items()
                     for name, steps in chains.items()
                 ),

@@ -26,7 +26,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     for alpha in scope.alphas:
         for recipe in _recipes(alpha):
             steps = built(_experiments(scope, alpha), results, recipe)
-            chains.append((recipe.construction.value, (alpha, steps[0][CHANNELS - 1].explicit_keys), steps))
+            chains.append((recipe.construction.value, (alpha, steps[0][CHANNELS - 1].pinned_keys), steps))
     table = grid("Table 1: tolerance", (_ALPHA, _TRACKED), chains, {_R: lambda step: step.r["L"], M: m_of("L")})
     charts = [
         lines(

@@ -37,7 +37,9 @@ def made(folder, tmp_path, monkeypatch):
 
 
 def test_0_where_all_limits_hold(adapt, made):
-    said = adapt.done("check", "even.plan", "--limit", "imbalance<=1.1", "-l", "explicit_keys<=1000", "-l", "gap<=1.1")
+    said = adapt.done(
+        "check", "even.plan", "--limit", "imbalance<=1.1", "-l", "pinned_keys<=1000", "-l", "times_best_possible<=1.1"
+    )
     assert "All 3 limits hold." in said.out
     assert said.err == ""
 
@@ -61,7 +63,7 @@ def test_1_where_a_metric_was_not_measured(adapt, made):
         (["--limit", "imbalence<=100"], "did you mean 'imbalance'?"),
         (["--limit", "imbalance<=100ms"], "imbalance takes a bare number"),
         (["--limit", "top_share<=20"], "did you mean 20%?"),
-        (["--limit", "p99_ms<=100000"], "even.plan, a plan, has no p99_ms"),
+        (["--limit", "latency_p99<=100s"], "even.plan, a plan, has no latency_p99"),
         (["--limit", "imbalance[scheme=boundd]<=100"], "did you mean 'bounded'?"),
         (["--limit", "imbalance"], "or --baseline"),
         (["--limit", "imbalance<=2", "--baseline", "even.plan"], "no limit uses --baseline"),
@@ -83,10 +85,10 @@ def test_2_where_it_is_asked_wrongly(adapt, made, arguments, told):
     [
         ("none.plan", None, "does not exist"),
         ("text.plan", "text", "not JSON"),
-        ("other.json", '{"schema": "adapt.report/1"}', "not a plan, evaluation or comparison"),
+        ("other.json", '{"schema": "adapt.report/2"}', "not a plan, evaluation or comparison"),
         ("list.json", "[]", "not a plan, evaluation or comparison"),
-        ("newer.json", '{"schema": "adapt.evaluation/2", "plans": []}', "schema must be adapt.evaluation/1"),
-        ("torn.json", '{"schema": "adapt.evaluation/1", "plans": [{}]}', "damaged"),
+        ("newer.json", '{"schema": "adapt.evaluation/2", "plans": []}', "schema must be adapt.evaluation/2"),
+        ("torn.json", '{"schema": "adapt.evaluation/2", "plans": [{}]}', "damaged"),
         (".", None, "artefact"),
     ],
 )
@@ -206,7 +208,7 @@ def test_comparisons_are_selected_by_row(adapt, made):
 
 def test_metrics_are_listed(adapt):
     said = adapt.done("check", "--metrics")
-    for name in ("imbalance", "b(1+m)", "p99_ms", "top_share"):
+    for name in ("imbalance", "b(1+m)", "latency_p99", "top_share"):
         assert name in said.out
 
 

@@ -25,7 +25,7 @@ def plans(adapt, tmp_path, monkeypatch):
 
 def test_every_format_shows_the_same_plan(adapt, plans):
     read = json.loads(adapt.done("report", "2.plan", "--format", "json").out)
-    assert read["schema"] == "adapt.report/1"
+    assert read["schema"] == "adapt.report/2"
     (plan,) = read["artefacts"]
     assert (plan["kind"], plan["name"]) == ("plan", "2.plan")
     assert {table["title"] for table in plan["tables"]} >= {"Plan", "Predicted load of each channel"}
@@ -54,7 +54,7 @@ def test_two_plans_are_told_with_what_differs(adapt, plans):
     assert (told["before"], told["after"]) == ("plain.plan", "2.plan")
     sides = {change["metric"]: change["side"] for change in told["changes"]}
     assert sides["imbalance"] == "better"
-    assert sides["explicit_keys"] == "worse"
+    assert sides["pinned_keys"] == "worse"
     adapt.done("report", "plain.plan", "2.plan", "--html", "two.html")
     assert "<h2>2.plan compared with plain.plan</h2>" in (plans / "two.html").read_text()
     alone = json.loads(adapt.done("report", "2.plan", "--format", "json").out)

@@ -391,20 +391,20 @@ def test_every_command_has_the_same_best_possible_imbalance(adapt, here):
 
     verdict = said("verdict", "even.trace", "--channels", "4", "--all")
     judged = verdict["verdict"]
-    assert judged["imbalance_floor"] == best
-    assert judged["confidence"]["imbalance_floor_low"] <= 8 / 7 <= judged["confidence"]["imbalance_floor_high"]
-    assert [each["imbalance_floor"] for each in judged["over_time"]["windows"]] == pytest.approx([8 / 7] * 12, abs=0.01)
+    assert judged["best_possible"] == best
+    assert judged["confidence"]["best_possible_low"] <= 8 / 7 <= judged["confidence"]["best_possible_high"]
+    assert [each["best_possible"] for each in judged["over_time"]["windows"]] == pytest.approx([8 / 7] * 12, abs=0.01)
     assert judged["out_of_sample"]["floors"] == pytest.approx([8 / 7] * 6, abs=0.01)
     assert verdict["frontier"]["points"][-1]["bound"] == best
     compared = said("partition", "compare", "even.trace", "--channels", "4")
-    assert [row["imbalance_floor"] for row in compared["rows"]] == pytest.approx([8 / 7] * len(compared["rows"]))
+    assert [row["best_possible"] for row in compared["rows"]] == pytest.approx([8 / 7] * len(compared["rows"]))
     built = said("partition", "build", "even.trace", "--channels", "4", "-o", "even.plan")
-    assert built["metrics"]["imbalance_floor"] == best
+    assert built["metrics"]["best_possible"] == best
     periods = said("replay", "repartition", "even.trace", "--channels", "4", "--period", "1000rows")
-    assert [row["imbalance_floor"] for row in periods["periods"]] == pytest.approx(
+    assert [row["best_possible"] for row in periods["periods"]] == pytest.approx(
         [8 / 7] * len(periods["periods"]), abs=0.01
     )
     (here / "even.csv").write_text("key,count\n" + "".join(f"k{at},10\n" for at in range(7)))
     useful = said("advise", "keys", "even.csv", "--parallelism", "4")
-    assert useful["useful"][0]["imbalance_floor"] == best
-    assert adapt("check", "even.plan", "--limit", "imbalance_floor <= 1.14").code == 1
+    assert useful["useful"][0]["best_possible"] == best
+    assert adapt("check", "even.plan", "--limit", "best_possible <= 1.14").code == 1

@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from adapt.core.check.metrics import METRICS
 from adapt.core.engines.names import CURRENT_SCHEMES, SCHEMES_BY_NAME
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.mechanisms.scenarios import SCENARIOS
+from adapt.core.metrics import METRICS
 from adapt.core.partitioning.splitting.names import PlannedSplitting, Splitting
 
 PROGRAM = """

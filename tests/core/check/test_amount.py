@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.check.limit import amount_for
-from adapt.core.check.metrics import METRICS, metric_named
+from adapt.core.check.metrics import metric_named
 from adapt.core.errors import UsageError
+from adapt.core.metrics import METRICS
 from adapt.core.units.amounts import percent_of
 
 
@@ -16,17 +17,16 @@ from adapt.core.units.amounts import percent_of
     ("name", "text", "amount"),
     [
         ("imbalance", "1.2", 1.2),
-        ("p99_ms", "500", 0.5),
-        ("p99_ms", "500ms", 0.5),
-        ("p99_ms", "1.5 s", 1.5),
-        ("p99_ms", "2min", 120.0),
-        ("wait_s", "3", 3.0),
-        ("wait_s", "0", 0.0),
+        ("latency_p99", "500ms", 0.5),
+        ("latency_p99", "1.5 s", 1.5),
+        ("latency_p99", "2min", 120.0),
+        ("build_s", "3", 3.0),
+        ("build_s", "0", 0.0),
         ("top_share", "20%", 0.2),
         ("top_share", "0.2", 0.2),
         ("top_share", "100%", 1.0),
-        ("moved_bytes", "64MiB", 64.0 * 2**20),
-        ("moved_bytes", "10", 10.0),
+        ("state_moved_bytes", "64MiB", 64.0 * 2**20),
+        ("state_moved_bytes", "10", 10.0),
         ("throughput", "45000 rows/s", 45_000.0),
         ("moves", "10", 10.0),
     ],
@@ -46,13 +46,14 @@ def test_a_number_with_a_unit_that_fits(name, text, amount):
         ("imbalance", "1.2.3"),
         ("imbalance", "nan"),
         ("imbalance", "inf"),
-        ("p99_ms", "5MB"),
-        ("p99_ms", "5%"),
-        ("wait_s", "5 rows"),
+        ("latency_p99", "5MB"),
+        ("latency_p99", "5%"),
+        ("latency_p99", "500"),
+        ("build_s", "5 rows"),
         ("top_share", "20"),
         ("top_share", "120%"),
         ("top_share", "5s"),
-        ("moved_bytes", "5s"),
+        ("state_moved_bytes", "5s"),
         ("moves", "10 rows"),
     ],
 )

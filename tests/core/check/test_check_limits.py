@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from adapt.core.check.check_limits import judge
 from adapt.core.check.facts import Fact, Facts, Interval, fact_of, with_derived
 from adapt.core.check.limit import parse_limit
-from adapt.core.check.metrics import ROWS, Of
 from adapt.core.errors import UsageError
+from adapt.core.metrics import ROWS, Of
 
 SIGNS = {"<=": operator.le, "<": operator.lt, ">=": operator.ge, ">": operator.gt, "==": operator.eq}
 
@@ -65,7 +65,7 @@ def test_one_artefact_of_several_is_selected_by_its_name():
 @pytest.mark.parametrize(
     ("texts", "told"),
     [
-        (["p99_ms<1"], "has no p99_ms"),
+        (["latency_p99<1ms"], "has no latency_p99"),
         (["imbalance[scheme=z]<1"], "scheme 'z' does not exist"),
         (["imbalance[case=a]<1"], "label 'case' does not exist"),
         (["imbalance[scheme=a,scheme=b]<1"], "no row"),
@@ -126,7 +126,7 @@ def test_a_baseline_must_be_wanted_and_have_what_is_wanted():
 @given(st.integers(1, 20), st.lists(st.integers(1, 100), min_size=1, max_size=20))
 def test_the_share_of_the_heaviest_key_follows_from_the_floor(channels, loads):
     share = max(loads) / sum(loads)
-    row = with_derived(fact_of({"imbalance_floor": max(1.0, channels * share), "channels": channels}, []))
+    row = with_derived(fact_of({"best_possible": max(1.0, channels * share), "channels": channels}, []))
     top, workers = row.values["top_share"], row.values["useful_workers"]
     assert top.low <= share * (1 + 1e-12)
     assert top.high >= share * (1 - 1e-12)
@@ -136,7 +136,7 @@ def test_the_share_of_the_heaviest_key_follows_from_the_floor(channels, loads):
 
 
 def test_the_gap_is_what_placement_could_still_win():
-    row = with_derived(fact_of({"imbalance": 1.5, "imbalance_floor": 1.2}, []))
-    assert row.values["gap"].low == 1.5 / 1.2
-    assert with_derived(fact_of({"imbalance": None, "imbalance_floor": 1.2}, [])).values["gap"] is None
-    assert with_derived(fact_of({"imbalance_floor": 2.0, "channels": 4}, []), alike=False).values["top_share"] is None
+    row = with_derived(fact_of({"imbalance": 1.5, "best_possible": 1.2}, []))
+    assert row.values["times_best_possible"].low == 1.5 / 1.2
+    assert with_derived(fact_of({"imbalance": None, "best_possible": 1.2}, [])).values["gap"] is None
+    assert with_derived(fact_of({"best_possible": 2.0, "channels": 4}, []), alike=False).values["top_share"] is None

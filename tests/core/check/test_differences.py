@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from adapt.core.check.differences import MOST_ROWS, changes, difference_sentence, difference_table
 from adapt.core.check.facts import Fact, Facts, Interval
-from adapt.core.check.metrics import ROWS, SUMMARY, Of
+from adapt.core.metrics import ROWS, SUMMARY, Of
 
 NAMES = ("old", "new")
 
@@ -31,14 +31,14 @@ def sides(before, after):
 
 def test_less_imbalance_is_better_and_more_keys_are_worse_and_channels_neither():
     before, after = (
-        plan(imbalance=2.0, explicit_keys=0, channels=4),
-        plan("hybrid", imbalance=1.5, explicit_keys=9, channels=8),
+        plan(imbalance=2.0, pinned_keys=0, channels=4),
+        plan("hybrid", imbalance=1.5, pinned_keys=9, channels=8),
     )
-    assert sides(before, after) == {"imbalance": "better", "explicit_keys": "worse", "channels": ""}
+    assert sides(before, after) == {"imbalance": "better", "pinned_keys": "worse", "channels": ""}
     table = difference_table(before, after, NAMES)
     assert [column.name for column in table.columns] == ["metric", "old", "new", "change", "side"]
     assert table.rows[0] == ("imbalance", "2.000", "1.500", "−25.0%", "better")
-    assert ("explicit_keys", "0", "9", "+9", "worse") in table.rows
+    assert ("pinned_keys", "0", "9", "+9", "worse") in table.rows
     assert "better than old in 1 and worse in 1; imbalance changes from 2.000 to 1.500" in difference_sentence(
         before, after, NAMES
     )
@@ -66,9 +66,9 @@ def test_rounding_is_no_difference_and_many_rows_are_told_by_their_summary():
     periods = [({"period": str(at)}, {"imbalance": 2.0}) for at in range(MOST_ROWS + 1)]
     better = [(where, {"imbalance": 1.0}) for where, _ in periods]
     before, after = (
-        facts(Of.REPARTITION, *rows, worst_imbalance=worst) for rows, worst in ((periods, 2.0), (better, 1.0))
+        facts(Of.REPARTITION, *rows, imbalance_max=worst) for rows, worst in ((periods, 2.0), (better, 1.0))
     )
-    assert sides(before, after) == {"worst_imbalance": "better"}
+    assert sides(before, after) == {"imbalance_max": "better"}
 
 
 @given(st.floats(1, 1e6), st.floats(1, 1e6))

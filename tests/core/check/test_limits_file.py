@@ -7,10 +7,10 @@ from adapt.core.errors import BadInput, UsageError
 
 
 def test_a_file_keeps_limits_and_how_much_worse_a_metric_may_be():
-    read = read_limits('limits = ["imbalance <= 1.2", "gap"]\nworse_by = "10%"\n')
-    assert [limit.metric.name for limit in read.limits] == ["imbalance", "gap"]
+    read = read_limits('limits = ["imbalance <= 1.2", "times_best_possible"]\nworse_by = "10%"\n')
+    assert [limit.metric.name for limit in read.limits] == ["imbalance", "times_best_possible"]
     assert read.worse_by == 0.1
-    assert read_limits('limits = ["gap<=1"]').worse_by is None
+    assert read_limits('limits = ["times_best_possible<=1"]').worse_by is None
 
 
 @pytest.mark.parametrize(
@@ -20,11 +20,11 @@ def test_a_file_keeps_limits_and_how_much_worse_a_metric_may_be():
         ("", BadInput, "limits must be a list"),
         ("limits = []", BadInput, "limits must be a list"),
         ("limits = [1]", BadInput, "limits must be a list"),
-        ('limits = "gap<=1"', BadInput, "limits must be a list"),
-        ('limit = ["gap<=1"]', BadInput, "did you mean 'limits'"),
-        ('limits = ["gap<=1"]\nworse_by = 5', BadInput, "worse_by must be a percentage"),
-        ('limits = ["gap<=1"]\nworse_by = "5"', UsageError, "worse_by"),
-        ('limits = ["gap<=1", "gapp<=1"]', UsageError, "limit 'gapp<=1'.*did you mean 'gap'"),
+        ('limits = "times_best_possible<=1"', BadInput, "limits must be a list"),
+        ('limit = ["times_best_possible<=1"]', BadInput, "did you mean 'limits'"),
+        ('limits = ["times_best_possible<=1"]\nworse_by = 5', BadInput, "worse_by must be a percentage"),
+        ('limits = ["times_best_possible<=1"]\nworse_by = "5"', UsageError, "worse_by"),
+        ('limits = ["imbalance<=1", "imbalanse<=1"]', UsageError, "limit 'imbalanse<=1'.*did you mean 'imbalance'"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(text, kind, told):

@@ -2,17 +2,18 @@
 
 import pytest
 
-from adapt.core.check.metrics import METRICS, ROWS, SUMMARY, Better, Of, metric_named, metrics_tables
+from adapt.core.check.metrics import metric_named, metrics_tables
 from adapt.core.elastic.replay import tables as elastic_tables
 from adapt.core.errors import UsageError
 from adapt.core.fit.replay import tables as fit_tables
 from adapt.core.flux.replay import tables as flux_tables
+from adapt.core.metrics import METRICS, RENAMED, ROWS, SUMMARY, Better, Of, column_now
 from adapt.core.partitioning import compare
 from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS
 from adapt.core.repartition import outcome as live_outcome
 from adapt.core.repartition import period_tables
 from adapt.core.stage.simulate import CRASH_COLUMNS
-from adapt.core.table import Kind
+from adapt.core.table import Column, Kind
 
 COLUMNS = {
     (Of.COMPARISON, ROWS): compare.COLUMNS,
@@ -24,35 +25,57 @@ COLUMNS = {
     (Of.FIT, ROWS): fit_tables.PLANNER_COLUMNS,
     (Of.FIT, SUMMARY): fit_tables.SUMMARY_COLUMNS,
 }
-DERIVED = {"gap", "top_share", "useful_workers"}
+DERIVED = {"times_best_possible", "top_share", "useful_workers"}
 
 
 @pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
-def test_a_metric_is_of_the_kind_of_its_column(metric):
-    for kind, (table, name) in metric.places.items():
-        if (kind, table) in COLUMNS and name not in DERIVED:
-            (column,) = [each for each in COLUMNS[kind, table] if each.name == name]
-            assert column.kind is metric.kind, (kind, name)
+def test_a_metric_is_a_column_of_its_tables(metric):
+    for kind, table in metric.places.items():
+        if (kind, table) in COLUMNS and metric.name not in DERIVED:
+            assert metric.column in COLUMNS[kind, table], kind
 
 
 def test_every_metric_of_design_section_5_is_there():
     for column in METRIC_COLUMNS:
-        assert METRICS[column.name].kind is column.kind
+        assert METRICS[column.name].column is column
         assert {Of.PLAN, Of.COMPARISON, Of.EVALUATION, Of.REPARTITION} <= METRICS[column.name].places.keys()
     assert METRICS.keys() >= DERIVED
 
 
-def test_a_length_of_time_names_the_unit_of_a_bare_number():
-    for metric in METRICS.values():
-        assert (metric.kind is Kind.SECONDS) == metric.name.endswith(("_s", "_ms")) or metric.name == "r_s"
-        if metric.kind is Kind.SECONDS:
-            assert metric.name.endswith(f"_{metric.unit}")
+def test_a_bare_number_has_a_unit_unless_it_is_a_length_of_time():
+    assert {name for name, metric in METRICS.items() if not metric.bare} == {
+        name for name, metric in METRICS.items() if metric.column.kind is Kind.SECONDS and not name.endswith("_s")
+    }
+
+
+def test_a_name_of_an_earlier_version_tells_the_new_one():
+    assert set(RENAMED.values()) <= METRICS.keys()
+    assert not RENAMED.keys() & METRICS.keys()
+    for old, new in RENAMED.items():
+        with pytest.raises(UsageError, match=f"metric '{old}' is now {new}"):
+            metric_named(old)
+
+
+def test_a_column_of_an_earlier_version_is_read_under_todays_name():
+    assert column_now(Column("gap", Kind.RATIO)) is METRICS["times_best_possible"].column
+    assert column_now(Column("idle", Kind.NUMBER, "s")) is METRICS["idle_time"].column
+    tuples = Column("dropped", Kind.COUNT, "tuples")  # of a table in which it is no share
+    assert column_now(tuples) is tuples
 
 
 def test_what_is_better_lower_is_not_what_is_better_higher():
     higher = {metric.name for metric in METRICS.values() if metric.better is Better.HIGHER}
     assert {"useful_workers", "throughput", "capacity_share", "optimum_share", "score", "processed"} <= higher
-    assert not higher & {"imbalance", "gap", "top_share", "m", "p99_ms", "shed", "lag", "moves", "dropped"}
+    assert not higher & {
+        "imbalance",
+        "times_best_possible",
+        "top_share",
+        "m",
+        "latency_p99",
+        "rows_dropped",
+        "moves",
+        "drop_rate",
+    }
 
 
 @pytest.mark.parametrize(
@@ -60,7 +83,7 @@ def test_what_is_better_lower_is_not_what_is_better_higher():
     [
         ("imbalence", "did you mean 'imbalance'?"),
         ("Imbalance", "did you mean 'imbalance'?"),
-        ("latency_p99", "the metric of that column is p99_ms"),
+        ("p99_ms", "is now latency_p99, and takes a unit, as in latency_p99<=500ms"),
         ("zzz", "adapt check --metrics"),
     ],
 )

@@ -12,8 +12,8 @@ from adapt.cli.terminal.formats import json_text, markdown_text
 from adapt.core.check.check_limits import judge
 from adapt.core.check.facts import Facts, fact_of
 from adapt.core.check.limit import Selector, parse_limit
-from adapt.core.check.metrics import ROWS, Of
 from adapt.core.check.outcome import as_document, junit_xml, verdict_table
+from adapt.core.metrics import ROWS, Of
 
 HOSTILE = 'a|b<c>&"\x1b[31m\x00\ud800\u202e`*_\n'
 

@@ -36,7 +36,7 @@ USUAL = {
     "imbalance_max": 1.5,
     "moved": 0,
     "paused": 0.0,
-    "restarts": 0,
+    "rescales": 0,
     "drain": 0.0,
     "merge_tuples": 0,
 }
@@ -114,7 +114,7 @@ def test_a_stream_on_which_uniform_keeps_up_is_left_alone():
 
 def test_of_those_that_keep_up_the_simplest_of_the_cheapest_and_fastest_is_taken():
     behind = {"p99": 20.0, "drain": 25.0, "worker_time": 500.0}
-    rebuilt = {"p99": 0.5, "moved": 2048, "restarts": 3}
+    rebuilt = {"latency_p99": 0.5, "state_moved_bytes": 2048, "rescales": 3}
     split = {"p99": 0.1, "worker_time": 900.0}
     found = advised(static_uniform=behind, rebuild=rebuilt, static_hybrid={"p99": 0.55}, split_pkg=split)
     assert found.scenario == "static-hybrid"
@@ -162,7 +162,7 @@ def test_the_best_static_plan_is_said_beside_uniform_hashing():
 def test_what_drops_rows_is_recommended_only_for_want_of_others_and_with_what_it_loses():
     behind = {"p99": 20.0, "drain": 25.0, "worker_time": 500.0}
     shed = {"p99": 0.01, "drop_rate": 0.008, "worker_time": 300.0, "messages": 1200}
-    found = advised(static_uniform=behind, rebuild={"p99": 0.9, "restarts": 3}, shed_d_fit=shed)
+    found = advised(static_uniform=behind, rebuild={"p99": 0.9, "rescales": 3}, shed_d_fit=shed)
     assert found.scenario == "rebuild"
     faster = "shed-d-fit is faster, p99 10 ms for 5 min of worker time and 0.8% of the rows dropped."
     assert faster in plainly(found.sentence)

@@ -25,7 +25,7 @@ KNOWN = {
     "shed": Scenario("shed", sheds=True),
 }
 USUAL = {"p50": 0.1, "p95": 0.2, "drop_rate": 0.0, "worker_time": 400.0, "drain": 0.0, "merge_tuples": 0}
-USUAL |= {"moved": 0, "restarts": 0, "messages": 0, "cost": 900.0}
+USUAL |= {"state_moved_bytes": 0, "rescales": 0, "messages": 0, "cost": 900.0}
 
 
 def outcome(name, p99, **said):

@@ -65,7 +65,7 @@ def test_all_but_the_times_is_repeatable():
 
 def test_data_has_a_row_a_step_with_every_metric_by_name():
     data = json.loads(json.dumps(compare_schemes(STREAM, [2, 3], schemes=[Scheme.CONSISTENT]).as_data()))
-    assert data["schema"] == "adapt.comparison/1"
+    assert data["schema"] == "adapt.comparison/2"
     first, second = data["rows"]
     assert (first["scheme"], first["construction"], first["channels"], first["m"]) == ("consistent", None, 2, None)
     assert second["m"] > 0
@@ -80,11 +80,11 @@ def test_the_table_shows_every_number_with_floors_beside_ratios():
     table = compared.table()
     names = [column.name for column in COLUMNS]
     assert set(names) == set(compared.rows[0].as_data())
-    assert names.index("imbalance_floor") == names.index("imbalance") + 1
-    assert names.index("r_floor") == names.index("r_n") + 1
+    assert names.index("best_possible") == names.index("imbalance") + 1
+    assert names.index("r_best") == names.index("r_n") + 1
     assert table.values("channels") == [2, 3] * (3 + len(DEFAULT_CONSTRUCTIONS))
     assert table.records() == compared.as_data()["rows"]
-    assert "imbalance_floor" in compared._repr_html_()
+    assert "best_possible" in compared._repr_html_()
 
 
 def test_splitting_is_added_where_no_assignment_of_whole_keys_keeps_the_limit():
@@ -98,7 +98,7 @@ def test_splitting_is_added_where_no_assignment_of_whole_keys_keeps_the_limit():
     pinned = Recipe(constraints=Constraints(pinned=ExplicitMap.from_mapping({"1": 0})))
     with pytest.raises(UsageError, match="split-hot does not support"):
         compare_schemes(skewed, [2], pinned, schemes=[PlannedSplitting.SPLIT_HOT])
-    assert added[-1].metrics.imbalance < added[-1].metrics.imbalance_floor
+    assert added[-1].metrics.imbalance < added[-1].metrics.best_possible
     for rows in (compare_schemes(skewed, [2]).rows, compare_schemes(skewed, [4], schemes=[Scheme.UNIFORM]).rows):
         assert not any(isinstance(row.scheme, Splitting) for row in rows)
     tolerant = compare_schemes(skewed, [4], max_imbalance=2.0).rows
@@ -180,9 +180,9 @@ def test_lossy_counts_foretell_what_exact_counts_do(z, above, constructions):
                 assert abs(error) < bound, (seed, exact.scheme, exact.channels, name)
                 off.setdefault((exact.scheme, exact.channels, name), []).append(error)
             assert told.metrics.empty_channels == exact.metrics.empty_channels
-            assert told.metrics.explicit_keys == exact.metrics.explicit_keys
-            assert told.metrics.imbalance_floor == pytest.approx(exact.metrics.imbalance_floor)
-            assert told.metrics.r_floor == pytest.approx(exact.metrics.r_floor, rel=0.01)
+            assert told.metrics.pinned_keys == exact.metrics.pinned_keys
+            assert told.metrics.best_possible == pytest.approx(exact.metrics.best_possible)
+            assert told.metrics.r_best == pytest.approx(exact.metrics.r_best, rel=0.01)
     for (_, _, name), errors in off.items():
         assert abs(np.mean(errors)) < (0.03 if name in ("r_n", "b") else 0.012)
     assert len(off) == 3 * (2 * 3 + 1)

@@ -30,13 +30,13 @@ def test_its_numbers_are_those_of_the_engine_s_own_plan(engine):
     plan = build_plan(STREAM, Recipe(engine), 4)
     first = rows[0].metrics
     assert (rows[0].scheme, rows[0].construction, rows[0].channels) == (engine, None, 4)
-    still = {"m": 0.0, "migrated_keys": 0, "migrated_state": 0.0, "b(1+m)": plan.metrics["b"]}
+    still = {"m": 0.0, "keys_moved": 0, "state_moved": 0.0, "b(1+m)": plan.metrics["b"]}
     assert first.as_data() == plan.metrics | still
     last = plan
     for row, count in zip(rows[1:3], channels[1:], strict=True):
         last = build_plan(STREAM, Recipe(engine), count, previous=last)
         assert row.metrics.as_data() == last.metrics
-    assert rows[2].metrics.migrated_keys == 0
+    assert rows[2].metrics.keys_moved == 0
     assert rows[3:] == compare_schemes(STREAM, channels).rows
 
 

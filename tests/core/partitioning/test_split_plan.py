@@ -71,8 +71,8 @@ def test_state_moves_from_the_channels_that_a_key_leaves():
         }
         left = {key: len(held[key] - placed[key]) / len(held[key]) for key in KEYS}
         state = sum(left[key] * count for key, count in zip(KEYS, COUNTS.tolist(), strict=True))
-        assert found.metrics.migrated_state == pytest.approx(state)
-        assert found.metrics.migrated_keys == sum(share > 0 for share in left.values())
+        assert found.metrics.state_moved == pytest.approx(state)
+        assert found.metrics.keys_moved == sum(share > 0 for share in left.values())
         assert found.metrics.m == pytest.approx(state / (COUNTS.sum() / plan.channels))
         held = placed
 

@@ -87,7 +87,7 @@ def test_every_row_is_processed_where_the_plan_in_force_says(drifting):
     # no row waits at a decision, at a tenth of what the workers could do
     np.testing.assert_allclose(by_worker, sum(outcome.loads[2] for outcome in run.outcomes), atol=3)
     assert by_case(run)["static"].migrations == by_case(run)["in-sample"].migrations == 0
-    assert period.migrations == run.summary().values("adopted")[0] > 2
+    assert period.migrations == run.summary().values("rebuilds")[0] > 2
     decided = replay_repartition(
         lambda columns: [rows.select(columns)],
         Replan(
@@ -115,7 +115,7 @@ def test_the_state_that_moves_is_that_of_the_decisions(loads, weight, column):
     changes = [outcome for outcome in run.outcomes if outcome.adopts]
     unit = 1 if column else 80
     assert [sum(move.state_bytes for move in step.moves) for step in steps] == [
-        outcome.metrics.migrated_state * unit for outcome in changes
+        outcome.metrics.state_moved * unit for outcome in changes
     ]
     assert len(changes) > 2
     for outcome in changes:
@@ -124,7 +124,7 @@ def test_the_state_that_moves_is_that_of_the_decisions(loads, weight, column):
         most = {"CLL": len(recent.unique())}.get(
             loads, len(recent) if column is None else pc.sum(sizes.filter(inside)).as_py()
         )
-        assert 0 < outcome.metrics.migrated_state < most
+        assert 0 < outcome.metrics.state_moved < most
 
 
 def test_costs_weigh_decisions_and_rows_are_the_state():
@@ -139,7 +139,7 @@ def test_costs_weigh_decisions_and_rows_are_the_state():
     by_count = replayed(read)
     moved = [by_case(each)["period"].outcome.moved_bytes for each in (run, by_count)]
     assert moved[0] == moved[1] > 0
-    state = [each.summary().values("migrated_state")[0] for each in (run, by_count)]
+    state = [each.summary().values("all_state_moved")[0] for each in (run, by_count)]
     assert state[0] == 2 * state[1]
 
 
@@ -151,7 +151,7 @@ def test_workers_follow_the_schedule_and_all_rows_are_processed():
     for one in run.live.cases:
         assert one.outcome.processed == len(rows)
         assert [workers for _, workers in one.outcome.simulated.workers] == [3, 5, 2]
-    assert run.summary().values("channel_changes") == [2]
+    assert run.summary().values("rescales") == [2]
     first = run.outcomes[0].start_us
     changes = [after.start_us - first for before, after in pairwise(run.outcomes) if before.channels != after.channels]
     assert [round(at / SECOND) for at in changes] == [60, 130]
@@ -166,7 +166,7 @@ def test_a_derived_window_depends_on_the_first_step_alone():
     found = []
     for end in (len(times), int(np.searchsorted(times, times[0] + 150 * SECOND)), len(first)):
         steps = decided(replan, lambda columns, end=end: [rows.slice(0, end).select(columns)])
-        found.append([(step.at_us, step.outcome.why, step.outcome.metrics.migrated_state) for step in steps])
+        found.append([(step.at_us, step.outcome.why, step.outcome.metrics.state_moved) for step in steps])
     whole, *cut = found
     assert len({state for *_, state in whole if state}) > 2
     assert all(whole[: len(before)] == before for before in cut)

@@ -153,7 +153,7 @@ def test_a_plan_is_that_of_the_rows_of_the_window():
         keys = recent.unique()
         assert (step.partitioner.channels_of(keys) == built.channels_of(keys)).all()
         moved = before.partitioner.channels_of(recent) != built.channels_of(recent)
-        assert step.outcome.metrics.migrated_state == moved.sum()
+        assert step.outcome.metrics.state_moved == moved.sum()
 
 
 def test_what_does_not_pay_is_not_adopted():
@@ -172,7 +172,7 @@ def test_accounts_are_what_the_other_triggers_take(monkeypatch):
     shadows = seen[-1]  # of all steps by now
     for steps, spent in ((own, shadows.in_force), (periodic, shadows.periodic)):
         assert spent.busiest == sum(step.outcome.loads[2].max() for step in steps)
-        assert spent.moved_state == pytest.approx(sum(step.outcome.metrics.migrated_state for step in adopted(steps)))
+        assert spent.moved_state == pytest.approx(sum(step.outcome.metrics.state_moved for step in adopted(steps)))
     assert shadows.never.moved_state == 0
     times = stream().column("ts").cast(pa.int64()).to_numpy()
     at = (times - times[0]) // STEP
@@ -220,7 +220,7 @@ def test_worth_is_close_behind_the_better_of_nothing_and_every_period(drift):
         rows, price = stream(seed=seed, drift=drift), 0.009
         period, worth = (ran([rows], name, move_cost=price) for name in ("period", "worth"))
         costs = [
-            sum(step.outcome.loads[2].max() + price * (step.outcome.metrics.migrated_state or 0) for step in steps)
+            sum(step.outcome.loads[2].max() + price * (step.outcome.metrics.state_moved or 0) for step in steps)
             for steps in (period, worth)
         ]
         times = rows.column("ts").cast(pa.int64()).to_numpy()

@@ -26,7 +26,7 @@ def compared(rows):
         Column("construction"),
         Column("channels", Kind.COUNT),
         Column("imbalance", Kind.RATIO),
-        Column("imbalance_floor", Kind.RATIO),
+        Column("best_possible", Kind.RATIO),
         Column("m", Kind.RATIO),
     )
     return Table.from_rows("Comparison", columns, rows)
@@ -85,7 +85,7 @@ def test_a_comparison_names_construction_and_floor_and_leaves_out_what_is_infini
 
 
 def test_the_trade_is_drawn_at_the_most_channels_with_what_it_takes():
-    columns = (*compared([]).columns, Column("explicit_keys", Kind.COUNT))
+    columns = (*compared([]).columns, Column("pinned_keys", Kind.COUNT))
     rows = [
         ("hybrid", "scan", 4, 1.1, 1.0, 0.5, 90),
         ("uniform", None, 4, 1.9, 1.0, 0.75, 0),
@@ -96,7 +96,7 @@ def test_the_trade_is_drawn_at_the_most_channels_with_what_it_takes():
         ("hybrid scan", 1.1, 0.5, 90),
         ("uniform", 1.9, 0.75, 0),
     ]
-    assert drawn(chart)[0]["d"] == "hybrid scan: imbalance 1.100, m 0.500, explicit_keys 90"
+    assert drawn(chart)[0]["d"] == "hybrid scan: imbalance 1.100, m 0.500, pinned_keys 90"
     assert "at 4 channels" in chart.sentence
 
 
@@ -147,21 +147,21 @@ def test_the_fullest_channel_is_told_against_the_mean():
     ],
 )
 def test_tables_without_rows_give_empty_charts(build):
-    names = "time rows rank share key start imbalance imbalance_floor migrated_state channel load channels scheme m"
+    names = "time rows rank share key start imbalance best_possible state_moved channel load channels scheme m"
     chart = build(Table.from_rows("Empty", [Column(name, Kind.NUMBER) for name in names.split()], []))
     assert chart.is_empty
     json.dumps(chart.spec, allow_nan=False)
 
 
 def test_names_break_between_words_and_keep_single_letters():
-    assert breakable("imbalance_floor") == ["imbalance_", "floor"]
-    assert breakable("r_floor_pair") == ["r_floor_", "pair"]
+    assert breakable("times_best_possible") == ["times_", "best_", "possible"]
+    assert breakable("r_best_pinned") == ["r_floor_", "pair"]
     assert breakable("build_s") == ["build_s"]
     assert breakable("") == [""]
 
 
 def test_bars_of_periods_that_start_together_stand_side_by_side():
-    columns = (Column("period", Kind.COUNT), Column("start", Kind.TIME), Column("migrated_state", Kind.NUMBER))
+    columns = (Column("period", Kind.COUNT), Column("start", Kind.TIME), Column("state_moved", Kind.NUMBER))
     rows = [(1, 0, 5), (2, 1_000_000, 6), (3, 1_000_000, 7), (4, 3_000_000, 8)]
     bars = migration_per_period(Table.from_rows("Periods", columns, rows)).spec["data"]["values"]
     assert [bar["x"] for bar in bars] == [1, 2, 3, 4]

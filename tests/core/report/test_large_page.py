@@ -38,7 +38,7 @@ def periods_section():
     random = np.random.default_rng(3)
     columns = [
         *(Column("start", Kind.TIME), Column("rows", Kind.COUNT), Column("peak", Kind.COUNT)),
-        *(Column("imbalance", Kind.RATIO), Column("imbalance_floor", Kind.RATIO), Column("migrated_state", Kind.BYTES)),
+        *(Column("imbalance", Kind.RATIO), Column("best_possible", Kind.RATIO), Column("state_moved", Kind.BYTES)),
     ]
     cells = [random.integers(0, 10**9, INTERVALS).tolist(), (1 + random.random(INTERVALS)).tolist()]
     rows = [

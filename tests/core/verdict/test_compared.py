@@ -26,7 +26,7 @@ def test_one_channel_count_with_the_columns_that_decide(comparisons):
     assert table.title == "Schemes compared at 4 channels"
     assert table.values("scheme") == ["uniform", "consistent", "hybrid (level)", "split-hot", "pkg", "w-choices"]
     for row in table.records():
-        assert row["gap"] == pytest.approx(row["imbalance"] / row["imbalance_floor"])
+        assert row["times_best_possible"] == pytest.approx(row["imbalance"] / row["best_possible"])
     assert "every column and channel count" in table.note
     assert "merge_tuples" not in [column.name for column in at_channels(comparisons[0].table(), 4).columns]
 

@@ -55,7 +55,7 @@ def check(found: Answer, frequencies: Frequencies, today: Plan) -> None:
         assert (is_now.imbalance, diff.migration.keys) == (was.imbalance, 0)
         return
     assert is_now.imbalance == pytest.approx(verdict.imbalance_after)
-    assert diff.migration.keys == verdict.keys_to_pin == plan.metrics["migrated_keys"]
+    assert diff.migration.keys == verdict.keys_to_pin == plan.metrics["keys_moved"]
     assert diff.migration.state / frequencies.total == pytest.approx(verdict.state_to_move)
 
 

@@ -72,7 +72,7 @@ def test_the_class_is_that_of_all_placements_and_all_choices_of_keys_to_split(lo
     verdict_class, split = expected([int(load) for load in falling], placed, channels, limit)
     assert (found.verdict_class, len(found.split)) == (verdict_class, split)
     assert found.proved
-    assert found.imbalance_floor <= least(falling.tolist(), np.ones(channels), falling.sum()) * (1 + 1e-9)
+    assert found.best_possible <= least(falling.tolist(), np.ones(channels), falling.sum()) * (1 + 1e-9)
     assert found.split_share == pytest.approx(sum(sorted(loads)[len(loads) - split :]) / sum(loads))
 
 

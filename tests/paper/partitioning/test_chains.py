@@ -36,7 +36,7 @@ def agree(step: Step, metrics, resources: Resources) -> None:
     assert (step.m is None) == (metrics.m is None)
     if step.m is not None:
         assert step.m[resources.text[0]] == pytest.approx(metrics.m, rel=1e-9)
-    for name in ("imbalance", "r_floor", "explicit_keys"):
+    for name in ("imbalance", "r_best", "pinned_keys"):
         assert getattr(step, name) == pytest.approx(getattr(metrics, name), rel=1e-9)
 
 
@@ -55,7 +55,7 @@ def test_a_hybrid_chain_has_the_numbers_of_a_comparison_of_every_key(constructio
     )
     for step, row in zip(steps, compared.rows, strict=True):
         agree(step, row.metrics, recipe.resources)
-        assert step.r_floor_pair == pytest.approx(row.metrics.r_floor_pair, rel=1e-9)
+        assert step.r_best_pinned == pytest.approx(row.metrics.r_best_pinned, rel=1e-9)
 
 
 @pytest.mark.parametrize("construction", Construction)
@@ -75,10 +75,10 @@ def test_so_it_has_where_most_keys_are_not_listed(construction):
             max_pins=track,
         ),
     )
-    assert steps[-1].explicit_keys > 10
+    assert steps[-1].pinned_keys > 10
     for step, row in zip(steps, compared.rows, strict=True):
         agree(step, row.metrics, recipe.resources)
-        assert step.r_floor_pair == pytest.approx(row.metrics.r_floor_pair, rel=1e-9)
+        assert step.r_best_pinned == pytest.approx(row.metrics.r_best_pinned, rel=1e-9)
 
 
 @pytest.mark.parametrize("scheme", [Scheme.UNIFORM, Scheme.CONSISTENT, Scheme.JUMP, Scheme.MAGLEV])

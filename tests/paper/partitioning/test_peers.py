@@ -20,7 +20,7 @@ def test_whole_maps_have_the_numbers_of_a_comparison(cap):
             Domain(KEYS, 1.0, 1).whole(), range(3, 7), Recipe(cap=cap), schemes=[Scheme.BOUNDED]
         ).rows
     for told, row in zip(found, (rows[1], rows[3]), strict=True):
-        assert told == {"r": row.metrics.r_n, "m": row.metrics.m, "explicit_keys": row.metrics.explicit_keys}
+        assert told == {"r": row.metrics.r_n, "m": row.metrics.m, "pinned_keys": row.metrics.pinned_keys}
 
 
 def test_splitting_is_better_balanced_than_any_placement_and_has_keys_on_several_channels():

@@ -80,7 +80,7 @@ def test_a_trace_is_measured_as_its_exact_counts_are(trace, weight):
     same(found, plans, frequencies)
     assert found.weight is weight
     for each in found.plans:  # a plan built from the very keys foresaw what there is
-        assert each.predicted.keys() >= {"imbalance", "r_s", "r_floor", "b"}
+        assert each.predicted.keys() >= {"imbalance", "r_s", "r_best", "b"}
         for metric, value in each.predicted.items():
             assert close(value, each.measured.as_data()[metric]), metric
 

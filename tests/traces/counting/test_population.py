@@ -49,7 +49,7 @@ def as_of_all_rows(population, exact, wanted, resources):
     for hashers in wanted:
         before, after = hashers[0], HybridPartitioner(pins, hashers[-1])
         found, truth = evaluate(after, population, resources, before), evaluate(after, exact, resources, before)
-        for name in ("imbalance", "r_n", "r_s", "r_floor_pair", "migrated_state", "m"):
+        for name in ("imbalance", "r_n", "r_s", "r_best_pinned", "state_moved", "m"):
             assert getattr(found, name) == pytest.approx(getattr(truth, name)), (name, hashers)
 
 
@@ -108,7 +108,7 @@ def test_pinned_keys_of_a_plan_are_counted_although_they_were_not_listed(trace):
     assert len(population.frequencies.keys) == len(lossy.keys) + 4
     found, truth = (evaluate(today.partitioner(), each, Resources()) for each in (population, exact))
     assert found.imbalance == truth.imbalance
-    assert found.r_floor_pair == truth.r_floor_pair
+    assert found.r_best_pinned == truth.r_best_pinned
 
 
 def test_without_all_rows_an_estimate_remains(trace, tmp_path):

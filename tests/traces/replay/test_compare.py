@@ -92,10 +92,10 @@ def acted(row):
     did = {
         "split": row["merge_tuples"] > 0,
         "flux": row["moves"] > 0,
-        "rebuild": row["restarts"] > 0 and row["moves"] > 0,
-        "elastic": row["restarts"] > 0 and row["workers_max"] > 1,
-        "ds2": row["restarts"] > 0,
-        "lag": row["restarts"] > 0,
+        "rebuild": row["rescales"] > 0 and row["moves"] > 0,
+        "elastic": row["rescales"] > 0 and row["workers_max"] > 1,
+        "ds2": row["rescales"] > 0,
+        "lag": row["rescales"] > 0,
         "shed": row["drop_rate"] > 0,
         "static": row["load"] > 0,
     }

@@ -72,7 +72,7 @@ def test_an_artefact_may_itself_be_a_link(copied):
         ("a.run", "tables", "report {}"),
         ("a.plans", "plans", "report {}"),
         ("a.drops", "tables", "report {}"),
-        ("a.cmp", "tables", "check {} -l p99_ms<=1"),
+        ("a.cmp", "tables", "check {} -l latency_p99<=1ms"),
     ],
 )
 def test_a_table_or_plan_that_the_manifest_names_is_one_that_it_lists(adapt, copied, kind, field, line):

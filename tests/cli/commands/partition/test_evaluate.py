@@ -20,14 +20,14 @@ def here(tmp_path, monkeypatch, adapt):
 def test_plans_stand_beside_what_they_foresaw(adapt, here):
     line = "partition evaluate counts.csv two.plan three.plan --format json"
     told = json.loads(adapt.done(*line.split()).out)
-    assert (told["schema"], told["keys"], told["resources"]) == ("adapt.evaluation/1", 299, "LCL")
+    assert (told["schema"], told["keys"], told["resources"]) == ("adapt.evaluation/2", 299, "LCL")
     nothing, two, three = told["plans"]
     assert [each["plan"] for each in (nothing, two, three)] == ["do nothing (spark)", "two.plan", "three.plan"]
     assert (nothing["measured"]["m"], nothing["predicted"]) == (None, {})
     assert two["measured"]["m"] > 0
-    assert three["measured"]["migrated_keys"] > 0
+    assert three["measured"]["keys_moved"] > 0
     assert "m" not in two["predicted"]
-    assert three["measured"].pop("explicit_keys") > 0
+    assert three["measured"].pop("pinned_keys") > 0
     assert three["predicted"] == pytest.approx(three["measured"])
     assert {name: len(loads) for name, loads in three["loads"].items()} == {"state": 3, "computation": 3, "network": 3}
 
@@ -40,7 +40,7 @@ def test_from_an_engine_to_a_plan_over_it_only_pinned_keys_move(adapt, here, eng
     told = json.loads(adapt.done(*"partition evaluate counts.csv today.plan next.plan --format json".split()).out)
     today, after = (read_plan(here / name) for name in ("today.plan", "next.plan"))
     home = today.partitioner().channels_of(after.explicit.column)
-    assert 0 < told["plans"][1]["measured"]["migrated_keys"] == (home != after.explicit.channels).sum()
+    assert 0 < told["plans"][1]["measured"]["keys_moved"] == (home != after.explicit.channels).sum()
 
 
 def test_a_plan_that_was_not_built_to_follow_the_one_before_foresaw_no_migration_from_it(adapt, here):
@@ -54,7 +54,7 @@ def test_a_plan_that_was_not_built_to_follow_the_one_before_foresaw_no_migration
 @pytest.mark.parametrize("format", ["table", "csv", "md"])
 def test_every_format_holds_both_tables(adapt, here, format):
     told = adapt.done("partition", "evaluate", "counts.csv", "two.plan", "--format", format).out
-    for word in ("imbalance_floor", "predicted", "measured", "two.plan"):
+    for word in ("best_possible", "predicted", "measured", "two.plan"):
         assert word in told
 
 
@@ -76,7 +76,7 @@ def test_doing_nothing_is_the_engine_s_own_plan_unless_it_is_left_out(adapt, her
     own, after = json.loads(adapt.done(*chain).out)["plans"]
     assert (nothing["measured"], nothing["loads"]) == (own["measured"], own["loads"])
     assert two["measured"] == after["measured"]
-    migration = {"m": None, "b(1+m)": None, "migrated_keys": None, "migrated_state": None}
+    migration = {"m": None, "b(1+m)": None, "keys_moved": None, "state_moved": None}
     assert alone["measured"] == two["measured"] | migration
 
 

@@ -78,7 +78,7 @@ def test_compare_and_diff_measure_too(adapt, here):
     moved = document(adapt.done(*diff, "--measure", "state=state_bytes"))
     before, after = read_plan(here / "P2").partitioner(), plan.partitioner()
     expected = sum(n * n for n in range(1, 200) if before.channel_of(f"k{n}") != after.channel_of(f"k{n}"))
-    assert moved["migrated_state"] == expected
+    assert moved["state_moved"] == expected
 
 
 @pytest.mark.parametrize(

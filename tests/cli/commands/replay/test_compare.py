@@ -37,7 +37,7 @@ def test_a_comparison_is_printed_kept_reported_and_checked(adapt, here):
         f"{QUICK} --scenario split-w-choices --scenario elastic --scenarios own.toml --scenario mine -o x.run".split()
     )
     document = json.loads(adapt.done("replay", "compare", *line, "--format", "json").out)
-    assert document["schema"] == "adapt.run/1"
+    assert document["schema"] == "adapt.run/2"
     assert document["mechanism"] == "compare"
     names = ["static-uniform", "split-w-choices", "elastic", "mine"]
     assert [row["scenario"] for row in document["scenarios"]] == names
@@ -52,9 +52,9 @@ def test_a_comparison_is_printed_kept_reported_and_checked(adapt, here):
     page = (here / "x.html").read_text()
     for title in ("Cost against latency", "Workers", "Workers, elastic"):
         assert f"<h3>{title}</h3>" in page
-    limits = ("--limit", "drop_rate <= 50%", "--limit", "offered <= 1.21", "--limit", "worker_time_s > 0")
+    limits = ("--limit", "drop_rate <= 50%", "--limit", "offered <= 1.21", "--limit", "worker_time > 0s")
     adapt.done("check", "x.run", *limits)
-    assert adapt("check", "x.run", "--limit", "restarts <= 0").code == 1
+    assert adapt("check", "x.run", "--limit", "rescales <= 0").code == 1
 
 
 def test_loads_workers_and_seeds_are_swept_printed_kept_and_reported(adapt, here):

@@ -43,7 +43,7 @@ def test_a_run_is_printed_kept_and_reported(adapt, here):
     assert document["mechanism"] == "elastic"
     assert [row["case"] for row in document["cases"]] == ["fixed", "thresholds", "lag"]
     assert all(row["processed"] == ROWS for row in document["cases"])
-    assert document["cases"][1]["restarts"] > 0
+    assert document["cases"][1]["rescales"] > 0
     assert [row["migration"] for row in document["cases"]] == ["all", "all", "kafka-eager"]
     kept = read_run(here / "x.run")
     assert kept.as_data() == document

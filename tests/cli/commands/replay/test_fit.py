@@ -153,7 +153,7 @@ def test_a_run_is_printed_and_kept_the_same(adapt, here):
     document = told(
         adapt, *"x.trace -n n.toml --planner none,exact --planner solver --network headroom=0.02 -o x.fit".split()
     )
-    assert document["schema"] == "adapt.run/1"
+    assert document["schema"] == "adapt.run/2"
     assert document["mechanism"] == "fit"
     none, exact, solver = document["planners"]
     assert [none["planner"], exact["planner"], solver["planner"]] == ["none", "exact", "solver"]

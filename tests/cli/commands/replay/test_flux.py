@@ -81,7 +81,7 @@ def test_disks_and_networks_are_those_of_each_worker(adapt, here):
 def test_a_run_is_printed_and_kept_the_same(adapt, here):
     line = quick("x.trace --speedup 20 --load 1@0 --policy load --policy load-several") + " -o x.flux"
     document = told(adapt, *line.split())
-    assert document["schema"] == "adapt.run/1"
+    assert document["schema"] == "adapt.run/2"
     assert document["mechanism"] == "flux"
     assert [row["case"] for row in document["cases"]] == ["static", "load", "load-several"]
     assert all(row["processed"] == ROWS for row in document["cases"])

@@ -34,10 +34,10 @@ def test_each_pays_what_its_engine_restarts(published):
         "spark": "all",
     }
     for name, own in PUBLISHED.items():
-        assert rows[name]["restarts"] == 0 or (rows[name]["downtime"] > 0) == (own.restart is not None)
-    assert all(rows[name]["restarts"] for name in ("ds2", "lag", "spark"))
+        assert rows[name]["rescales"] == 0 or (rows[name]["downtime"] > 0) == (own.restart is not None)
+    assert all(rows[name]["rescales"] for name in ("ds2", "lag", "spark"))
     # 1 % of 120 s and of 3 s, besides the time to work off what is on its way and to move state
-    assert 0.03 * rows["lag"]["restarts"] < rows["lag"]["downtime"] < 1.2 < rows["ds2"]["downtime"]
+    assert 0.03 * rows["lag"]["rescales"] < rows["lag"]["downtime"] < 1.2 < rows["ds2"]["downtime"]
     verdict = published.summary().records()[0]["verdict"]
     assert f"{rows['lag']['restarts']} rescales by kafka-eager)" in verdict
 

@@ -74,11 +74,11 @@ def test_every_policy_takes_workers_on_and_lets_them_go(bursty):
     cases = {row["case"]: row for row in bursty.tables()["cases"].records()}
     assert list(cases) == ["fixed", "thresholds", "ds2", "lag"]
     assert all(row["processed"] == 4400 and row["unprocessed"] == 0 for row in cases.values())
-    assert (cases["fixed"]["workers_mean"], cases["fixed"]["restarts"]) == (2, 0)
+    assert (cases["fixed"]["workers_mean"], cases["fixed"]["rescales"]) == (2, 0)
     for name in ("thresholds", "ds2", "lag"):
         row = cases[name]
         assert 2 < row["workers_mean"] < row["workers_max"] <= POOL
-        assert row["restarts"] >= 2
+        assert row["rescales"] >= 2
         assert row["moves"] > 0
         assert 0 < row["paused"] <= row["pauses"]
         assert row["catch_up"] > 0
@@ -94,10 +94,10 @@ def test_the_tables_agree_with_each_other(bursty):
     for case in tables["cases"].records():
         name = case["case"]
         of = {key: [row for row in table.records() if row["case"] == name] for key, table in tables.items()}
-        assert sum(row["workers"] * 0.1 for row in of["intervals"]) == pytest.approx(case["worker_seconds"])
+        assert sum(row["workers"] * 0.1 for row in of["intervals"]) == pytest.approx(case["worker_time"])
         assert sum(row["processed"] for row in of["intervals"]) == case["processed"]
         busy = sum(row["utilization"] * 0.1 for row in of["workers"])
-        assert case["worker_seconds"] - case["idle"] == pytest.approx(busy, abs=1e-6)
+        assert case["worker_time"] - case["idle"] == pytest.approx(busy, abs=1e-6)
         assert all(0 <= row["utilization"] <= 1 + 1e-9 for row in of["intervals"])
         assert len(of["moves"]) == case["moves"] == sum(row["moves"] for row in of["rescales"])
         assert sum(row["moved"] for row in of["rescales"]) == case["moved"]
@@ -179,7 +179,7 @@ def test_a_join_finds_every_answer_whatever_scales_and_less_where_rows_are_shed(
     run = replayed(settings=settings, chunk=chunk)
     expected = matches_of(chunk, 200)
     cases = run.tables()["cases"].records()
-    assert any(row["restarts"] for row in cases)
+    assert any(row["rescales"] for row in cases)
     assert all((row["answers"], row["expected"], row["recall"]) == (expected, expected, 1.0) for row in cases)
     assert any(row["moved"] for row in cases)
     answers = [row["answers"] for row in run.tables()["intervals"].records() if row["case"] == "ds2"]
@@ -190,7 +190,7 @@ def test_a_join_finds_every_answer_whatever_scales_and_less_where_rows_are_shed(
     shed = replayed(replace(ELASTIC, policies=(THRESHOLDS,)), shedding, chunk)
     fixed, scaled = shed.outcomes
     assert fixed.recall < scaled.recall < 1
-    assert 0 <= fixed.waste.shed_unevenly < fixed.waste.shed_falsely <= fixed.outcome.shed
+    assert 0 <= fixed.waste.dropped_unevenly < fixed.waste.dropped_falsely <= fixed.outcome.shed
     assert f"{fixed.recall:.1%} of the answers are found" in shed.summary().records()[0]["verdict"]
 
 

@@ -13,7 +13,7 @@ from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import MeasuredColumn
 from adapt.core.partitioning.constructions.level import level
 from adapt.core.partitioning.constructions.redist import scan
-from adapt.core.partitioning.measures.floors import r_floor_pair
+from adapt.core.partitioning.measures.floors import r_best_pinned
 from adapt.core.partitioning.measures.resources import ResourceFunction, Resources
 from adapt.core.partitioning.problem.problem import Problem
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
@@ -172,7 +172,7 @@ def test_no_channel_is_fuller_than_with_scan_by_more_than_a_key(problem):
 @settings(deadline=None)
 @given(steps(LINEAR) | constrained(steps(LINEAR)))
 def test_the_ratio_is_never_below_its_floor(problem):
-    floor = r_floor_pair(problem.counts, problem.residual()[2], problem.capacities)
+    floor = r_best_pinned(problem.counts, problem.residual()[2], problem.capacities)
     loads = utilised(problem, level(problem))
     assert loads.min() == 0 or (floor is not None and loads.max() / loads.min() >= floor * (1 - 1e-12))
 

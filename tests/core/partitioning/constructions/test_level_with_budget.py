@@ -212,7 +212,7 @@ class TestPlans:
             constraints = replace(constraints, max_migration=enough)
             plan = built(constraints)
         allowed = constraints.max_migration.state(total, after)
-        assert plan.metrics["migrated_state"] <= allowed * (1 + 1e-12)
+        assert plan.metrics["state_moved"] <= allowed * (1 + 1e-12)
         assert plan.parameters["max_migration"] == str(constraints.max_migration)
         assert plan.explicit["k3"] == 1
 

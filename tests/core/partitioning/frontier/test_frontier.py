@@ -109,7 +109,7 @@ def test_what_was_measured_out_of_sample_decides():
 def test_its_table_and_json_have_the_same_numbers_with_units():
     found = frontier(zipf_step(8, 60, 60)[0], work=WORK)
     table, data = found.table(), json.loads(json.dumps(found.as_data()))
-    assert data["schema"] == "adapt.frontier/1"
+    assert data["schema"] == "adapt.frontier/2"
     assert "out_of_sample" not in [column.name for column in table.columns]
     names = [column.name for column in table.columns if column.name != "plan"]
     assert [{name: row[name] for name in names} for row in data["points"]] == [

@@ -44,8 +44,8 @@ def test_the_bill_is_that_of_evaluating_one_plan_after_the_other(frequencies, le
     old, new = (plan.partitioner() for plan in plans)
     assert difference.before == evaluate(old, frequencies, resources)
     assert difference.after == evaluate(new, frequencies, resources, old)
-    assert difference.migration.keys == difference.after.migrated_keys == difference.keys_moved.sum()
-    assert difference.migration.state == difference.after.migrated_state
+    assert difference.migration.keys == difference.after.keys_moved == difference.keys_moved.sum()
+    assert difference.migration.state == difference.after.state_moved
     assert difference.state_moved.sum() == pytest.approx(difference.migration.state)
     assert difference.keys_moved.shape == difference.state_moved.shape == (5, 6)
 

@@ -166,7 +166,7 @@ def test_the_order_of_parameters_and_entries_does_not_count():
             {"schema": "adapt.plan/4"},
             r"'schema': must be 'adapt.plan/1', 'adapt.plan/2' or 'adapt.plan/3' \(got 'adapt.plan/4'\)",
         ),
-        ({"schema": "adapt.run/1"}, r"'schema'"),
+        ({"schema": "adapt.run/2"}, r"'schema'"),
         ({"schema": None}, r"'schema': missing"),
         ({"base": "sprak"}, r"'base': unknown 'sprak'; did you mean 'spark'"),
         ({"base": "bounded"}, r"'base': unknown 'bounded'"),

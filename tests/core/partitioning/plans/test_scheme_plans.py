@@ -45,7 +45,7 @@ def test_a_plan_says_only_what_decides_its_mapping(scheme):
     assert data.get("max_parallelism") == (128 if key_groups_of(scheme) else None)
     assert ("max_parallelism" in data) == (key_groups_of(scheme) is not None)
     assert bool(data["explicit"]) == (scheme in MAPPED_SCHEMES)
-    assert (plan.metrics["explicit_keys"] > 0) == (scheme in MAPPED_SCHEMES)
+    assert (plan.metrics["pinned_keys"] > 0) == (scheme in MAPPED_SCHEMES)
     assert plan_table(plan).values("hash") == [None if isinstance(scheme, Engine) else "murmur3"]
 
 
@@ -73,7 +73,7 @@ def test_what_an_engine_does_today_may_be_followed_by_a_plan_of_any_hash(scheme)
     today = build_plan(STREAM, Recipe(scheme, hash=HashName.XXHASH64), 9)
     assert today == build_plan(STREAM, Recipe(scheme), 9)
     after = build_plan(STREAM, Recipe(Scheme.HYBRID, hash=HashName.XXHASH64), 9, previous=today)
-    assert after.metrics["migrated_keys"] > 0
+    assert after.metrics["keys_moved"] > 0
 
 
 @pytest.mark.parametrize(

@@ -153,8 +153,8 @@ class TestUtilisation:
         ratios = [plan.metrics[name] for name in ("r_s", "r_c", "r_n")]
         assert ratios == pytest.approx((used.max(axis=1) / used.min(axis=1)).tolist())
         assert plan.metrics["imbalance"] == pytest.approx(used[2].max() / (rows[2].sum() / 6))
-        assert plan.metrics["imbalance"] >= plan.metrics["imbalance_floor"]
-        assert plan.metrics["r_n"] >= plan.metrics["r_floor"]
+        assert plan.metrics["imbalance"] >= plan.metrics["best_possible"]
+        assert plan.metrics["r_n"] >= plan.metrics["r_best"]
         assert plan.parameters["capacities"] == [1.0, 3.0, 2.0]
         table = load_table(plan)
         assert table.values("capacity") == [self.CAPACITIES[channel] for channel in table.values("channel")]

@@ -31,7 +31,7 @@ def test_splitting_passes_the_floor_of_whole_keys_and_pays_with_merges():
     ways = (Splitting.ONE_CHOICE, Splitting.PKG, Splitting.W_CHOICES)
     done = [split(MESSAGES, way, 40) for way in ways]
     one, two, every = (measure_split(way, MESSAGES, Resources()) for way in done)
-    assert every.imbalance < two.imbalance < one.imbalance_floor <= one.imbalance
+    assert every.imbalance < two.imbalance < one.best_possible <= one.imbalance
     costs = [merge_cost(way) for way in done]
     assert costs[2].merge_tuples > costs[1].merge_tuples > costs[0].merge_tuples == 0
     assert costs[2].channels_per_key > costs[1].channels_per_key > costs[0].channels_per_key == 1
@@ -41,5 +41,5 @@ def test_without_messages_nothing_is_defined():
     nothing = messages_of(pa.array([], pa.string()))
     done = split(nothing, Splitting.PKG, 3)
     data = measure_split(done, nothing, Resources()).as_data()
-    assert [data[name] for name in ("imbalance", "imbalance_floor", "r_n", "r_floor", "b")] == [None] * 5
+    assert [data[name] for name in ("imbalance", "best_possible", "r_n", "r_best", "b")] == [None] * 5
     assert (data["empty_channels"], merge_cost(done).channels_per_key) == (3, None)
