@@ -140,7 +140,7 @@ def test_a_baseline_says_what_may_not_become_worse(adapt, made):
 
 
 def test_limits_stand_in_a_file(adapt, made):
-    (made / "limits.toml").write_text('limits = ["imbalance <= 1.1", "gap"]\nworse_by = "1%"\n')
+    (made / "limits.toml").write_text('limits = ["imbalance <= 1.1", "times_best_possible"]\nworse_by = "1%"\n')
     asked = ["--limits", "limits.toml", "--baseline", "even.plan"]
     adapt.done("check", "even.plan", *asked)
     assert adapt("check", "hashed.plan", *asked).code == 1

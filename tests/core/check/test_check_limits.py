@@ -138,5 +138,5 @@ def test_the_share_of_the_heaviest_key_follows_from_the_floor(channels, loads):
 def test_the_gap_is_what_placement_could_still_win():
     row = with_derived(fact_of({"imbalance": 1.5, "best_possible": 1.2}, []))
     assert row.values["times_best_possible"].low == 1.5 / 1.2
-    assert with_derived(fact_of({"imbalance": None, "best_possible": 1.2}, [])).values["gap"] is None
+    assert with_derived(fact_of({"imbalance": None, "best_possible": 1.2}, [])).values["times_best_possible"] is None
     assert with_derived(fact_of({"best_possible": 2.0, "channels": 4}, []), alike=False).values["top_share"] is None

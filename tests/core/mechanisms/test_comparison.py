@@ -27,14 +27,14 @@ from adapt.core.table import Table
 FRAME = Frame(rows=10_000, channels=4, pool=8, speedup=100.0, offered=1.2, work=3.0, last_s=100.0, top_share=0.1)
 USUAL = {
     "throughput": 100.0,
-    "p50": 0.1,
-    "p95": 0.2,
-    "p99": 0.5,
+    "latency_p50": 0.1,
+    "latency_p95": 0.2,
+    "latency_p99": 0.5,
     "drop_rate": 0.0,
     "worker_time": 400.0,
     "idle_workers": 1.0,
     "imbalance_max": 1.5,
-    "moved": 0,
+    "state_moved_bytes": 0,
     "paused": 0.0,
     "rescales": 0,
     "drain": 0.0,
@@ -73,7 +73,7 @@ amounts = st.lists(
 def test_none_that_is_not_beaten_is_missing_and_none_that_is_beaten_is_there(points):
     table = outcomes(
         **{
-            f"s{at}": {"worker_time": cost, "p99": p99, "drop_rate": shed / 4}
+            f"s{at}": {"worker_time": cost, "latency_p99": p99, "drop_rate": shed / 4}
             for at, (cost, p99, shed) in enumerate(points)
         }
     )
@@ -88,14 +88,14 @@ def test_none_that_is_not_beaten_is_missing_and_none_that_is_beaten_is_there(poi
 
 
 def test_the_best_of_each_column_is_marked_unless_most_are():
-    fast = {"throughput": 200.0, "p99": 0.4}
-    table = outcomes(static_uniform={}, a=fast, b={"p99": 0.4008, "drop_rate": 0.1}, c={"p99": 0.7})
+    fast = {"throughput": 200.0, "latency_p99": 0.4}
+    table = outcomes(static_uniform={}, a=fast, b={"latency_p99": 0.4008, "drop_rate": 0.1}, c={"latency_p99": 0.7})
     best = best_of(table)
     assert best["throughput"] == {1}
-    assert best["p99"] == {1}, "what drops rows is not the best for that"
+    assert best["latency_p99"] == {1}, "what drops rows is not the best for that"
     assert best["drop_rate"] == set()
     assert set(best) == set(MARKED)
-    assert with_best(table).values("best") == ["", "throughput, p99", "", ""]
+    assert with_best(table).values("best") == ["", "throughput, latency_p99", "", ""]
 
 
 def test_a_demand_curve_takes_the_fewest_workers_that_sustain_a_load():
@@ -107,16 +107,16 @@ def test_a_demand_curve_takes_the_fewest_workers_that_sustain_a_load():
 
 
 def test_a_stream_on_which_uniform_keeps_up_is_left_alone():
-    found = advised(static_uniform={}, static_hybrid={"p99": 0.1})
+    found = advised(static_uniform={}, static_hybrid={"latency_p99": 0.1})
     assert found.scenario == BASELINE
     assert "Nothing to do: static-uniform keeps up, p99 500 ms; static-hybrid is faster" in plainly(found.sentence)
 
 
 def test_of_those_that_keep_up_the_simplest_of_the_cheapest_and_fastest_is_taken():
-    behind = {"p99": 20.0, "drain": 25.0, "worker_time": 500.0}
+    behind = {"latency_p99": 20.0, "drain": 25.0, "worker_time": 500.0}
     rebuilt = {"latency_p99": 0.5, "state_moved_bytes": 2048, "rescales": 3}
-    split = {"p99": 0.1, "worker_time": 900.0}
-    found = advised(static_uniform=behind, rebuild=rebuilt, static_hybrid={"p99": 0.55}, split_pkg=split)
+    split = {"latency_p99": 0.1, "worker_time": 900.0}
+    found = advised(static_uniform=behind, rebuild=rebuilt, static_hybrid={"latency_p99": 0.55}, split_pkg=split)
     assert found.scenario == "static-hybrid"
     assert "Use static-hybrid: p99 550 ms instead of 20 s" in found.sentence.replace("\u202f", " ")
     assert "split-pkg is faster" in found.sentence
@@ -137,12 +137,16 @@ def test_of_those_that_keep_up_the_simplest_of_the_cheapest_and_fastest_is_taken
     ],
 )
 def test_where_nothing_keeps_up_that_is_said_and_why(frame, why):
-    behind = {"p99": 20.0, "drain": 25.0}
-    found = advised(replace(FRAME, **frame), static_uniform=behind, static_hybrid={**behind, "p99": 18.0})
+    behind = {"latency_p99": 20.0, "drain": 25.0}
+    found = advised(replace(FRAME, **frame), static_uniform=behind, static_hybrid={**behind, "latency_p99": 18.0})
     assert found.scenario is None
     assert why in found.sentence
     assert "none is faster than static-uniform" in found.sentence
-    better = {"split_pkg": {"p99": 11.0}, "static_hybrid": {"p99": 15.0}, "shed": {"drop_rate": 0.2, "p99": 0.1}}
+    better = {
+        "split_pkg": {"latency_p99": 11.0},
+        "static_hybrid": {"latency_p99": 15.0},
+        "shed": {"drop_rate": 0.2, "latency_p99": 0.1},
+    }
     found = advised(replace(FRAME, **frame), static_uniform=behind, **better)
     assert found.scenario == "split-pkg"
     assert "without splitting keys, the best is static-hybrid" in found.sentence
@@ -160,9 +164,9 @@ def test_the_best_static_plan_is_said_beside_uniform_hashing():
 
 
 def test_what_drops_rows_is_recommended_only_for_want_of_others_and_with_what_it_loses():
-    behind = {"p99": 20.0, "drain": 25.0, "worker_time": 500.0}
-    shed = {"p99": 0.01, "drop_rate": 0.008, "worker_time": 300.0, "messages": 1200}
-    found = advised(static_uniform=behind, rebuild={"p99": 0.9, "rescales": 3}, shed_d_fit=shed)
+    behind = {"latency_p99": 20.0, "drain": 25.0, "worker_time": 500.0}
+    shed = {"latency_p99": 0.01, "drop_rate": 0.008, "worker_time": 300.0, "messages": 1200}
+    found = advised(static_uniform=behind, rebuild={"latency_p99": 0.9, "rescales": 3}, shed_d_fit=shed)
     assert found.scenario == "rebuild"
     faster = "shed-d-fit is faster, p99 10 ms for 5 min of worker time and 0.8% of the rows dropped."
     assert faster in plainly(found.sentence)

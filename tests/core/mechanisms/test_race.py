@@ -24,12 +24,19 @@ KNOWN = {
     "rebuild": Scenario("rebuild", rebuilds=True),
     "shed": Scenario("shed", sheds=True),
 }
-USUAL = {"p50": 0.1, "p95": 0.2, "drop_rate": 0.0, "worker_time": 400.0, "drain": 0.0, "merge_tuples": 0}
+USUAL = {
+    "latency_p50": 0.1,
+    "latency_p95": 0.2,
+    "drop_rate": 0.0,
+    "worker_time": 400.0,
+    "drain": 0.0,
+    "merge_tuples": 0,
+}
 USUAL |= {"state_moved_bytes": 0, "rescales": 0, "messages": 0, "cost": 900.0}
 
 
 def outcome(name, p99, **said):
-    return {**USUAL, "scenario": name, "p99": p99, **said}
+    return {**USUAL, "scenario": name, "latency_p99": p99, **said}
 
 
 def raced(p99s, seeds, noise=0.0, chance=None, told=None):
@@ -83,7 +90,7 @@ def test_where_the_baseline_keeps_up_nothing_else_runs():
 
 
 def test_where_no_seed_changes_anything_three_are_enough():
-    race = raced(BEHIND, 20, told={name: {"p99": p99} for name, p99 in BEHIND.items()})
+    race = raced(BEHIND, 20, told={name: {"latency_p99": p99} for name, p99 in BEHIND.items()})
     assert race.alive == ["split-pkg"]
     assert {len(race.runs[name]) for name in (BASELINE, "split-pkg")} == {3}
     told = " ".join(sweep_sentences([Finding.from_race(Point(4, 1.2), FRAME, race, KNOWN)]))
@@ -127,7 +134,7 @@ def test_tables_have_a_row_for_each_point_and_for_each_scenario_that_ran(finding
     points, over = points_table(findings).records(), over_seeds_table(findings).records()
     assert [row["wins"] for row in points] == [10] * 5
     for row in over:
-        assert row["p99_low"] is None or row["p99_low"] <= row["p99"] <= row["p99_high"]
+        assert row["latency_p99_low"] is None or row["latency_p99_low"] <= row["latency_p99"] <= row["latency_p99_high"]
     assert {row["scenario"] for row in over if row["offered"] == 0.5} == {BASELINE}
     front = {(row["workers"], row["scenario"]) for row in over if row["offered"] == 1.5 and row["pareto"] == "yes"}
     assert front == {(6, "static-hybrid")}
@@ -135,10 +142,10 @@ def test_tables_have_a_row_for_each_point_and_for_each_scenario_that_ran(finding
 
 def test_means_of_times_are_geometric_and_equal_values_stay():
     mean = mean_outcome([outcome("a", 1.0, merge_tuples=3), outcome("a", 4.0, merge_tuples=4)])
-    assert mean["p99"] == pytest.approx(2.0)
+    assert mean["latency_p99"] == pytest.approx(2.0)
     assert mean["merge_tuples"] == 4
     assert mean["worker_time"] == 400.0
-    assert mean_outcome([outcome("a", None), outcome("a", 1.0)])["p99"] is None
+    assert mean_outcome([outcome("a", None), outcome("a", 1.0)])["latency_p99"] is None
 
 
 def test_points_lie_on_a_grid_and_several_or_a_long_stream_get_fewer_seeds():

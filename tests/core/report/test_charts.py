@@ -155,7 +155,7 @@ def test_tables_without_rows_give_empty_charts(build):
 
 def test_names_break_between_words_and_keep_single_letters():
     assert breakable("times_best_possible") == ["times_", "best_", "possible"]
-    assert breakable("r_best_pinned") == ["r_floor_", "pair"]
+    assert breakable("r_best_pinned") == ["r_best_", "pinned"]
     assert breakable("build_s") == ["build_s"]
     assert breakable("") == [""]
 

@@ -135,7 +135,7 @@ def test_a_changed_outcome_of_a_comparison_is_made_anew(adapt, artefacts, tmp_pa
         file = tmp_path / "made" / ".a.cmp.scenarios" / "outcomes" / "outcomes.jsonl"
         file.parent.mkdir(parents=True)
         shutil.rmtree("a.cmp")
-    for damaged in (whole.replace('"p99": 0.', '"p99": 1.'), "garbage\xff\n[1]\n{}", "\x00"):
+    for damaged in (whole.replace('"latency_p99": 0.', '"latency_p99": 1.'), "garbage\xff\n[1]\n{}", "\x00"):
         assert damaged != whole
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(damaged, encoding="latin-1")

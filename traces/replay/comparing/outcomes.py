@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from adapt.core.errors import BadInput
+from adapt.core.run import SCHEMA
 from adapt.core.table import Cell
 from adapt.core.units.seals import hash_of
 from adapt.traces.store.disk import remove_tree
@@ -23,7 +24,9 @@ def key_of(parameters: Mapping[str, Any], trace: str) -> str:
     Args:
         trace: Content hash of the trace.
     """
-    return hash_of({"parameters": dict(parameters), "trace": trace, "versions": program_versions()})
+    return hash_of(
+        {"schema": SCHEMA, "parameters": dict(parameters), "trace": trace, "versions": program_versions()}
+    )
 
 
 class Outcomes:

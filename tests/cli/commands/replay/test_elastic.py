@@ -78,7 +78,7 @@ def test_every_option_is_taken(adapt, here):
     assert told["rebuild"] == {"every_s": 0.3, "limit": 1.5, "min_interval_s": 0.1}
     assert told["thresholds"]["tau2"] == told["overload"]["factor"]["tau2"] == 0.7
     assert told["state_from"] == "bytes"
-    assert sum(row["processed"] + row["shed"] for row in document["cases"]) == 3 * ROWS
+    assert sum(row["processed"] + row["rows_dropped"] for row in document["cases"]) == 3 * ROWS
 
 
 ON_ENGINE = "--pool 4 --workers 3 --service-time 100us --interval 100ms --policy fixed --format json"
@@ -157,7 +157,7 @@ def test_two_streams_are_joined(adapt, venues):
     assert "holds" in adapt.done("check", "x.run", "--limit", "recall == 100%").out
     shed = json.loads(adapt.done("replay", "elastic", *f"{line} --shed 15 --force --format json".split()).out)
     assert shed["parameters"]["overload"]["window_s"] == 0.05
-    assert shed["cases"][0]["shed"] > 0
+    assert shed["cases"][0]["rows_dropped"] > 0
     assert shed["cases"][0]["recall"] < 1
 
 

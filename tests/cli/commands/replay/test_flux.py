@@ -192,10 +192,10 @@ def test_workers_that_fill_up_drop_what_they_cannot_do_and_latency_stays_short(a
     (plain,) = told(adapt, *line.split())["cases"]
     shedding = told(adapt, *line.split(), *"--shed 50@10ms:tau=0.5,min-drop=0.1".split())
     (shed,) = shedding["cases"]
-    assert plain["shed"] == 0 < shed["shed"]
-    assert shed["processed"] + shed["shed"] == ROWS
+    assert plain["rows_dropped"] == 0 < shed["rows_dropped"]
+    assert shed["processed"] + shed["rows_dropped"] == ROWS
     assert shed["latency_p99"] < plain["latency_p99"]
-    assert f"Rows dropped by load shedding: {shed['shed']:,} with static." in shedding["summary"]["verdict"]
+    assert f"Rows dropped by load shedding: {shed['rows_dropped']:,} with static." in shedding["summary"]["verdict"]
     factor = {"tau2": 0.5, "min_drop": 0.1, "drop_curve": "linear"}
     assert shedding["parameters"]["overload"] == {"factor": factor, "capacity_tuples": 50, "window_s": 0.01}
 

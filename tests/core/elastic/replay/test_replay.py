@@ -80,7 +80,7 @@ def test_every_policy_takes_workers_on_and_lets_them_go(bursty):
         assert 2 < row["workers_mean"] < row["workers_max"] <= POOL
         assert row["rescales"] >= 2
         assert row["moves"] > 0
-        assert 0 < row["paused"] <= row["pauses"]
+        assert 0 < row["paused"] <= row["pause_time"]
         assert row["catch_up"] > 0
         assert row["latency_p99"] < cases["fixed"]["latency_p99"]
         assert row["drain"] < cases["fixed"]["drain"] + 0.1
@@ -97,10 +97,10 @@ def test_the_tables_agree_with_each_other(bursty):
         assert sum(row["workers"] * 0.1 for row in of["intervals"]) == pytest.approx(case["worker_time"])
         assert sum(row["processed"] for row in of["intervals"]) == case["processed"]
         busy = sum(row["utilization"] * 0.1 for row in of["workers"])
-        assert case["worker_time"] - case["idle"] == pytest.approx(busy, abs=1e-6)
+        assert case["worker_time"] - case["idle_time"] == pytest.approx(busy, abs=1e-6)
         assert all(0 <= row["utilization"] <= 1 + 1e-9 for row in of["intervals"])
         assert len(of["moves"]) == case["moves"] == sum(row["moves"] for row in of["rescales"])
-        assert sum(row["moved"] for row in of["rescales"]) == case["moved"]
+        assert sum(row["state_moved_bytes"] for row in of["rescales"]) == case["state_moved_bytes"]
         workers = 2
         for step in of["rescales"]:
             assert step["before"] == workers
@@ -181,7 +181,7 @@ def test_a_join_finds_every_answer_whatever_scales_and_less_where_rows_are_shed(
     cases = run.tables()["cases"].records()
     assert any(row["rescales"] for row in cases)
     assert all((row["answers"], row["expected"], row["recall"]) == (expected, expected, 1.0) for row in cases)
-    assert any(row["moved"] for row in cases)
+    assert any(row["state_moved_bytes"] for row in cases)
     answers = [row["answers"] for row in run.tables()["intervals"].records() if row["case"] == "ds2"]
     assert sum(answers) == expected
     work_s = 4400 * (5e-4 + settings.costs.produce_s) + expected * 1e-5

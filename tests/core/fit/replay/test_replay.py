@@ -119,7 +119,7 @@ def test_with_coins_the_exact_plan_comes_near_the_optimum_and_the_unshed_queues_
     assert exact["optimum_share"] > 0.95
     assert exact["wait_max"] < 0.3 < 1 < none["wait_max"]
     assert exact["latency_p99"] < none["latency_p99"]
-    assert none["dropped"] == 0 < exact["dropped"]
+    assert none["drop_rate"] == 0 < exact["drop_rate"]
     assert exact["plans"] >= 2
     assert run.outcomes[1].overloaded.sum() == 0 < run.outcomes[0].overloaded.sum()
 

@@ -90,7 +90,7 @@ def test_the_tables_tell_what_the_cases_did(loaded):
         assert sum(row["processed"] for row in series["intervals"]) == cases[case]["processed"] == ROWS
         assert sum(row["processed"] for row in series["workers"]) == ROWS
         assert len(series["moves"]) == cases[case]["moves"] == sum(row["moves"] for row in series["rounds"])
-        assert cases[case]["moved"] == 8_000 * sum(row["restarted"] is not None for row in series["moves"])
+        assert cases[case]["state_moved_bytes"] == 8_000 * sum(row["restarted"] is not None for row in series["moves"])
         assert cases[case]["throughput"] == pytest.approx(ROWS / cases[case]["finished"])
         assert cases[case]["latency_p99"] <= max(row["latency_max"] or 0 for row in series["intervals"])
     assert loaded.as_data()["summary"]["workers"] == WORKERS
