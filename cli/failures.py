@@ -11,8 +11,7 @@ from adapt.cli.options.groups import typed_name
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import Verbosity, narrate
 from adapt.cli.terminal.usage import usage_sentence
-from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, Interrupted, UsageError
-from adapt.core.redaction import redacted
+from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, Interrupted, UsageError, redacted
 from adapt.core.units.process_limits import exhausted
 from adapt.core.units.settings import SettingError
 

@@ -3,12 +3,11 @@
 A message says in one line what was given, what is required, and how to fix it. Any other exception is a bug.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher, get_close_matches
 from heapq import nlargest
 from typing import ClassVar
-
-from adapt.core.redaction import redacted
 
 
 class AdaptError(Exception):
@@ -79,3 +78,32 @@ def listed(names: Sequence[str], near: str = "") -> str:
 
     nearest = nlargest(_LISTED, names, key=similarity) if near else names[:_LISTED]
     return f"{', '.join(nearest)} and {len(names) - _LISTED:,} more"
+
+
+# Secrets in shown or kept texts: passwords, tokens, signatures of URLs.
+_NAME = (
+    r"[\w.-]*(?:secret|passw(?:or)?d|pwd|passphrase|token|credential|signature|jaas\.config"
+    r"|(?:access|api|account|private|storage|shared)[._-]?key)[\w.-]*"
+    r"|(?:spark|hadoop|fs|ssl|sasl)\.[\w.-]*key[\w.-]*"
+    r"|(?<=[?&;])(?:sig|key|sas|auth)"
+)
+_VALUE = r"""\\?"(?:[^"\\]|\\.)*"|'[^']*'|[^\s&;,"'<>)]+"""
+_SECRETS = (
+    (re.compile(r"(?i)(jaas\.config[\"']?\s*[=:]).*"), r"\1..."),
+    (re.compile(r"(://)[^\s/:@\"']*:(?!\d+[/,\s\"'])[^\s\"']*@|(\bjdbc:oracle:\w+:)[^\s@]*@"), r"\1\2...@"),
+    (re.compile(r"(?<!abfs)(?<!abfss)(?<!hdfs)(?<!wasb)(?<!wasbs)(://)[^\s/?#\"'@]*@"), r"\1...@"),
+    (re.compile(rf"(?i)((?:{_NAME})(?:[\"']\s*:\s*|[\"']?\s*=\s?|:(?!//)))(?:{_VALUE})"), r"\1..."),
+)
+_WORD = re.compile(rf"(?is)((?:--[\w-]+=)?(?:{_NAME})=).+")
+
+
+def redacted(text: str) -> str:
+    """A text with `...` in the place of each secret."""
+    for secret, shown in _SECRETS:
+        text = secret.sub(shown, text)
+    return text
+
+
+def redacted_word(word: str) -> str:
+    """A command-line word; its secret value ends with it."""
+    return redacted(_WORD.sub(r"\1...", word))

@@ -48,12 +48,12 @@ class Metric:
 
     @property
     def name(self) -> str:
-        """Name in limits, tables and JSON."""
+        """The name in limits, tables and JSON."""
         return self.column.name
 
     @property
     def bare(self) -> str:
-        """Unit of a bare number; empty if a limit must name the unit."""
+        """Unit of a bare number, or empty."""
         if self.column.kind is Kind.SECONDS:
             return "s" if self.name.endswith("_s") else ""
         return self.column.unit or {Kind.SHARE: "share of 1", Kind.COUNT: "count"}.get(self.column.kind, "ratio")
@@ -213,7 +213,7 @@ idle_workers | number lower | compare | mean number of idle workers
 """One column per line: name; kind, better side and unit, if any; artefacts; explanation.
 
 Artefacts are kinds or groups of them, followed by `=summary` if it is in the summary, and by `=cases` if it is in the
-cases of a live repartition run; without any, it is no metric for limits. An indented line continues the line before.
+cases of a live repartition run; `-`: not a metric for limits. An indented line continues the line before.
 """
 
 _KINDS_NAMED = {"counts": Of.COUNTS, "compare": Of.MECHANISMS} | {kind.name.lower(): kind for kind in Of}
@@ -320,6 +320,6 @@ def columns_named(names: str) -> tuple[Column, ...]:
 
 
 def column_now(column: Column) -> Column:
-    """A column of an artefact, under today's name if an earlier version wrote it."""
+    """Column of an artefact under its name of today."""
     now = _DECLARED.get(RENAMED.get(column.name, ""))
     return now.column if now and column.kind in (now.column.kind, Kind.NUMBER) else column

@@ -54,7 +54,7 @@ class LimitOptions:
 
     limits: list[str] | None = setting(
         None,
-        'Limit such as "imbalance<=1.2", "latency_p99[case=load]<500ms" or "imbalance worse-by 5%"; repeatable.',
+        'Limit such as "imbalance<=1.2", "latency_p99<500ms" or "imbalance worse-by 5%"; repeatable.',
         "EXPR",
         "--limit",
         "-l",

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from adapt.core.redaction import redacted_word
+from adapt.core.errors import redacted_word
 
 _typed: ContextVar[tuple[str, ...]] = ContextVar("typed", default=())
 

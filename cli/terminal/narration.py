@@ -8,8 +8,8 @@ from contextvars import ContextVar
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
+from adapt.core.errors import redacted
 from adapt.core.reading import LOUD, READING_LOG, Reading
-from adapt.core.redaction import redacted
 from adapt.core.values import visible
 from adapt.traces.spark.names import RUNNER_LOG
 from adapt.traces.spark.progress import Progress, silent

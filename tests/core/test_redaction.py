@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapt.core.redaction import redacted, redacted_word
+from adapt.core.errors import redacted, redacted_word
 
 TEXTS = {
     "abfss://c:HU/SH@a/x": "abfss://...@a/x",

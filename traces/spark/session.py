@@ -16,8 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote
 
-from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, UsageError
-from adapt.core.redaction import redacted_word
+from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, UsageError, redacted_word
 from adapt.traces.locations.task_environment import environment_of_stores, take_environment
 from adapt.traces.spark.class_archive import java_options
 from adapt.traces.spark.connect import cloned, connected, is_remote

@@ -13,10 +13,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from adapt.core.errors import BadInput
+from adapt.core.errors import BadInput, redacted
 from adapt.core.lint.evidence import LINT
 from adapt.core.reading import READING_LOG, Reading, Rejects
-from adapt.core.redaction import redacted
 from adapt.core.units.seals import as_json, check_seal, sealed
 from adapt.traces.locations.location import is_stored
 from adapt.traces.locations.run_folders import MANIFEST, RUN

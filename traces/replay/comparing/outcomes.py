@@ -24,9 +24,7 @@ def key_of(parameters: Mapping[str, Any], trace: str) -> str:
     Args:
         trace: Content hash of the trace.
     """
-    return hash_of(
-        {"schema": SCHEMA, "parameters": dict(parameters), "trace": trace, "versions": program_versions()}
-    )
+    return hash_of({"schema": SCHEMA, "parameters": dict(parameters), "trace": trace, "versions": program_versions()})
 
 
 class Outcomes:

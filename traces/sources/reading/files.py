@@ -12,8 +12,7 @@ from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import IO, cast
 
-from adapt.core.errors import AdaptError, BadInput, UsageError, near_miss
-from adapt.core.redaction import redacted
+from adapt.core.errors import AdaptError, BadInput, UsageError, near_miss, redacted
 from adapt.traces.locations.location import is_stored, location
 from adapt.traces.read_errors import readable
 from adapt.traces.sources.reading.stdin import LABEL, STDIN, keep_stdin
