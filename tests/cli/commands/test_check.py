@@ -87,7 +87,7 @@ def test_2_where_it_is_asked_wrongly(adapt, made, arguments, told):
         ("text.plan", "text", "not JSON"),
         ("other.json", '{"schema": "adapt.report/2"}', "not a plan, evaluation or comparison"),
         ("list.json", "[]", "not a plan, evaluation or comparison"),
-        ("newer.json", '{"schema": "adapt.evaluation/2", "plans": []}', "schema must be adapt.evaluation/2"),
+        ("newer.json", '{"schema": "adapt.evaluation/3", "plans": []}', "schema must be adapt.evaluation/2"),
         ("torn.json", '{"schema": "adapt.evaluation/2", "plans": [{}]}', "damaged"),
         (".", None, "artefact"),
     ],

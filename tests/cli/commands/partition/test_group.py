@@ -255,9 +255,9 @@ class TestDiff:
         line = ("partition", "diff", "counts.csv", "2.plan", "3.plan")
         bill = document(adapt.done(*line, "--format", "json"))
         assert bill["schema"] == "adapt.difference/2"
-        assert sum(map(sum, bill["keys_moved"])) == bill["keys_moved"] == bill["after"]["keys_moved"]
-        assert sum(map(sum, bill["state_moved"])) == pytest.approx(bill["state_moved"])
-        assert [len(bill["keys_moved"]), len(bill["keys_moved"][0])] == [2, 3]
+        assert sum(map(sum, bill["keys_moved_between"])) == bill["keys_moved"] == bill["after"]["keys_moved"]
+        assert sum(map(sum, bill["state_moved_between"])) == pytest.approx(bill["state_moved"])
+        assert [len(bill["keys_moved_between"]), len(bill["keys_moved_between"][0])] == [2, 3]
         for format in ("table", "csv", "md"):
             assert "Hot keys that move" in adapt.done(*line, "--format", format).out
 

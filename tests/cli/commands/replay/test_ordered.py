@@ -72,7 +72,7 @@ def test_a_run_is_printed_kept_reported_and_checked(adapt, here):
     limits = (
         "order_violations == 0",
         "speed_up[workers=1] == 1",
-        "latency_p99 < 60s",
+        "processing_p99 < 60s",
         "partition_imbalance >= 1",
         "rows == 3000",
     )
