@@ -135,8 +135,8 @@ def stamp_of(module: str, file: str) -> str:
     pending = {module: file}
     while pending:
         name, at = pending.popitem()
-        if Path(at).stat().st_mtime_ns > _STARTED_NS:
-            raise OSError(f"{at} was edited")
+        if not Path(at).exists() or Path(at).stat().st_mtime_ns > _STARTED_NS:
+            raise RuntimeError(f"{at} was edited")
         source = Path(at).read_bytes()
         digests[name] = sha256(source).hexdigest()
         pending |= {

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
-from decimal import Context, Decimal
+from decimal import Context, Decimal, Inexact, InvalidOperation, Overflow
 from functools import cache
 from typing import Any
 
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.keys.columns import KeyBytes, key_bytes, read_only
-from adapt.core.stream import KeyType
+from adapt.core.stream import COLUMN_TYPES, KeyType
 
 _DAY = r"[+-]?\d{4,6}-\d\d-\d\d"
 _TIME = rf"{_DAY} \d\d:\d\d:\d\d(\.\d{{1,6}})?"
@@ -29,7 +29,7 @@ _BLOCK = 512
 """Keys that are parsed as one: fewer lists than make Python collect garbage."""
 
 _UNITS = {KeyType.DATE: "datetime64[D]", KeyType.TIMESTAMP: "datetime64[us]", KeyType.TIMESTAMP_NTZ: "datetime64[us]"}
-_EXACT = Context(prec=80)
+_EXACT = Context(prec=80, traps=[Inexact, InvalidOperation, Overflow])
 _SIZES = {KeyType.INT64: 8, KeyType.TIMESTAMP: 8, KeyType.TIMESTAMP_NTZ: 8}
 _SIZES |= {KeyType.INT8: 4, KeyType.INT16: 4, KeyType.INT32: 4, KeyType.DATE: 4}
 _LIMITS = {KeyType.INT8: 1 << 7, KeyType.INT16: 1 << 15, KeyType.INT32: 1 << 31, KeyType.INT64: 1 << 63}
@@ -45,7 +45,7 @@ def is_key_of(value: Any, key_type: KeyType) -> bool:
     form = _form_of(key_type)
     if form is None:
         return is_unicode(value)
-    return form.fullmatch(value) is not None and (key_type not in _UNITS or _are_times(value))
+    return form.fullmatch(value) is not None and _have_values([value], key_type)
 
 
 def is_unicode(text: str) -> bool:
@@ -59,16 +59,24 @@ def _form_of(key_type: KeyType) -> re.Pattern[str] | None:
     return re.compile(form, re.ASCII) if form else None
 
 
-def _are_times(values: str | Sequence[str]) -> bool:
-    """Whether dates or times in their form are in the calendar."""
+def _have_values(values: Sequence[str], key_type: KeyType) -> bool:
+    """Whether dates or times in their form are in the calendar, and decimals have no more digits than their type."""
     try:
-        np.array(values, "datetime64[us]")
-    except ValueError:
+        if key_type in _UNITS:
+            np.array(values, "datetime64[us]")
+        elif key_type.precision and len(values) > 1:
+            pa.array(values, pa.large_string()).cast(pa.decimal128(*key_type.precision))
+            return not any("E" in value for value in values)  # Arrow may wrap these: they are looked at one by one
+        elif key_type.precision and values:
+            digits, scale = key_type.precision
+            number = _scaled(values[0], scale)
+            return abs(number) < 10**digits and number == number.to_integral_value()
+    except (ValueError, ArithmeticError):
         return False
     return True
 
 
-def row_of(text: str, key_type: KeyType) -> tuple[Any, ...] | None:
+def row_of(text: Any, key_type: KeyType) -> tuple[Any, ...] | None:
     """Values of one key; None if the text is no such key."""
     if not key_type.columns:
         return (text,) if is_key_of(text, key_type) else None
@@ -80,6 +88,17 @@ def row_of(text: str, key_type: KeyType) -> tuple[Any, ...] | None:
         return None
     fits = all(each is None or is_key_of(each, kind) for each, kind in zip(row, key_type.columns, strict=True))
     return tuple(row) if fits else None
+
+
+def are_of(keys: pa.Array, key_type: KeyType) -> bool:
+    """Whether all keys of a column are of a type."""
+    if key_type in COLUMN_TYPES:
+        return True
+    if key_type.storage is KeyType.STRING:
+        present = key_bytes(keys.drop_null())
+        return len(columns_of(present, key_type)[0]) == len(present)
+    least, most = pc.min_max(keys).values()
+    return not least.is_valid or all(is_key_of(each.as_py(), key_type) for each in (least, most))
 
 
 def columns_of(keys: KeyBytes, key_type: KeyType) -> tuple[NDArray[np.intp], list[list[Any]]]:
@@ -146,7 +165,7 @@ def _all_are(values: Sequence[Any], key_type: KeyType) -> bool:
     if form is None or not types <= {str}:
         return types <= {str}
     fits = pc.match_substring_regex(pa.array(values, pa.large_string()), f"^({form.pattern})$")
-    return bool(pc.all(fits, min_count=0).as_py()) and (key_type not in _UNITS or _are_times(values))
+    return bool(pc.all(fits, min_count=0).as_py()) and _have_values(values, key_type)
 
 
 def _texts(keys: KeyBytes) -> pa.Array:
@@ -203,7 +222,11 @@ def _decimals(values: Sequence[str], precision: int, scale: int) -> KeyBytes:
 
 
 def _whole(value: str, scale: int) -> int:
-    return int(_EXACT.scaleb(Decimal(value), scale))
+    return int(_scaled(value, scale))
+
+
+def _scaled(value: str, scale: int) -> Decimal:
+    return _EXACT.scaleb(Decimal(value), scale)
 
 
 def _words(numbers: Any) -> KeyBytes:

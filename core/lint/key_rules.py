@@ -148,7 +148,7 @@ def schema_ids(seen: Evidence) -> Finding | None:
     ids: dict[str, set[int]] = {}
     rows: dict[str, int] = {}
     for key, of_key in seen.top_keys:
-        packed = None if key is None else _registered(key, is_hex=seen.lint.get("key_type") == "binary")
+        packed = None if key is None else _registered(key, is_hex=seen.profile.get("key_type") == "binary")
         if packed is not None and 0 < packed[0] < 1 << 24:
             number, rest = packed
             ids.setdefault(rest, set()).add(number)
@@ -181,7 +181,8 @@ def _registered(key: str, *, is_hex: bool) -> tuple[int, str] | None:
 def float_keys(seen: Evidence) -> Finding | None:
     """Keys that are whole numbers written with `.0`."""
     named = [key for key, _ in seen.top_keys if key is not None and key.strip().lower() not in _NONE]
-    if not named or not all(_FLOAT.fullmatch(key) for key in named):
+    is_text = seen.profile.get("key_type", "string") == "string"  # decimals are written so
+    if not named or not is_text or not all(_FLOAT.fullmatch(key) for key in named):
         return None
     return Finding(
         "float-keys",

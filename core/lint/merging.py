@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from adapt.core.counting.frequencies import key_order
 from adapt.core.counting.sketches import HeavyKeys, HeavySums, KeySample
-from adapt.core.keys.columns import key_type_of
 from adapt.core.keys.key_text import key_to_text, packed_keys, unpacked_keys
 from adapt.core.labels import label
 from adapt.core.lint.observing import HEAVY_A_BLOCK, packed_sample, unpacked_sample
@@ -128,7 +127,6 @@ class EvidenceMerger:
             "instants": self._instants.as_data(),
             "minutes": self._minutes.as_data(),
             "same_as_before": self._same,
-            "key_type": key_type_of(self.key_type).value,
             "clocks": self._clocks(),
         }
 

@@ -376,8 +376,7 @@ def _key_type(kind: str) -> KeyType:
         )
     if kind.startswith(NESTED):
         raise UsageError(
-            f"--key has type {kind}; a key must be text, a whole number or binary: name a field, or use several, as in"
-            " --key a,b"
+            f"--key has type {kind}; a key must be a single value: name a field, or use several, as in --key a,b"
         )
     found = spark_key_type(kind)
     if found is None:

@@ -28,6 +28,7 @@ from adapt.traces.ingest.runs.sieve import sieve_of
 from adapt.traces.ingest.runs.sifting import sifting
 from adapt.traces.ingest.times import MOST_LOOKED_AT, TimeFormat, local_times
 from adapt.traces.sources.reading.blocks import PATH, PLACE
+from adapt.traces.sources.reading.containers import head_of
 from adapt.traces.sources.reading.files import SourceFile
 from adapt.traces.sources.reading.table_files import quoted
 from adapt.traces.sources.sniff import ReadOptions, Recognized, recognize
@@ -38,6 +39,9 @@ from adapt.traces.spark.progress import Progress
 from adapt.traces.spark.session import set_zone, spark_failures
 
 ZONE = "spark.sql.session.timeZone"
+
+_HEAD_BYTES, _HEAD_LINES = 1 << 14, 20
+"""Where the names of columns are looked for."""
 
 SAMPLE_ROWS = 1000
 
@@ -313,22 +317,29 @@ class Several:
 
 @contextmanager
 def _header_hinted(source: Source, streams: Sequence[Stream]) -> Iterator[None]:
-    """Say of a wrong column that the first line names it, if that was not taken for a header."""
+    """Say of a wrong column that one of the first lines names it, if that was not taken for a header."""
     try:
         yield
     except UsageError as error:
-        guessed = any(stream.reading.header is None and not stream.reading.columns for stream in streams)
-        if not (source.headless and guessed):
+        if source.delimited is None or any(stream.reading.columns for stream in streams):
             raise
+        guessed = any(stream.reading.header is None for stream in streams)
         texts = [text for stream in streams for text in stream.texts]
-        words = {*texts, *(word for text in texts for word in re.findall(r"\w+", text))} - {*source.columns}
-        first = source.first_rows(1, source.columns).to_pylist()
-        cells = [str(row[name]).strip() for row in first for name in source.columns]
-        if named := next((cell for cell in cells if cell in words and cell), ""):
-            raise UsageError(
-                f"{error}; the first line, which was taken for data, has {named!r}: read it as the names of columns by"
-                " `adapt ingest --header`"
-            ) from error
+        words = {*texts, *(word for text in texts for word in re.findall(r"\w+", text))} - {*source.columns, ""}
+        head = head_of(source.files[0], _HEAD_BYTES).decode(errors="replace").splitlines()[:_HEAD_LINES]
+        lines = [[cell.strip(" '\"") for cell in re.split(r"[,;\t|]", line)] for line in head]
+        for number, cells in enumerate(lines, 1):
+            named = next((cell for cell in cells if cell in words), "")
+            if named and number == 1 and source.delimited.header is None and guessed:
+                raise UsageError(
+                    f"{error}; the first line, which was taken for data, has {named!r}: read it as the names of columns"
+                    " by `adapt ingest --header`"
+                ) from error
+            if named and (head[0].startswith(("#", "sep=")) or len(cells) != len(lines[0])):
+                raise UsageError(
+                    f"{error}; line {number} has {named!r}: if it names the columns, leave out the lines before it by"
+                    f" `tail -n +{number} FILE | adapt ingest -`"
+                ) from error
         raise
 
 

@@ -62,7 +62,7 @@ class Source:
         times: Time formats of columns, where known.
         null_texts: Text that is read as null, by column.
         partitions: Column of the partition that a row lies in, by the column of its key, where known.
-        headless: Whether it is delimited text without a header line.
+        delimited: Its form, if it is delimited text.
         rows: Number of rows, rejected ones included; known after `frame`.
         left: Number of those in the table that `frame` returned last.
     """
@@ -93,7 +93,7 @@ class Source:
         self.times = {} if self._form is None else dict(self._form.times)
         self.null_texts = form.missing if isinstance(form, Pattern) else {}
         self.partitions = {} if self._form is None else dict(self._form.partitions)
-        self.headless = isinstance(form, Delimited) and form.header is None
+        self.delimited = form if isinstance(form, Delimited) else None
         self._by_file = dict(by_file or {})
         self._staging = staging
         self._most_held = most_held

@@ -119,7 +119,7 @@ class Trace(Tabular):
     @property
     def profile(self) -> dict[str, Any]:
         """Measurements of the ingest; see `adapt.traces.ingest.profile`."""
-        return dict(self.manifest.summary["profile"])
+        return {**self.manifest.summary["profile"], "key_type": self.key_type}
 
     @property
     def reading(self) -> Reading:

@@ -12,13 +12,14 @@ from adapt.core.engines.names import Engine
 from adapt.core.errors import UsageError
 from adapt.core.keys.columns import ARROW_TYPES, one_array, type_of
 from adapt.core.keys.partitioner import Channels, Partitioner
+from adapt.core.keys.typed_keys import are_of, row_of
 from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.loop.proposal import Proposal
 from adapt.core.partitioning.loop.saved import Saved, saved_from_text, saved_text
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.problem.tracking import epsilon_for
 from adapt.core.partitioning.schemes.names import Scheme
-from adapt.core.stream import Key, KeyType, Weight
+from adapt.core.stream import COLUMN_TYPES, Key, KeyType, Weight
 from adapt.core.units.row_or_time_span import Length
 
 USUAL_WINDOW = SlidingWindow(Length(1_000_000, in_rows=True))
@@ -75,8 +76,8 @@ class Splitter:
         _check_plan(self._plan, self._recipe, channels, key_type)
         wanted = epsilon_for(self._recipe.resources, channels, _DOMAIN, self._recipe.max_pins)
         self._epsilon = epsilon or max(wanted, 1 / window.length.size if window.length.in_rows else 0.0)
-        self._weight, self._storage, self._kind = weight, key_type.storage, ARROW_TYPES[key_type]
-        self._counter = SlidingLossyCounter(self._epsilon, self._kind, window, weight)
+        self._weight, self._key_type = weight, key_type
+        self._counter = SlidingLossyCounter(self._epsilon, ARROW_TYPES[key_type], window, weight)
         self._single: list[tuple[Key, float, int]] = []
         self._routing: tuple[Partitioner, dict[Key, int]] = self._plan.partitioner(), {}
         self._lock = Lock()
@@ -146,7 +147,7 @@ class Splitter:
             UsageError: the keys are of another type.
             ValueError: weights or times are missing, unexpected, or not one per row.
         """
-        column = _of_type(one_array(keys), self._kind)
+        column = _of_type(keys, self._key_type)
         with self._lock:
             self._count_single()
             self._counter.update(column, weights, times_us)
@@ -164,15 +165,17 @@ class Splitter:
         Raises:
             UsageError: the keys are of another type.
         """
-        return _routed(one_array(keys), self._kind, self._routing[0])
+        return self._routing[0].channels_of(_of_type(keys, self._key_type))
 
     def route_key(self, key: Key) -> int:
         """The channel of one key; raises as `route` does."""
         partitioner, known = self._routing
         channel = known.get(key)
         if channel is None:
-            if key is not None and type_of(key) is not self._storage:
-                raise UsageError(f"the splitter was made for {self._storage} keys (got {key!r}); make another one")
+            kind = self._key_type
+            fits = type_of(key) is kind.storage and (kind in COLUMN_TYPES or row_of(key, kind) is not None)
+            if key is not None and not fits:
+                raise UsageError(f"the splitter was made for {kind} keys (got {key!r}); make another one for them")
             channel = partitioner.channel_of(key)
             if len(known) >= _REMEMBERED:
                 known.clear()
@@ -223,7 +226,7 @@ class Splitter:
             return
         keys, weights, times = zip(*self._single, strict=True)
         self._single = []
-        column = _of_type(pa.array(keys, self._kind), self._kind)
+        column = _of_type(pa.array(keys, ARROW_TYPES[self._key_type]), self._key_type)
         amounts = (
             None if self._weight is Weight.COUNT else np.array(weights, float if self._weight is Weight.COST else None)
         )
@@ -256,20 +259,12 @@ def _check_plan(plan: Plan, recipe: Recipe, channels: int, key_type: KeyType) ->
             raise UsageError(f"the plan in force has {what}; give the splitter a plan of its own kind, or none")
 
 
-def _of_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """A column of keys, checked to be of a type."""
-    held = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if held != kind and not pa.types.is_null(held):
-        raise UsageError(f"the splitter was made for {kind} keys (got {held}); make another one for them")
-    return column.cast(kind) if pa.types.is_null(held) else column
-
-
-def _routed(column: pa.Array, kind: pa.DataType, partitioner: Partitioner) -> Channels:
-    """The channel of each row; keys of a dictionary are hashed once."""
-    checked = _of_type(column, kind)
-    if not pa.types.is_dictionary(checked.type):
-        return partitioner.channels_of(checked)
-    of_value = partitioner.channels_of(checked.dictionary)
-    if not checked.null_count:
-        return np.asarray(of_value[checked.indices.to_numpy()])
-    return partitioner.channels_of(checked.cast(kind))
+def _of_type(keys: pa.Array | pa.ChunkedArray, key_type: KeyType) -> pa.Array:
+    """A column of keys as it is stored, checked to be of a type."""
+    column = one_array(keys)
+    if str(column.type).removeprefix("large_") not in ("null", key_type, key_type.storage):
+        raise UsageError(f"the splitter was made for {key_type} keys (got {column.type}); make another one for them")
+    column = column.cast(ARROW_TYPES[key_type])
+    if not are_of(column, key_type):
+        raise UsageError(f"the splitter was made for {key_type} keys (got others); make another one for them")
+    return column

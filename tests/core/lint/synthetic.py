@@ -63,6 +63,7 @@ def profile(
     lint["source"] = source_evidence(np.zeros(rows, int) if file is None else file, number, times, hashes)
     return {
         "rows": rows,
+        "key_type": str(table.schema.field("key").type),
         "distinct_keys": merger.sample.distinct().estimate(),
         "top_keys": [[shown_key(key), int(n)] for key, n in zip(heavy.keys[:100], heavy.counts, strict=False)],
         "rank_counts": heavy.counts[:1000].tolist(),

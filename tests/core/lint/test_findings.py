@@ -62,6 +62,8 @@ def test_keys_that_are_whole_numbers_written_as_floats_are_found(keys, found):
     trace = profile(clean(0))
     shown = judged({**trace, "top_keys": [[key, 10] for key in keys]})
     assert ("float-keys" in {finding.id for finding in shown}) == found
+    decimals = judged({**trace, "top_keys": [[key, 10] for key in keys], "key_type": "decimal(4,2)"})
+    assert "float-keys" not in {finding.id for finding in decimals}
 
 
 def test_outliers_at_the_beginning_of_the_source_make_all_rows_late():

@@ -272,6 +272,16 @@ def test_an_expression_that_gives_another_result_each_time_is_refused(tmp_path, 
     assert os.listdir(tmp_path) == ["rows.csv"]
 
 
+@pytest.mark.parametrize("above", ["Orders of March", "# made, by hand", "sep=,", "Orders\n"])
+@pytest.mark.usefixtures("spark")
+def test_a_header_below_other_lines_is_hinted_at(tmp_path, above):
+    (tmp_path / "in.csv").write_text(f'{above}\n"ts",customer\n2024-03-01 10:00:00,u0\n2024-03-01 10:00:01,u1\n')
+    line = 2 + above.count("\n")
+    for mapping in (Mapping("customer"), Mapping("lower(customer)", "ts")):
+        with pytest.raises(UsageError, match=rf"; line {line} has '(customer|ts)': .* `tail -n \+{line} FILE \| adapt"):
+            ingest([str(tmp_path / "in.csv")], tmp_path / "x.trace", mapping)
+
+
 @pytest.mark.parametrize("first", [",ts,customer", "ts,,customer", "ts,id,id,customer", "ts,id,customer,"])
 @pytest.mark.parametrize("rows", [2, 300])
 @pytest.mark.usefixtures("spark")

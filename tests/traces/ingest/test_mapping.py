@@ -67,7 +67,7 @@ def test_a_key_is_no_fraction(result, key):
 
 
 def test_a_key_of_several_values_is_refused_with_the_remedy(result):
-    with pytest.raises(UsageError, match="--key has type array<string>; a key must be text, a whole number or binary"):
+    with pytest.raises(UsageError, match="--key has type array<string>; a key must be a single value: name a field"):
         result(Mapping("split(n, 'x')", "when"), ("ann", "1"))
 
 

@@ -2,6 +2,7 @@
 
 import glob
 import os
+import re
 import stat
 import zipfile
 from collections import Counter
@@ -40,11 +41,24 @@ _MAGIC = {
     b"PK\x03\x04": Container.ZIP,
     b"PK\x05\x06": Container.ZIP,  # without members
 }
-_LOGS = {"_delta_log": "Delta", ".hoodie": "Hudi", "_spark_metadata": "Spark's streaming sink"}
-"""Tables by the folder of their log."""
+_LOGS = {
+    "_delta_log": "Delta",
+    ".hoodie": "Hudi",
+    "_spark_metadata": "Spark's streaming sink",
+    "metadata/*.metadata.json*": "Iceberg",
+    "snapshot/snapshot-*": "Paimon",
+}
+"""Tables by the folder of their log, or the files in it."""
 
-_BY_LOG = "--sql 'SELECT * FROM parquet.`{}`'"
-"""What reads the files that the log of Spark's streaming sink names."""
+_BY_NAME = "read the table by `adapt ingest --table CATALOG.DB.TABLE`"
+_WAYS = {
+    "Spark's streaming sink": "read the table by `adapt ingest --sql 'SELECT * FROM parquet.`{}`'`",
+    "DuckLake": "write them to a file by COPY in DuckDB, and read that",
+}
+"""How to read the rows of tables that have no name in Spark."""
+
+_OF_DUCKLAKE = re.compile(r"ducklake-[\da-f-]{36}(-delete)?\.parquet")
+"""Files of tables whose log is in a database."""
 
 _UNREADABLE = {b"\x04\x22\x4d\x18": ("lz4", "lz4 -d"), b"7z\xbc\xaf": ("7-zip", "7z x")}
 
@@ -118,14 +132,13 @@ def _check_no_table(paths: Sequence[Path]) -> None:
         while path.suffix in (".parquet", ".orc", ".avro") and folder not in folders:
             folders[folder] = None
             folder = folder.parent
-    for folder in folders:
-        if "=" in folder.name:  # one of Hive's partitions
-            continue
-        if table := _table_in(folder):
-            way = _BY_LOG.format(folder) if table == _LOGS["_spark_metadata"] else "--table CATALOG.DB.TABLE"
+    found = {path.parent: "DuckLake" for path in paths if _OF_DUCKLAKE.fullmatch(path.name)}
+    # folders such as day=2024-03-01 are Hive's partitions
+    for folder, table in found.items() or ((each, _table_in(each)) for each in folders if "=" not in each.name):
+        if table:
             raise BadInput(
-                f"{folder} is a table of {table}, whose files may hold rows that are not in it; read the table by"
-                f" `adapt ingest {way}`"
+                f"{folder} is a table of {table}, whose files may hold rows that are not in it;"
+                f" {_WAYS.get(table, _BY_NAME).format(folder)}"
             )
 
 
@@ -133,10 +146,9 @@ def _table_in(folder: Path) -> str:
     """The kind of table that a folder is; empty if none, or if it cannot be read, as a source's parents need not."""
     with suppress(OSError, AdaptError):
         for log, name in _LOGS.items():
-            if (folder / log).is_dir():
+            of_log, _, files = log.partition("/")
+            if any((folder / of_log).glob(files)) if files else (folder / log).is_dir():
                 return name
-        if any((folder / "metadata").glob("*.metadata.json*")):
-            return "Iceberg"
     return ""
 
 

@@ -20,6 +20,7 @@ from adapt.core.engines.any_language.export import SPLITTER
 from adapt.core.engines.any_language.plan_text import plan_text
 from adapt.core.engines.names import Engine
 from adapt.core.errors import AdaptError, BadInput, UsageError
+from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.loop.splitter import Splitter
@@ -89,6 +90,43 @@ def test_keys_of_every_type_go_where_spark_has_them(key_type):
             one.to_text()
 
 
+def test_integers_in_the_bytes_of_their_type_and_text_in_several_chunks_are_routed_too():
+    by_type = [
+        Splitter(12, Recipe(base=Engine.SPARK), key_type=KeyType(kind)).route(pa.array([7, -1], kind)).tolist()
+        for kind in ("int8", "int16", "int32")
+    ]
+    assert by_type == [[mmh3.hash(key, 42) % 12 for key in words("<i", 7, -1)]] * 3
+    text = Splitter(12, Recipe(base=Engine.SPARK))
+    assert text.route(pa.chunked_array([["user"], ["key1"]])).tolist() == [
+        mmh3.hash(key, 42) % 12 for key in ("user", "key1")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key_type", "key"),
+    [
+        ("int32", 2**31),
+        ("int16", -(2**15) - 1),
+        ("int8", 128),
+        ("date", "2023-02-29"),
+        ("timestamp", "2024-01-01 24:00:00"),
+        ("boolean", "True"),
+        ("decimal(10,2)", "1.001"),
+        ("decimal(10,2)", "123456789.00"),
+        ("decimal(10,2)", "1E30"),
+        ("(string,int32)", '["a",2147483648]'),
+        ("(string,int32)", '["a"]'),
+    ],
+)
+def test_a_key_that_its_type_does_not_have_is_refused(key_type, key):
+    one = Splitter(12, Recipe(base=Engine.SPARK), key_type=KeyType(key_type))
+    for refused in (one.route, one.observe):
+        with pytest.raises(UsageError, match=f"was made for {re.escape(key_type)} keys"):
+            refused(pa.array([None, key]))
+    with pytest.raises(UsageError, match=rf"was made for {re.escape(key_type)} keys \(got {re.escape(repr(key))}\)"):
+        one.route_key(key)
+
+
 KEYS = {
     "string": st.text(max_size=40),
     "int64": st.integers(-(2**63), 2**63 - 1),
@@ -108,7 +146,7 @@ def test_a_key_alone_is_routed_as_in_a_column(base, data):
     pins = dict.fromkeys(data.draw(st.lists(st.sampled_from(keys), max_size=2)), 11)
     plan = Plan(Scheme.HYBRID, 12, KeyType(kind), base=base, explicit=pins)
     one = Splitter(12, Recipe(base=base), key_type=plan.key_type, plan=plan)
-    column = pa.array(keys, one._kind)
+    column = pa.array(keys, ARROW_TYPES[plan.key_type])
     assert [one.route_key(key) for key in keys] == one.route(column).tolist()
 
 

@@ -244,6 +244,7 @@ def test_a_name_that_is_not_utf_8_is_refused_and_shown(tmp_path):
         ("metadata/v2.gz.metadata.json", "Iceberg"),
         (".hoodie/hoodie.properties", "Hudi"),
         ("_spark_metadata/0", "Spark's streaming sink"),
+        ("snapshot/snapshot-1", "Paimon"),
     ],
 )
 @pytest.mark.parametrize("place", ["disk", "store"])
@@ -267,8 +268,18 @@ def test_files_of_a_table_are_refused_with_the_way_to_its_rows(request, tmp_path
     assert labels(str(root / "db/other")) == ["part-0.parquet"]
 
 
+@pytest.mark.parametrize("folder", ["lake.files/main/t", "lake.files/main/t/day=1"])
+def test_files_of_ducklake_are_refused_as_its_log_is_elsewhere(tmp_path, folder):
+    name = f"{folder}/ducklake-0197b4e4-84b3-7a5c-b1d0-0a5f2c9d8e7f"
+    put(tmp_path, f"{name}.parquet", f"{name}-delete.parquet", f"{folder}/a.parquet", "other/ducklake-export.parquet")
+    for source in ("lake.files", folder, f"{name}.parquet"):
+        with pytest.raises(BadInput, match=rf"{folder} is a table of DuckLake, .*by COPY in DuckDB, and read that"):
+            labels(tmp_path / source)
+    assert labels(tmp_path / "other") == ["ducklake-export.parquet"]
+
+
 def test_a_folder_called_metadata_makes_no_table(tmp_path):
-    put(tmp_path, "in/a.parquet", "in/metadata/notes.json", "x.csv")
+    put(tmp_path, "in/a.parquet", "in/metadata/notes.json", "in/snapshot/a.json", "x.csv")
     put(tmp_path, "logs/_delta_log/0.json", "logs/a.csv")
-    assert labels(str(tmp_path / "in")) == ["a.parquet", "metadata/notes.json"]
+    assert labels(str(tmp_path / "in")) == ["a.parquet", "metadata/notes.json", "snapshot/a.json"]
     assert labels(str(tmp_path / "logs")) == ["a.csv"]
