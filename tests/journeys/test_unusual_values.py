@@ -3,9 +3,13 @@
 import re
 import resource
 import signal
+import sys
 import warnings
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import astuple, fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -93,8 +97,11 @@ def drawn(chance: np.random.Generator) -> list[str]:
 
 
 def value_of(option: Any, chance: np.random.Generator) -> str:
-    """A value of an option: one of its choices, its example, or an unusual one."""
+    """A value of an option: an end of its range, one of its choices, its example, or an unusual one."""
     choices, example = choices_of(option).split(", "), str(option.metavar or "")
+    ends = ends_by_name().get(max(option.opts, key=len).split()[-1].strip("-"))
+    if ends and chance.random() < 0.3:
+        return str(chance.choice(ends))
     if option.type_descriptor.annotation in (int, float) and chance.random() < 0.9:
         return str(chance.choice(NUMBERS))
     if choices != [""] and chance.random() < 0.8:
@@ -104,6 +111,25 @@ def value_of(option: Any, chance: np.random.Generator) -> str:
             r"\d+", lambda said: str(chance.choice([said[0], *AMOUNTS])), str(chance.choice(example.split("|")))
         )
     return str(chance.choice(np.array(VALUES, object)))
+
+
+@cache
+def ends_by_name() -> dict[str, list[str]]:
+    """Ends of the ranges that settings declare, and values beside them, by the last word that is typed."""
+    found = defaultdict(list)
+    declared = (
+        (each.metadata["knob"], each.name)
+        for module in [module for name, module in sys.modules.items() if name.startswith("adapt.")]
+        for kind in vars(module).values()
+        if isinstance(kind, type) and is_dataclass(kind)
+        for each in fields(kind)
+        if "knob" in each.metadata and each.metadata["knob"].range
+    )
+    for knob, name in declared:
+        write, near = (knob.unit.write, ()) if knob.unit else (str, (-1e-9, 1e-9))
+        for end in (each for each in astuple(knob.range) if each is not None):
+            found[knob.name(name).split()[-1]] += [write(end + each) for each in (0, -1, 1, *near)]
+    return found
 
 
 @contextmanager
@@ -158,6 +184,8 @@ def test_unusual_values_end_soon_in_an_answer_or_one_sentence(adapt, tmp_path, m
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("adapt.traces.spark.session._started", no_java)
     made_inputs(adapt)
+    for words, _ in LINES:
+        command_named(words)  # imports what declares ranges
     faults = []
     with warnings.catch_warnings():
         warnings.simplefilter("error")
