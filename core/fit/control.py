@@ -29,7 +29,7 @@ from adapt.core.fit.registry import (
     tables_of,
 )
 from adapt.core.fit.running.tick import Tick
-from adapt.core.fit.running.window_drop import WindowAware, batch_spans
+from adapt.core.fit.running.window_drop import WindowAware, batch_ticks
 
 _LEARNED = 0.3
 """Weight of the newest tick in the estimate of a node's speed."""
@@ -86,8 +86,8 @@ class Control:
     value; a lower one is always taken, as otherwise a node could be overloaded.
 
     Where windows are dropped whole, shares before aggregates are shares of windows, chosen so that nodes are loaded as
-    planned. What a batch of windows keeps is decided when it starts, so plans are for the mean rates of as long as the
-    windows of a batch last: a batch that starts at a low rate would be kept at all rates that follow.
+    planned. What a batch of windows keeps is decided when it starts, so plans are for the mean rates of as many ticks
+    as a batch may touch: a batch that starts at a low rate would be kept at all rates that follow.
 
     Where messages take time, nodes start to exchange them with the first tick, unless the planner was precomputed; a
     plan ignores messages that have not arrived yet.
@@ -123,7 +123,9 @@ class Control:
         self._smooth: Floats | None = None
         self._summed = [np.zeros(len(network.inputs))]
         windows = settings.drops is Drops.WINDOW
-        self._span_us, self._span_tuples = batch_spans(self._wiring, settings.batch) if windows else (0, {})
+        self._span, self._span_tuples = (
+            batch_ticks(self._wiring, settings.batch, settings.tick_us) if windows else (0, {})
+        )
         self._announced: deque[Floats] = deque()
         self._planned: deque[_Planned] = deque()
         self._together, self._lost_s = 1, 0.0
@@ -275,14 +277,15 @@ class Control:
         return self._smooth
 
     def _mean(self, newest: Floats) -> Floats:
-        """Mean of the newest rates over as many ticks as the windows of a batch last."""
-        if not (self._span_us or self._span_tuples):
+        """Mean of the newest rates over as many ticks as the windows of a batch may touch."""
+        if not (self._span or self._span_tuples):
             return newest
         summed = self._summed
         summed.append(summed[-1] + newest)
-        ticks = max(1, round(self._span_us / self._settings.tick_us))
-        for entering, tuples in self._span_tuples.items():
-            before = summed[-1][entering] - tuples / self._tick_s
+        ticks = max(1, self._span)
+        for entering, (tuples, step) in self._span_tuples.items():
+            late = max(newest[entering] - step / self._tick_s, 0.0)  # the last start in a tick
+            before = summed[-1][entering] - tuples / self._tick_s - late
             starts = bisect_right(summed, before, key=lambda each: float(each[entering]))
             ticks = max(ticks, len(summed) - max(starts, 1))
         ticks = min(ticks, len(summed) - 1)

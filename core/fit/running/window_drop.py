@@ -1,5 +1,6 @@
 """Window Drop: an aggregate's windows are kept whole or dropped whole."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -324,10 +325,14 @@ def _entering(wiring: Wiring) -> Iterator[tuple[int, Window]]:
             yield int(wiring.source[arc]), needed_for(windows)
 
 
-def batch_spans(wiring: Wiring, batch: int) -> tuple[int, dict[int, int]]:
-    """Longest span of a batch: in microseconds, and in tuples by input."""
-    spans = [(at, each.timed, (batch - 1) * each.slide + each.size) for at, each in _entering(wiring)]
-    return max((span for _, timed, span in spans if timed), default=0), {at: n for at, timed, n in spans if not timed}
+def batch_ticks(wiring: Wiring, batch: int, tick_us: int) -> tuple[int, dict[int, tuple[int, int]]]:
+    """Most ticks that a batch may touch; by input, its tuples, and those from its start to that of the next."""
+    entering = [(at, each, batch * each.slide) for at, each in _entering(wiring)]
+    ends_us = (
+        tick_us - math.gcd(step, tick_us) + step - each.slide + each.size for _, each, step in entering if each.timed
+    )
+    counted = {at: (step - each.slide + each.size, step) for at, each, step in entering if not each.timed}
+    return -(-max(ends_us, default=0) // tick_us), counted
 
 
 _FEW_BATCHES = 20

@@ -211,6 +211,9 @@ def test_the_share_of_tuples_that_is_kept_is_that_of_the_curve(batch: int) -> No
         (Window(2 * SECOND, 2 * SECOND, timed=True), 1),  # every batch starts at the low rate
         (Window(SECOND, SECOND, timed=True), 2),
         (Window(3 * SECOND, SECOND, timed=True), 4),
+        (Window(SECOND, SECOND // 2, timed=True), 1),  # windows that end in the next tick
+        (Window(SECOND // 2, SECOND // 10, timed=True), 1),
+        (Window(100, 50, timed=False), 1),
         (Window(300, 300, timed=False), 1),
         (Window(100, 100, timed=False), 3),
     ],
