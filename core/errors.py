@@ -82,7 +82,7 @@ def listed(names: Sequence[str], near: str = "") -> str:
 
 # Secrets in shown or kept texts: passwords, tokens, signatures of URLs.
 _NAME = (
-    r"[\w.-]*(?:secret|passw(?:or)?d|pwd|passphrase|token|credential|signature|jaas\.config"
+    r"(?<![\w.-])[\w.-]*(?:secret|passw(?:or)?d|pwd|passphrase|token|credential|signature|jaas\.config"
     r"|(?:access|api|account|private|storage|shared)[._-]?key)[\w.-]*"
     r"|(?:spark|hadoop|fs|ssl|sasl)\.[\w.-]*key[\w.-]*"
     r"|(?<=[?&;])(?:sig|key|sas|auth)"

@@ -72,7 +72,7 @@ def test_whole_loads_have_a_whole_peak():
 
 def test_doubling_every_load_leaves_the_floor():
     loads = np.ones(1000)
-    assert imbalance_floor(2 * loads, 2000.0, 3) == imbalance_floor(loads, 1000.0, 3) == pytest.approx(334 / (1000 / 3))
+    assert best_possible(2 * loads, 2000.0, 3) == best_possible(loads, 1000.0, 3) == pytest.approx(334 / (1000 / 3))
 
 
 @given(weights, st.integers(1, 4))
