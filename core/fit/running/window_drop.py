@@ -326,7 +326,10 @@ def _entering(wiring: Wiring) -> Iterator[tuple[int, Window]]:
 
 
 def batch_ticks(wiring: Wiring, batch: int, tick_us: int) -> tuple[int, dict[int, tuple[int, int]]]:
-    """Most ticks that a batch may touch; by input, its tuples, and those from its start to that of the next."""
+    """Most ticks of a batch; by input, its tuples and step.
+
+    The next batch starts a step after it.
+    """
     entering = [(at, each, batch * each.slide) for at, each in _entering(wiring)]
     ends_us = (
         tick_us - math.gcd(step, tick_us) + step - each.slide + each.size for _, each, step in entering if each.timed

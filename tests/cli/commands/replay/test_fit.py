@@ -338,7 +338,7 @@ def test_a_network_that_cannot_be_is_reported_by_the_element_at_fault(adapt, her
 
 
 def test_windows_are_dropped_as_the_network_or_an_option_says(adapt, here):
-    window = 'kind = "aggregate"\nwindow = { size = "20ms", slide = "10ms" }'
+    window = 'kind = "aggregate"\nwindow = { size = "10ms", slide = "10ms" }'
     text = NETWORK.replace('kind = "filter"', window).replace("[settings]", '[settings]\ndrops = "window"\nbatch = 2')
     (here / "w.toml").write_text(text)
     asked = told(adapt, *"x.trace -n w.toml --planner proportional".split())
