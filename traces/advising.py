@@ -10,7 +10,6 @@ from typing import Any
 from adapt.core.advice.tables import (
     MOST_UNITS,
     HotKey,
-    check_max_imbalance,
     division_table,
     keys_table,
     region_table,
@@ -23,6 +22,7 @@ from adapt.core.engines.registry import definition_of
 from adapt.core.errors import BadInput, UsageError, near_miss
 from adapt.core.keys.key_text import key_to_text
 from adapt.core.keys.partitioner import Partitioner
+from adapt.core.partitioning.measures.plan_settings import PlanSettings
 from adapt.core.stream import KeyType
 from adapt.core.table import Displayed, Table
 from adapt.traces.read_errors import readable
@@ -52,7 +52,7 @@ class Job:
     def __post_init__(self) -> None:
         if self.partitions is not None and not 1 <= self.partitions <= MOST_UNITS:
             raise UsageError(f"--partitions must be between 1 and {MOST_UNITS:,} (got {self.partitions})")
-        check_max_imbalance(self.max_imbalance)
+        PlanSettings(max_imbalance=float(self.max_imbalance))
         self.partitioner()
         definition_of(Engine.FLINK).placement(self.parallelism, self.max_parallelism)
 

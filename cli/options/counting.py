@@ -4,10 +4,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-from adapt.cli.options.groups import EXPERT, option, setting
+from adapt.cli.options.groups import option, setting
 from adapt.cli.options.spark import RunnerOptions
 from adapt.cli.terminal.output import narrate
 from adapt.core.counting.names import CountMethod
+from adapt.core.partitioning.measures.plan_settings import EXPERT
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.spark.progress import Progress
 

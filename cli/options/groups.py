@@ -26,9 +26,6 @@ Value = TypeVar("Value")
 KEY = "[A-Za-z_][A-Za-z0-9_-]*="
 """Pattern of the beginning of a key with a value."""
 
-EXPERT = "For experts"
-"""The heading over options that few users need."""
-
 
 @dataclass(frozen=True)
 class Overrides:
@@ -370,8 +367,8 @@ def _option_of(
         about.param_decls = (f"--{said.name(name)}",)
         if said.unit is not None:
             kind, about.parser = str if default is inspect.Parameter.empty else str | None, _parser(said.unit)
-        if said.unit is not None and isinstance(default, float | int):
-            default = said.unit.write(default)
+        if said.unit is not None and isinstance(default, float | int | None):
+            default = said.unit.none if default is None else said.unit.write(default)
     else:
         kind, about = (kind, field.metadata["option"]) if field.metadata else get_args(kind)
         about = copy(about)
@@ -401,7 +398,7 @@ def typed_name(group: type, name: str) -> str:
     said = declared and declared.metadata.get("knob")
     word = said.name(name) if said else name.replace("_", "-")
     option = getattr(group, "OPTION", "")
-    if not option:
+    if not option or " " in word:
         return f"--{word}"
     return option if name == getattr(group, "HEAD", None) else f"{option} {word}"
 

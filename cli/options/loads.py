@@ -1,81 +1,24 @@
 """Options on the load of keys and the limits on imbalance."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING
 
-from adapt.cli.options.groups import EXPERT, option, setting
+from adapt.cli.options.groups import setting
 from adapt.core.errors import UsageError
-from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE, check_max_imbalance
+from adapt.core.partitioning.measures.plan_settings import PlanSettings
+from adapt.core.units.settings import same, settings
 
 if TYPE_CHECKING:
     from adapt.core.partitioning.measures.resources import Resources
     from adapt.core.verdict.goal import Goal
 
-ResourcesOption: TypeAlias = Annotated[
-    str,
-    option(
-        "How state, computation and network grow with a key's count: C constant, L linear, Q quadratic.",
-        "XYZ",
-        panel=EXPERT,
-    ),
-]
-ToleranceOption: TypeAlias = Annotated[
-    str,
-    option(
-        "Tolerated max/min load ratio, alpha: one number, or one each for state, computation and network.",
-        "RATIO|X,Y,Z",
-        panel=EXPERT,
-        unless="--method exact",
-    ),
-]
-MaxImbalanceOption: TypeAlias = Annotated[float, option("Limit of the verdict: max/mean channel load.", "RATIO")]
-MeasureOption: TypeAlias = Annotated[
-    list[str] | None,
-    option(
-        "Measure state, computation or network by this column; repeatable. One of count, cost and bytes of a trace, or"
-        " a column of a CSV. Replaces the letter of --resources.",
-        "RESOURCE=COLUMN",
-        panel=EXPERT,
-    ),
-]
-SigmaOption: TypeAlias = Annotated[
-    float,
-    option(
-        "Share of the tolerated imbalance left to hashed keys.",
-        "SHARE",
-        panel=EXPERT,
-        needs="--scheme hybrid",
-        unless="--method exact",
-    ),
-]
-MaxPinsOption: TypeAlias = Annotated[
-    int | None,
-    option(
-        "Pin at most K keys. Default: every key above the threshold, and with construction level at least 1000.",
-        "K",
-        panel=EXPERT,
-        needs="--scheme hybrid",
-        unless="--method exact",
-    ),
-]
 
-
-MaxMigrationOption: TypeAlias = Annotated[
-    str | None,
-    option(
-        "Most state that may migrate in one step: 0.5 is half an average channel's state, 10% a part of all.",
-        "X|P%",
-    ),
-]
-
-
-@dataclass(frozen=True, slots=True)
+@settings()
 class GoalOptions:
     """Limits of a verdict and of the plan that it recommends."""
 
-    max_imbalance: MaxImbalanceOption = MAX_IMBALANCE
-    max_migration: MaxMigrationOption = None
+    max_imbalance: float = same(PlanSettings, "max_imbalance")
+    max_migration: str | None = same(PlanSettings, "max_migration")
     max_pins: int | None = setting(None, "Recommend the best plan that pins at most K more keys.", "K")
 
     def goal(self, channels: int, *, shows_frontier: bool) -> "Goal":
@@ -106,15 +49,15 @@ def goal_within(
     return Goal(max_imbalance, Budget(share, max_pins), shows_frontier)
 
 
-@dataclass(frozen=True, slots=True)
+@settings()
 class Loads:
     """How keys load channels, and how many are pinned."""
 
-    max_imbalance: MaxImbalanceOption = MAX_IMBALANCE
-    tolerance: ToleranceOption = "1.2"
-    resources: ResourcesOption = "LLL"
-    sigma: SigmaOption = 0.1
-    max_pins: MaxPinsOption = None
+    max_imbalance: float = same(PlanSettings, "max_imbalance")
+    tolerance: str = same(PlanSettings, "tolerance")
+    resources: str = same(PlanSettings, "resources")
+    sigma: float = same(PlanSettings, "sigma")
+    max_pins: int | None = same(PlanSettings, "max_pins")
 
     def weighed(self, measure: Sequence[str] | None = None) -> "Resources":
         """The loads and tolerances, checked.
@@ -124,5 +67,4 @@ class Loads:
         """
         from adapt.core.partitioning.measures.resources import Resources
 
-        check_max_imbalance(self.max_imbalance)
         return Resources.parse(self.resources, self.tolerance, self.sigma, measure or ())

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from adapt.cli.options.groups import EXPERT, setting
-from adapt.cli.options.loads import MaxMigrationOption
 from adapt.cli.terminal.output import narrate
-from adapt.core.errors import UsageError
+from adapt.core.partitioning.measures.plan_settings import EXPERT, PlanSettings, refused
+from adapt.core.units.settings import same, settings
 from adapt.traces.locations.location import location
 
 if TYPE_CHECKING:
@@ -16,18 +15,13 @@ if TYPE_CHECKING:
     from adapt.core.partitioning.problem.named_keys import Pin
 
 
-@dataclass(frozen=True, slots=True)
+@settings(panel=EXPERT)
 class LimitOptions:
     """Options that limit a plan; keys are still text."""
 
-    PANEL = EXPERT
-    capacity: str | None = setting(
-        None, "Relative capacity of each channel, e.g. 1,1,2. Imbalance is then of utilization.", "X,X,X"
-    )
-    pin: list[str] | None = setting(
-        None, "Pin this key to this channel; repeatable. Or the file of a CSV of key,channel.", "KEY=CHANNEL|FILE"
-    )
-    max_migration: MaxMigrationOption = None
+    capacity: str | None = same(PlanSettings, "capacity")
+    pin: list[str] | None = same(PlanSettings, "pin")
+    max_migration: str | None = same(PlanSettings, "max_migration")
 
     def judged(self, channels: Sequence[int]) -> "Limits":
         """The limits for these channel counts, checked before keys are counted."""
@@ -78,4 +72,4 @@ def _capacities(text: str) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
-        raise UsageError(f"--capacity takes one number above 0 per channel, such as 1,1,2 (got {text!r})") from None
+        raise refused(f"{{capacity}} takes one number above 0 per channel, such as 1,1,2 (got {text!r})") from None

@@ -5,13 +5,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 from adapt.cli.options import completion
-from adapt.cli.options.groups import EXPERT, option, setting
-from adapt.cli.options.loads import Loads, MeasureOption
+from adapt.cli.options.groups import option, setting
+from adapt.cli.options.loads import Loads
 from adapt.cli.options.named_keys import LimitOptions, Limits
 from adapt.core.engines.names import CURRENT_SCHEMES, SCHEMES_BY_NAME, AnyScheme, Engine
 from adapt.core.errors import did_you_mean
 from adapt.core.keys.names import HashName
+from adapt.core.partitioning.measures.plan_settings import EXPERT, PlanSettings
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme, UtilityName
+from adapt.core.units.settings import same, settings
 
 _MOST_REPLICAS = 100_000
 """Most virtual nodes of a channel: 2.4 MB each."""
@@ -115,13 +117,12 @@ class Today:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@settings(panel=EXPERT)
 class Placement:
     """How keys are assigned: loads, utility, limits."""
 
-    PANEL = EXPERT
     loads: Loads = field(default_factory=Loads)
-    measure: MeasureOption = None
+    measure: list[str] | None = same(PlanSettings, "measure")
     utility: UtilityOption = None
     limits: LimitOptions = field(default_factory=LimitOptions)
 

@@ -13,6 +13,7 @@ from adapt.core.engines.engine import WorkUnits
 from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.measures.floors import best_possible
+from adapt.core.partitioning.measures.plan_settings import PlanSettings
 from adapt.core.table import Column, Kind, Table
 
 MOST_WORKERS = 1_000_000
@@ -127,7 +128,7 @@ def salts_needed(key: str, load: int, total: int, partitioner: Partitioner, max_
     """
     if not 0 <= load <= total or total < 1:
         raise UsageError(f"the load of a key must be between 0 and the total (got {load} of {total})")
-    check_max_imbalance(max_imbalance)
+    PlanSettings(max_imbalance=float(max_imbalance))
     channels = partitioner.channels
     if load * channels <= max_imbalance * total:
         return Salts(1, 1, 1)
@@ -138,12 +139,6 @@ def salts_needed(key: str, load: int, total: int, partitioner: Partitioner, max_
         if load * int(fullest[salts - 1]) * channels <= max_imbalance * total * salts:
             return Salts(placed, salts, int(used[salts - 1]))
     return Salts(placed, None, None)
-
-
-def check_max_imbalance(max_imbalance: Fraction) -> None:
-    """Check a limit."""
-    if max_imbalance < 1:
-        raise UsageError(f"--max-imbalance must be at least 1 (got {float(max_imbalance):g})")
 
 
 def fullest_so_far(channels: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -268,9 +263,9 @@ def operators_named(given: Sequence[str]) -> dict[str, tuple[str, ...]]:
         name, equals, columns = (side.strip() for side in text.partition("="))
         keys = tuple(dict.fromkeys(column.strip() for column in columns.split(",")))
         if not (name and equals and all(keys)):
-            raise UsageError(f"--operator takes OPERATOR=COLUMN,..., such as count=user,page (got {text!r})")
+            raise UsageError(f"an operator is OPERATOR=COLUMN,..., such as count=user,page (got {text!r})")
         if name in operators:
-            raise UsageError(f"--operator {text}: {name} is given twice; name each operator once")
+            raise UsageError(f"operator {text}: {name} is given twice; name each operator once")
         operators[name] = keys
     return operators
 

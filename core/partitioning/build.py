@@ -22,6 +22,7 @@ from adapt.core.partitioning.from_counts.bounded import USUAL, LimitedStep, boun
 from adapt.core.partitioning.measures.cells import Hashers, base_of
 from adapt.core.partitioning.measures.imbalance import channel_loads
 from adapt.core.partitioning.measures.metrics import Metrics, measure
+from adapt.core.partitioning.measures.plan_settings import PlanSettings, refused
 from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.plan import Plan
@@ -47,6 +48,7 @@ from adapt.core.partitioning.schemes.names import (
     UtilityName,
 )
 from adapt.core.stream import Key, KeyType
+from adapt.core.units.settings import same, settings
 
 MOST_KEYS = 100_000
 """Hottest keys that a function sees at most."""
@@ -111,7 +113,7 @@ def _checked(own: OwnCode, view: KeysView, answer: object) -> dict[Key, int]:
     return pins
 
 
-@dataclass(frozen=True, slots=True)
+@settings()
 class Recipe:
     """How partitioners are built, for any channel count.
 
@@ -132,7 +134,7 @@ class Recipe:
     construction: Construction = DEFAULT_CONSTRUCTION
     resources: Resources = field(default_factory=Resources)
     utility: UtilityName | None = None
-    max_pins: int | None = None
+    max_pins: int | None = same(PlanSettings, "max_pins")
     hash: HashName = HashName.MURMUR3
     replicas: int = DEFAULT_REPLICAS
     max_parallelism: int | None = None
@@ -213,7 +215,7 @@ def build_plan(
     recipe.constraints.check_keys(frequencies_in(counted))
     counted = Population.from_counts(spread_at_random(counted, recipe.hashing, channels, recipe.constraints.pinned))
     if previous is None and recipe.constraints.max_migration is not None:
-        raise UsageError(f"{limits_nothing(recipe.constraints.max_migration)}; give it with --from")
+        raise refused(f"{limits_nothing(recipe.constraints.max_migration)}; give one to build from")
     if previous is None:
         return describe(counted, recipe, build_partitioner(counted, recipe, channels), trace=trace).plan
     _refuse_other_keys(previous, frequencies_in(counted), recipe)
@@ -235,7 +237,7 @@ def build_partitioner(
     constraints.check_channels(channels)
     if recipe.own is not None:
         for constraint in recipe.given:
-            raise UsageError(f"scheme {recipe.own} does not support {constraint}; use --scheme {Scheme.HYBRID}")
+            raise refused(f"scheme {recipe.own} does not support {{{constraint}}}; use scheme {Scheme.HYBRID}")
         base = _without_construction(recipe.hashing, counted, recipe, channels, current)
         return HybridPartitioner(own_pins(recipe.own, counted, base, current, recipe.max_pins), base)
     refuse_unhonoured(recipe.scheme, recipe.construction, recipe.given)
@@ -382,6 +384,6 @@ def _refuse_other_keys(previous: Plan, frequencies: Frequencies, recipe: Recipe)
     if previous.hash is not recipe.hash and not engine:
         raise BadInput(
             f"the current plan hashes with {previous.hash}, the new one would with {recipe.hash}; use"
-            f" {previous.hash}, or build without --from"
+            f" {previous.hash}, or build from no plan"
         )
     previous.check_keys(frequencies.key_type, "the count", "the current plan")

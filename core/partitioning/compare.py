@@ -13,8 +13,8 @@ from adapt.core.metrics import column_named
 from adapt.core.own.own_code import OwnCode
 from adapt.core.partitioning.build import Built, Recipe, build_partitioner, describe, hashers_of
 from adapt.core.partitioning.measures.cells import Hashers
-from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE
 from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS, Metrics
+from adapt.core.partitioning.measures.plan_settings import USUAL, refused
 from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.problem.at_random import spread_at_random
@@ -132,7 +132,7 @@ def compare_schemes(
     constructions: Sequence[Construction] | None = None,
     trace: str | None = None,
     clock: Callable[[], float] | None = None,
-    max_imbalance: float = MAX_IMBALANCE,
+    max_imbalance: float = USUAL.max_imbalance,
 ) -> Comparison:
     """Build and measure every scheme for each channel count.
 
@@ -160,7 +160,7 @@ def compare_schemes(
     plans: list[Plan] = []
     chains = _chains_of(schemes, constructions, recipe.given)
     if not chains and schemes is None:
-        raise UsageError(f"no scheme supports {' and '.join(recipe.given)} together; omit one")
+        raise refused(f"no scheme supports {' and '.join(f'{{{each}}}' for each in recipe.given)} together; omit one")
     for scheme, construction in chains:
         how: dict[str, Any] = {"own" if isinstance(construction, OwnCode) else "construction": construction}
         own = replace(recipe, scheme=scheme, **how)
@@ -269,7 +269,7 @@ def _chain(
         if last is None:
             limit = recipe.constraints.max_migration if len(channels) == 1 else None
             if limit is not None and recipe.scheme is not Scheme.HYBRID:
-                raise UsageError(
+                raise refused(
                     f"{limits_nothing(limit)}, and scheme {recipe.scheme} does not start from today's; give two channel"
                     f" counts, or use scheme {Scheme.HYBRID}"
                 )

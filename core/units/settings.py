@@ -6,7 +6,7 @@ The options of the command line, their help and their refusals derive from these
 import math
 import re
 from collections.abc import Callable
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from typing import Any, TypeVar, dataclass_transform, get_args
 
 from adapt.core.errors import UsageError
@@ -44,6 +44,7 @@ class Unit:
     read: Callable[[str], Any]  # raises UsageError, in words that follow the option
     write: Callable[[Any], str] = str
     suffix: str = ""  # of the names of fields in this unit, which is not typed
+    none: str | None = None  # how no value is typed, if it can be
 
 
 SECONDS = Unit(seconds_of, lambda value: duration_text(round(value * 1e6)) if value else "0", "_s")
@@ -102,7 +103,8 @@ class Knob:
     def check(self, settings: type, name: str, value: float) -> None:
         """Refuse a value out of the range."""
         if self.range is not None and value not in self.range:
-            got = self.unit.write(value) if self.unit and math.isfinite(value) else _text(value)
+            write = self.unit.write if self.unit and math.isfinite(value) else str
+            got = _text(value) if write is str else write(value)
             raise SettingError(settings, f"{{{name}}} must be {self.range} (got {got})")
 
 
@@ -156,6 +158,18 @@ def settings(
         return dataclass(frozen=True, slots=True)(kind)
 
     return made
+
+
+def same(kind: type, name: str, *, default: Any = ..., **changed: Any) -> Any:
+    """A field that is this setting of another class."""
+    of = next(each for each in _fields(kind) if each.name == name)
+    said = replace(of.metadata["knob"], **changed)
+    return field(default=of.default if default is ... else default, metadata={"knob": said, "of": said.of})
+
+
+def values_of(given: Any) -> dict[str, Any]:
+    """Settings by name."""
+    return {each.name: getattr(given, each.name) for each in _fields(type(given))}
 
 
 def settings_from(given: Any, kind: type[Settings]) -> Settings:

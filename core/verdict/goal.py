@@ -1,24 +1,20 @@
 """What a user asks of a verdict."""
 
-from dataclasses import dataclass
-
 from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget
-from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE, check_max_imbalance
+from adapt.core.partitioning.measures.plan_settings import PlanSettings
+from adapt.core.units.settings import same, settings
 
 
-@dataclass(frozen=True, slots=True)
+@settings()
 class Goal:
     """Limits of a verdict and of the plan that it recommends."""
 
-    max_imbalance: float = MAX_IMBALANCE  # T, the most imbalance that is accepted
+    max_imbalance: float = same(PlanSettings, "max_imbalance")  # T, the most imbalance that is accepted
     limits: Budget = NO_LIMITS  # limits of the plan; with any, the plan is the best within them
     shows_frontier: bool = False  # whether the frontier is asked for; it costs some time
     # variance of shares over that of single rows, if the rows are a sample of records, for which an interval is asked
     # even with windows; else None
     sample_effect: float | None = None
-
-    def __post_init__(self) -> None:
-        check_max_imbalance(self.max_imbalance)
 
     @property
     def is_limited(self) -> bool:

@@ -14,10 +14,11 @@ from adapt.core.errors import UsageError
 from adapt.core.keys.key_text import keys_from_texts
 from adapt.core.out_of_sample.windows import CountedPanes
 from adapt.core.partitioning.build import Recipe
-from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE, check_max_imbalance
+from adapt.core.partitioning.measures.plan_settings import PlanSettings
 from adapt.core.table import Displayed, Table
 from adapt.core.units.durations import round_us
 from adapt.core.units.row_or_time_span import Length
+from adapt.core.units.settings import same, settings
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.answering import answer_on, hashers_today
 from adapt.core.verdict.goal import Goal
@@ -40,7 +41,7 @@ DEFAULT_PANES = 48
 """Default number of steps over time."""
 
 
-@dataclass(frozen=True, slots=True)
+@settings()
 class Survey:
     """What to measure of a trace."""
 
@@ -51,10 +52,9 @@ class Survey:
     step: Length | None = None  # the step over time; None takes a round one, or the panes of the sliding window
     measure: tuple[str, ...] = ()  # columns to sum per listed key
     engine: AnyScheme = Engine.SPARK  # what places the keys today, for the verdict
-    max_imbalance: float = MAX_IMBALANCE  # the limit of the verdict
+    max_imbalance: float = same(PlanSettings, "max_imbalance")  # the limit of the verdict
 
     def __post_init__(self) -> None:
-        check_max_imbalance(self.max_imbalance)
         if (self.over_time or self.by_stream) and self.counting.method is CountMethod.EXACT:
             raise UsageError("--over needs lossy counting; omit --method exact")
         if self.by_stream and self.counting.window is not None:

@@ -9,7 +9,7 @@ from adapt.cli.options import completion
 from adapt.cli.options.artefacts import CountedPath
 from adapt.cli.options.channels import channel_counts
 from adapt.cli.options.counting import KeyCounting, narrate_counts
-from adapt.cli.options.groups import option, setting, short_help
+from adapt.cli.options.groups import option, setting, short_help, typed_name
 from adapt.cli.options.loads import goal_within
 from adapt.cli.options.placement import Placement, Today
 from adapt.cli.options.result import Output
@@ -19,6 +19,7 @@ from adapt.cli.terminal.output import Format, for_people, is_for_programs, narra
 from adapt.cli.terminal.stages import stages
 from adapt.core.engines.names import SCHEMES_BY_NAME
 from adapt.core.errors import UsageError, did_you_mean
+from adapt.core.partitioning.measures.plan_settings import PlanSettings
 from adapt.core.partitioning.schemes.names import (
     DEFAULT_SCHEMES,
     DEFAULT_UTILITY,
@@ -127,7 +128,8 @@ def compare(
         found = planned(found, population, engine, recipe, best, None)
     narrate_counts(population, weighed, most, always=True)
     if recipe.given and not schemes:
-        narrate(f"comparing only the schemes that support {' and '.join(recipe.given)}")
+        limited = " and ".join(typed_name(PlanSettings, each) for each in recipe.given)
+        narrate(f"comparing only the schemes that support {limited}")
     if out is not None:
         parameters = {"channels": counts, **population.as_counted(weighed), **_parameters(recipe)}
         made = Provenance(command_line(), parameters, [keys.source], runner=keys.runner)

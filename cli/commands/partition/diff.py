@@ -9,9 +9,10 @@ import typer
 from adapt.cli.options.artefacts import CountedPath
 from adapt.cli.options.counting import KeyCounting, narrate_counts
 from adapt.cli.options.groups import short_help
-from adapt.cli.options.loads import MeasureOption, ResourcesOption, ToleranceOption
 from adapt.cli.terminal.output import Format, FormatOption, for_people, is_for_programs, show
 from adapt.cli.terminal.stages import stages
+from adapt.core.partitioning.measures.plan_settings import PlanSettings
+from adapt.core.units.settings import same
 from adapt.traces.read_errors import readable
 
 if TYPE_CHECKING:
@@ -23,9 +24,9 @@ def diff(
     source: CountedPath,
     before: Annotated[Path, typer.Argument(metavar="PLAN", help="The current plan.")],
     after: Annotated[Path, typer.Argument(metavar="PLAN", help="The plan to move to.")],
-    resources: ResourcesOption = "LLL",
-    measure: MeasureOption = None,
-    tolerance: ToleranceOption = "1.2",
+    resources: str = same(PlanSettings, "resources"),
+    measure: list[str] | None = same(PlanSettings, "measure"),
+    tolerance: str = same(PlanSettings, "tolerance"),
     *,
     counting: KeyCounting,
     format: FormatOption = Format.TABLE,

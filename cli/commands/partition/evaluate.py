@@ -9,8 +9,7 @@ import typer
 
 from adapt.cli.options.artefacts import stream_typed
 from adapt.cli.options.counting import WeightOption
-from adapt.cli.options.groups import EXPERT, setting, short_help
-from adapt.cli.options.loads import MeasureOption
+from adapt.cli.options.groups import setting, short_help
 from adapt.cli.options.placement import CURRENT, CurrentSchemeChoice
 from adapt.cli.options.result import BaselineOption
 from adapt.cli.options.spark import RunnerOptions
@@ -18,7 +17,9 @@ from adapt.cli.terminal.narration import is_muted, narrate_keys
 from adapt.cli.terminal.output import Format, FormatOption, for_people, show
 from adapt.cli.terminal.stages import stages
 from adapt.core.errors import UsageError
+from adapt.core.partitioning.measures.plan_settings import EXPERT, PlanSettings
 from adapt.core.stream import KeyType
+from adapt.core.units.settings import same
 
 if TYPE_CHECKING:
     from adapt.core.partitioning.plans.evaluation import Evaluation
@@ -47,7 +48,7 @@ def evaluate(
         "RATIO|X,Y,Z",
         panel=EXPERT,
     ),
-    measure: MeasureOption = None,
+    measure: list[str] | None = same(PlanSettings, "measure"),
     engine: CurrentSchemeChoice | None = setting(
         None, "Engine that assigns the keys today. Default: that of the first plan, else spark.", "NAME", **CURRENT
     ),

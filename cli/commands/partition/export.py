@@ -4,12 +4,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from adapt.cli.options.artefacts import PlanPath
-from adapt.cli.options.groups import EXPERT, option, setting
+from adapt.cli.options.groups import option, setting
 from adapt.cli.options.placement import ENGINE, CurrentSchemeChoice, MaxParallelismOption
 from adapt.cli.options.result import ForceOption
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import Format, FormatOption, narrate, narrate_written, show
 from adapt.core.engines.names import Target
+from adapt.core.partitioning.measures.plan_settings import EXPERT
 
 if TYPE_CHECKING:
     from adapt.traces.deploy.export import Deployment

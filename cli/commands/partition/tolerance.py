@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.groups import setting
 from adapt.cli.terminal.output import Format, FormatOption, show
+from adapt.core.partitioning.measures.plan_settings import ToleranceSettings
 
 if TYPE_CHECKING:
     from adapt.core.table import Table
@@ -12,11 +13,8 @@ if TYPE_CHECKING:
 
 def tolerance(
     channels: int = setting(10, "Number of channels.", "N", needs="--total"),
-    utilization: float | None = setting(
-        None, "Least utilization of any channel when one is full, above 0 and up to 1.", "SHARE"
-    ),
-    total: float | None = setting(None, "Load of all channels together, in any unit.", "X"),
-    capacity: float | None = setting(None, "Capacity of one channel, in the same unit.", "Y"),
+    *,
+    known: ToleranceSettings,
     format: FormatOption = Format.TABLE,
 ) -> "Table":
     """Suggest a --tolerance from a least utilization or from a channel's capacity.
@@ -26,6 +24,6 @@ def tolerance(
     from adapt.core.partitioning.measures.tolerance import suggested_tolerances
 
     check_channels(channels)
-    suggested = suggested_tolerances(channels, utilization=utilization, total=total, capacity=capacity)
+    suggested = suggested_tolerances(channels, known)
     show(suggested, format, {"schema": "adapt.tolerance/1", "tolerances": suggested.records()})
     return suggested

@@ -16,10 +16,11 @@ from adapt.core.ordered.chain.names import (
     Spacing,
     WorkQueue,
 )
+from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.units.settings import Range, same, settings, values_of
 from adapt.traces.locations.location import location
 
 if TYPE_CHECKING:
-    from adapt.core.ordered.engine.settings import RunSettings
     from adapt.core.ordered.replay.arrivals import Arrivals
     from adapt.core.ordered.replay.sustainable import LatencyTarget
     from adapt.traces.store.trace import Trace
@@ -167,160 +168,61 @@ class ArrivalOptions:
             raise UsageError(f"--target-latency takes a time or a multiple such as 5ms or 10x (got {text!r})") from None
 
 
-@dataclass(frozen=True, slots=True)
+@settings("parallelism", head="parallelism")
 class ParallelismOptions:
     """Which workers enter which operator."""
 
-    OPTION: ClassVar[str] = "--parallelism"
-    HEAD: ClassVar[str] = "parallelism"
-    parallelism: Parallelism = setting(
-        Parallelism.DYNAMIC,
-        "Which workers enter which operator, and when. With dynamic, any, as the heuristic says; with replicated, each"
-        " replica of an operator has its own worker, and tuples are split statically over the replicas; with"
-        " micro-batch, all workers run a batch through one operator before the next one starts; with pipeline, each"
-        " operator has one worker.",
-    )
-    degree: str | None = setting(
-        None,
-        "Replicas of every operator, or a list with one number for each. Default: as many as workers. Stateful"
-        " operators always have one, and partitioned ones at most one for each partition.",
-        "4|1,4,1",
-        of=(Parallelism.REPLICATED,),
-    )
-    batch: int | None = setting(
-        None,
-        "Most rows of a batch. It takes what has arrived. Default: 1000.",
-        "ROWS",
-        min=1,
-        of=(Parallelism.MICRO_BATCH,),
-    )
-
-    @property
-    def degrees(self) -> tuple[int, ...]:
-        """Replicas of operators; empty for as many as workers."""
-        if self.degree is None:
-            return ()
-        try:
-            return tuple(int(part) for part in self.degree.split(","))
-        except ValueError:
-            raise UsageError(
-                f"--parallelism degree takes a number or a list such as 1,4,1 (got {self.degree!r})"
-            ) from None
+    parallelism: Parallelism = same(RunSettings, "parallelism")
+    degrees: tuple[int, ...] | None = same(RunSettings, "degrees", default=None)
+    batch: int | None = same(RunSettings, "batch", default=None, range=Range(1))
 
 
-@dataclass(frozen=True, slots=True)
+@settings("heuristic", head="heuristic")
 class HeuristicOptions:
     """Which operator a worker takes next."""
 
-    OPTION: ClassVar[str] = "--heuristic"
-    HEAD: ClassVar[str] = "heuristic"
     UNLESS: ClassVar[str] = "--parallelism micro-batch"
-    heuristic: Heuristic = setting(Heuristic.CT, "Scheduling heuristic: which operator a worker takes next.")
-    window: str = setting(
-        "20ms",
-        "Window in which worker time is counted.",
-        "20ms",
-        of=(Heuristic.CT, Heuristic.CT_LITERAL),
-    )
-    limit: int = setting(500, "Total of all queues to aim for, C.", "TUPLES", of=(Heuristic.QST,), min=1)
-    minimum: int = setting(
-        1, "Tuples in its work queue from which on an operator is considered.", "TUPLES", of=(Heuristic.LP,)
-    )
+    heuristic: Heuristic = same(RunSettings, "heuristic")
+    ct_window_ms: float = same(RunSettings, "ct_window_ms")
+    qst_limit: float = same(RunSettings, "qst_limit")
+    lp_minimum: int = same(RunSettings, "lp_minimum")
 
 
-@dataclass(frozen=True, slots=True)
+@settings("runtime", help="Buffers, queues and time slices of workers.")
 class BufferOptions:
     """Buffers, queues and time slices."""
 
-    OPTION: ClassVar[str] = "--runtime"
-    HELP: ClassVar[str] = "Buffers, queues and time slices of workers."
-    slice: str = setting(
-        "100us",
-        "How long a worker stays with an operator; with chunk auto at least 5us.",
-        "100us",
-    )
-    ring_buffer: int = setting(4096, "Reorder buffer per operator, in tuples; a power of two.", "TUPLES")
-    queue_capacity: int = setting(4096, "Work queue per operator, in tuples; a power of two.", "TUPLES")
-    chunk: str = setting(
-        "auto",
-        "Most tuples that a worker claims at once, 1 to 1024. With auto, a chunk takes no longer than a slice. A worker"
-        " never waits for a chunk to fill. The model takes auto as 1 unless rows arrive at a rate.",
-        "N|auto",
-    )
-    mark_every: int | None = setting(
-        None,
-        "Measure the latency of one row in N. Default: about 10,000 rows in total.",
-        "N",
-        min=1,
-    )
+    slice_us: float = same(RunSettings, "slice_us")
+    ring_buffer: int = same(RunSettings, "ring_buffer")
+    queue_capacity: int = same(RunSettings, "queue_capacity")
+    chunk: int | None = same(RunSettings, "chunk")
+    mark_every: int | None = same(RunSettings, "mark_every", default=None, range=Range(1))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@settings()
 class RuntimeOptions:
     """How workers share work, and how outputs are put back in order."""
 
-    reorder: Reorder = setting(
-        Reorder.CLAIM,
-        "Reorder buffer: how outputs are put back in order. With claim (lock-free), a worker reserves room in the ring"
-        " buffer before it starts; with retry (lock-free, as in the paper), it retries until there is room, in a ring"
-        " buffer that is made larger where it could hang; lock uses one lock per operator.",
-    )
-    work_queue: OrderedWorkQueue = setting(
-        OrderedWorkQueue.HYBRID,
-        "How workers share the tuples of a partitioned operator. With hybrid, a master queue hands out tuples, and "
-        "those"
-        " of a busy partition are delegated to its worker; with partitioned, a worker owns the queue of a partition"
-        " while it processes it.",
-        unless="--parallelism replicated",
-    )
-    scheduling: HeuristicOptions
-    parallel: ParallelismOptions
-    buffers: BufferOptions
+    reorder: Reorder = same(RunSettings, "reorder")
+    work_queue: OrderedWorkQueue = same(RunSettings, "work_queue", default=OrderedWorkQueue.HYBRID)
+    scheduling: HeuristicOptions = HeuristicOptions()
+    parallel: ParallelismOptions = ParallelismOptions()
+    buffers: BufferOptions = BufferOptions()
 
-    def settings(self) -> "RunSettings":
+    def settings(self) -> RunSettings:
         """The settings of a run."""
-        from adapt.core.ordered.engine.settings import RunSettings
-
-        of, parallelism, scheduling = self.buffers, self.parallel.parallelism, self.scheduling
-        batch = self.parallel.batch
+        batch, degrees = self.parallel.batch, self.parallel.degrees
         if batch is None:
-            batch = min(_BATCH, of.queue_capacity) if parallelism is Parallelism.MICRO_BATCH else 0
+            batched = self.parallel.parallelism is Parallelism.MICRO_BATCH
+            batch = min(_BATCH, self.buffers.queue_capacity) if batched else 0
+        given = values_of(self.buffers) | values_of(self.scheduling)
+        given |= {"batch": batch, "degrees": degrees or (), "mark_every": self.buffers.mark_every or 0}
         return RunSettings(
-            parallelism=parallelism,
-            degrees=self.parallel.degrees,
-            batch=batch,
+            parallelism=self.parallel.parallelism,
             reorder=self.reorder,
             work_queue=WorkQueue(self.work_queue.value),
-            heuristic=scheduling.heuristic,
-            ring_buffer=of.ring_buffer,
-            queue_capacity=of.queue_capacity,
-            chunk=_chunk(of.chunk),
-            slice_us=_us_above_0("--runtime slice", of.slice),
-            ct_window_ms=_us_above_0("--heuristic window", scheduling.window) / 1000,
-            qst_limit=scheduling.limit,
-            lp_minimum=scheduling.minimum,
-            mark_every=of.mark_every or 0,
+            **given,
         )
-
-
-def _chunk(text: str) -> int | None:
-    """The most tuples of a chunk; None for `auto`."""
-    if text == "auto":
-        return None
-    if not text.isdecimal():
-        raise UsageError(f"--runtime chunk must be auto or a number of tuples (got {text!r})")
-    return int(text)
-
-
-def _us_above_0(option: str, text: str) -> float:
-    us = _microseconds(option, text)
-    if not us:
-        raise UsageError(f"{option} must be above 0 (got {text!r})")
-    return us
-
-
-def _microseconds(option: str, text: str) -> float:
-    return round(seconds(option, text) * 1e6, 9)
 
 
 def _ascending(option: str, text: str, example: str) -> list[float]:

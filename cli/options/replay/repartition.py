@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, ClassVar
 from adapt.cli.options.amounts import amount_of
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.groups import setting
-from adapt.cli.options.loads import MaxMigrationOption, MaxPinsOption, ResourcesOption, SigmaOption, ToleranceOption
 from adapt.cli.options.placement import SCHEME, SchemeChoice, Today, UtilityOption
 from adapt.cli.options.replay.stage import SpeedupOption, StageOptions, TroubleOptions, check_speedup
 from adapt.core.engines.names import AnyScheme
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
+from adapt.core.partitioning.measures.plan_settings import PlanSettings
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme
 from adapt.core.repartition.names import TriggerName
 from adapt.core.units.durations import duration_us
+from adapt.core.units.settings import same, settings
 
 if TYPE_CHECKING:
     from adapt.core.partitioning.build import Recipe
@@ -112,7 +113,7 @@ class LiveOptions:
         return Live(settings, self.stage.reading(trace, placed, self.speedup), compares)
 
 
-@dataclass(frozen=True, slots=True)
+@settings()
 class RecipeOptions:
     """How plans are built."""
 
@@ -120,12 +121,12 @@ class RecipeOptions:
     construction: Construction = setting(
         DEFAULT_CONSTRUCTION, "How the hybrid scheme assigns pinned keys.", needs="--scheme hybrid"
     )
-    resources: ResourcesOption = "LLL"
-    tolerance: ToleranceOption = "1.2"
-    sigma: SigmaOption = 0.1
+    resources: str = same(PlanSettings, "resources")
+    tolerance: str = same(PlanSettings, "tolerance")
+    sigma: float = same(PlanSettings, "sigma")
     utility: UtilityOption = None
-    max_pins: MaxPinsOption = None
-    max_migration: MaxMigrationOption = None
+    max_pins: int | None = same(PlanSettings, "max_pins")
+    max_migration: str | None = same(PlanSettings, "max_migration")
 
     def recipe(self, today: Today, base: AnyScheme) -> "Recipe":
         """The recipe of every plan.

@@ -8,15 +8,26 @@ from typing import NoReturn
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.names import Heuristic, Parallelism, Reorder, WorkQueue
 from adapt.core.ordered.engine.kernel.codes import MOST_CHUNK
-from adapt.core.units.settings import Range, SettingError, knob, settings
+from adapt.core.units.amounts import seconds_of
+from adapt.core.units.settings import Range, SettingError, Unit, knob, settings
 
 MOST_WORKERS = 256
 MOST_SLOTS = 1 << 22
 
-SLICE_US, WINDOW_MS, QST_LIMIT = 100.0, 20.0, 500.0
-"""Default slice, window and C."""
-
 _SPAN = Range(above=0, below=1e9)
+
+
+def _chunk_of(text: str) -> int | None:
+    if text != "auto" and not text.isdecimal():
+        raise UsageError(f"must be auto or a number of tuples (got {text!r})")
+    return None if text == "auto" else int(text)
+
+
+def _degrees_of(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise UsageError(f"takes a number or a list such as 1,4,1 (got {text!r})") from None
 
 
 @settings()
@@ -27,41 +38,75 @@ class RunSettings:
     """
 
     workers: int = knob("Number of workers.", default=1, range=Range(1, at_most=MOST_WORKERS))
-    reorder: Reorder = Reorder.CLAIM  # how outputs are put back in order
-    work_queue: WorkQueue = WorkQueue.HYBRID  # how workers share the tuples of a partitioned operator
-    heuristic: Heuristic = Heuristic.CT  # which operator a worker takes next
+    reorder: Reorder = knob(
+        "Reorder buffer: how outputs are put back in order. With claim (lock-free), a worker reserves room in the ring"
+        " buffer before it starts; with retry (lock-free, as in the paper), it retries until there is room, in a ring"
+        " buffer that is made larger where it could hang; lock uses one lock per operator.",
+        default=Reorder.CLAIM,
+    )
+    work_queue: WorkQueue = knob(
+        "How workers share the tuples of a partitioned operator. With hybrid, a master queue hands out tuples, and "
+        "those"
+        " of a busy partition are delegated to its worker; with partitioned, a worker owns the queue of a partition"
+        " while it processes it.",
+        default=WorkQueue.HYBRID,
+        unless="parallelism replicated",
+    )
+    heuristic: Heuristic = knob(
+        "Scheduling heuristic: which operator a worker takes next.", default=Heuristic.CT, typed="heuristic"
+    )
     ring_buffer: int = knob(
-        "Size of each operator's reorder buffer in tuples; a power of two.", default=4096, typed="runtime ring-buffer"
+        "Reorder buffer per operator, in tuples; a power of two.", "TUPLES", default=4096, typed="runtime ring-buffer"
     )
     queue_capacity: int = knob(
-        "Size of each operator's work queue in tuples; a power of two.", default=4096, typed="runtime queue-capacity"
+        "Work queue per operator, in tuples; a power of two.", "TUPLES", default=4096, typed="runtime queue-capacity"
     )
-    # None to adapt it to their cost, so that a chunk takes no longer than a slice. A worker claims what has arrived,
-    # and never waits for a chunk to fill
+    # None to adapt it to their cost, so that a chunk takes no longer than a slice
     chunk: int | None = knob(
-        "Most tuples that a worker claims at once.",
+        "Most tuples that a worker claims at once, 1 to 1024. With auto, a chunk takes no longer than a slice. A worker"
+        " never waits for a chunk to fill. The model takes auto as 1 unless rows arrive at a rate.",
+        "N|auto",
         default=None,
+        unit=Unit(_chunk_of, none="auto"),
         typed="runtime chunk",
         range=Range(1, at_most=MOST_CHUNK),
     )
     slice_us: float = knob(
-        "About how long a worker stays with an operator, at least 5 where chunks adapt.",
-        default=SLICE_US,
+        "How long a worker stays with an operator; with chunk auto at least 5us.",
+        "100us",
+        default=100.0,
+        unit=Unit(lambda text: round(seconds_of(text) * 1e6, 9), lambda us: f"{us:g}us"),
         typed="runtime slice",
         range=_SPAN,
     )
     # at its end, half of the data behind the estimated costs and selectivities is forgotten
     ct_window_ms: float = knob(
-        "Window in which `ct` counts worker time.", default=WINDOW_MS, typed="heuristic window", range=_SPAN
+        "Window in which worker time is counted.",
+        "20ms",
+        default=20.0,
+        unit=Unit(lambda text: round(seconds_of(text) * 1e6, 9) / 1000, lambda ms: f"{ms:g}ms"),
+        typed="heuristic window",
+        range=_SPAN,
+        of=(Heuristic.CT, Heuristic.CT_LITERAL),
     )
     qst_limit: float = knob(
-        "Total of all queues that `qst` aims for, C.", default=QST_LIMIT, typed="heuristic limit", range=_SPAN
+        "Total of all queues to aim for, C.",
+        "TUPLES",
+        default=500,
+        typed="heuristic limit",
+        range=_SPAN,
+        of=(Heuristic.QST,),
     )
     lp_minimum: int = knob(
-        "Tuples in an operator's work queue from which on `lp` considers it.", default=1, typed="heuristic minimum"
+        "Tuples in its work queue from which on an operator is considered.",
+        "TUPLES",
+        default=1,
+        typed="heuristic minimum",
+        of=(Heuristic.LP,),
     )
-    mark_every: int = knob(
-        "Every how many tuples one is timed from ingress to egress; 0 for never.",
+    mark_every: int = knob(  # 0 for never
+        "Measure the latency of one row in N. Default: about 10,000 rows in total.",
+        "N",
         default=0,
         typed="runtime mark-every",
         range=Range(0),
@@ -71,10 +116,30 @@ class RunSettings:
     adapts: bool = False
     # whether operators check that only one worker is inside a partition and that its tuples arrive in order
     checked: bool = False
-    parallelism: Parallelism = Parallelism.DYNAMIC  # which workers enter which operator, and when
-    # with `replicated`, replicas of every operator, or of each; as many as workers if empty
-    degrees: tuple[int, ...] = knob("Replicas.", default=(), typed="parallelism degree")
-    batch: int = knob("With `micro-batch`, most rows of a batch; else 0.", default=0, typed="parallelism batch")
+    parallelism: Parallelism = knob(
+        "Which workers enter which operator, and when. With dynamic, any, as the heuristic says; with replicated, each"
+        " replica of an operator has its own worker, and tuples are split statically over the replicas; with"
+        " micro-batch, all workers run a batch through one operator before the next one starts; with pipeline, each"
+        " operator has one worker.",
+        default=Parallelism.DYNAMIC,
+        typed="parallelism",
+    )
+    degrees: tuple[int, ...] = knob(
+        "Replicas of every operator, or a list with one number for each. Default: as many as workers. Stateful"
+        " operators always have one, and partitioned ones at most one for each partition.",
+        "4|1,4,1",
+        default=(),
+        unit=Unit(_degrees_of),
+        typed="parallelism degree",
+        of=(Parallelism.REPLICATED,),
+    )
+    batch: int = knob(  # 0 with another parallelism
+        "Most rows of a batch. It takes what has arrived. Default: 1000.",
+        "ROWS",
+        default=0,
+        typed="parallelism batch",
+        of=(Parallelism.MICRO_BATCH,),
+    )
 
     def __post_init__(self) -> None:
         for name, size in (("ring_buffer", self.ring_buffer), ("queue_capacity", self.queue_capacity)):

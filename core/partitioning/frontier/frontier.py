@@ -170,7 +170,7 @@ _COLUMNS = (
 
 _SHOWN = tuple(column for column in _COLUMNS if column.kind is not Kind.TEXT)
 
-_NOTE = "--max-migration and --max-pins choose the best row within them."
+_NOTE = "Limits of migration and of pins choose the best row within them."
 
 
 def frontier(today: Today, limits: Budget = NO_LIMITS, work: int = WORK) -> Frontier:

@@ -6,27 +6,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapt.core.arrays import Floats
-from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.measures.plan_settings import PlanSettings
 from adapt.core.phrases import percent
+from adapt.core.units.settings import PERCENT, Range, knob, same, settings
 
 ROUNDING = 1e-12
 """Relative rounding error of sums in another order."""
 
 
-@dataclass(frozen=True, slots=True)
+@settings()
 class Budget:
     """Limits of moved state and pins; each is optional."""
 
-    max_moved_state: float | None = None  # share of all state that may move, in [0, 1]
-    max_pins: int | None = None  # number of keys that may be pinned, from 0
-
-    def __post_init__(self) -> None:
-        share, pins = self.max_moved_state, self.max_pins
-        if share is not None and not 0 <= share <= 1:
-            raise UsageError(f"--max-migration must be 0% to 100% of all state (got {share:.12g} of it)")
-        if pins is not None and pins < 0:
-            raise UsageError(f"--max-pins must be at least 0 (got {pins})")
+    max_moved_state: float | None = knob(
+        "Share of all state that may move.",
+        default=None,
+        unit=PERCENT,
+        typed="max-migration",
+        range=Range(0, at_most=1),
+    )
+    max_pins: int | None = same(PlanSettings, "max_pins")
 
     @property
     def pins(self) -> float:

@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Counts, Frequencies
 from adapt.core.errors import UsageError, did_you_mean
+from adapt.core.partitioning.measures.plan_settings import USUAL, PlanSettings, refused
+from adapt.core.units.settings import SettingError, same, settings
 
 RESOURCES = ("state", "computation", "network")
 """The three resources, in the order of their letters."""
@@ -69,7 +71,7 @@ def load_of(load: Load, counts: ArrayLike, column: Callable[[str], ArrayLike] = 
     return np.asarray(column(load.source), np.float64) if isinstance(load, Measured) else load.costs(counts)
 
 
-@dataclass(frozen=True, slots=True)
+@settings()
 class Resources:
     """Loads and tolerances of state, computation and network.
 
@@ -82,22 +84,21 @@ class Resources:
 
     functions: tuple[ResourceFunction, ResourceFunction, ResourceFunction] = (ResourceFunction.LINEAR,) * 3
     tolerance: tuple[float, float, float] = (1.2, 1.2, 1.2)
-    sigma: float = 0.1
+    sigma: float = same(PlanSettings, "sigma")
     measured: tuple[str | None, str | None, str | None] = (None, None, None)
 
     def __post_init__(self) -> None:
         for alpha in self.tolerance:
             if not (math.isfinite(alpha) and alpha >= 1):
-                raise UsageError(f"--tolerance is a max/min load ratio of at least 1, such as 1.2 (got {alpha:g})")
-        if not 0 < self.sigma <= 1:
-            raise UsageError(f"--sigma must be above 0 and at most 1, such as 0.1 (got {self.sigma:g})")
+                low = f"{{tolerance}} is a max/min load ratio of at least 1, such as 1.2 (got {alpha:g})"
+                raise SettingError(Resources, low)
 
     @classmethod
     def parse(
         cls,
-        loads: str = "LLL",
-        tolerance: float | Sequence[float] | str = 1.2,
-        sigma: float = 0.1,
+        loads: str = USUAL.resources,
+        tolerance: float | Sequence[float] | str = USUAL.tolerance,
+        sigma: float = USUAL.sigma,
         measure: Sequence[str] = (),
     ) -> "Resources":
         """Resources as typed: "LCL", 1.2 or "1.2,1.5,1.2", ["state=bytes,computation=cost"].
@@ -152,9 +153,9 @@ class Resources:
 def _functions(given: str) -> tuple[ResourceFunction, ResourceFunction, ResourceFunction]:
     """The function of each resource, from three letters."""
     if not re.fullmatch("[CLQclq]{3}", given):
-        raise UsageError(
-            "--resources takes three letters of C, L, Q for state, computation and network, such as LLL (got"
-            f" {given!r}); for measured loads use --measure"
+        raise refused(
+            "{resources} takes three letters of C, L, Q for state, computation and network, such as LLL (got"
+            f" {given!r}); for measured loads use {{measure}}"
         )
     state, computation, network = map(ResourceFunction, given.upper())
     return state, computation, network
@@ -166,13 +167,12 @@ def _measured(given: Sequence[str]) -> tuple[str | None, str | None, str | None]
     for part in (part.strip() for text in given for part in text.split(",")):
         resource, equals, source = (side.strip() for side in part.partition("="))
         if not (resource and equals and source):
-            raise UsageError(f"--measure takes RESOURCE=COLUMN, such as state=bytes (got {part!r})")
+            raise refused(f"{{measure}} takes RESOURCE=COLUMN, such as state=bytes (got {part!r})")
         if resource not in RESOURCES:
-            raise UsageError(f"--measure {part}: unknown resource {resource!r}{did_you_mean(resource, RESOURCES)}")
+            raise refused(f"{{measure}} {part}: unknown resource {resource!r}{did_you_mean(resource, RESOURCES)}")
         if found.setdefault(resource, source) != source:
-            raise UsageError(
-                f"--measure {part}: {resource} is measured by {found[resource]!r} already; give one column per resource"
-            )
+            twice = f"{resource} is measured by {found[resource]!r} already; give one column per resource"
+            raise refused(f"{{measure}} {part}: {twice}")
     state, computation, network = (found.get(name) for name in RESOURCES)
     return state, computation, network
 
@@ -186,8 +186,8 @@ def _tolerances(given: float | Sequence[float] | str) -> tuple[float, float, flo
     except ValueError:
         values = []
     if len(values) not in (1, 3):
-        raise UsageError(
-            "--tolerance takes one number, or three for state, computation and network, such as 1.2 or 1.2,1.5,1.2 (got"
+        raise refused(
+            "{tolerance} takes one number, or three for state, computation and network, such as 1.2 or 1.2,1.5,1.2 (got"
             f" {given!r})"
         )
     first, second, third = values * 3 if len(values) == 1 else values

@@ -16,6 +16,7 @@ from adapt.core.engines.names import AnyScheme
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.key_text import key_to_text
 from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.measures.plan_settings import refused
 from adapt.core.partitioning.problem.named_keys import absence, absent_keys
 from adapt.core.partitioning.schemes.explicit import ExplicitMap, beyond
 from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, Construction, Scheme
@@ -27,12 +28,12 @@ MOST_CAPACITY_RATIO = 1e6
 
 
 class Constraint(StrEnum):
-    """What not every scheme supports, by the option that sets it."""
+    """What not every scheme supports, by the setting."""
 
-    CAPACITY = "--capacity"
-    PIN = "--pin"
-    MAX_MIGRATION = "--max-migration"
-    UTILITY = "--utility"
+    CAPACITY = "capacity"
+    PIN = "pin"
+    MAX_MIGRATION = "max_migration"
+    UTILITY = "utility"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class MigrationLimit:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.amount) and self.amount >= 0) or (self.of_all and self.amount > 1):
-            raise UsageError(f"{_LIMITS} (got {self})")
+            raise refused(f"{_LIMITS} (got {self})")
 
     @classmethod
     def parse(cls, text: str) -> "MigrationLimit":
@@ -57,7 +58,7 @@ class MigrationLimit:
         try:
             amount = float(number.removesuffix("%"))
         except ValueError:
-            raise UsageError(f"{_LIMITS} (got {text!r})") from None
+            raise refused(f"{_LIMITS} (got {text!r})") from None
         return cls(amount / 100, of_all=True) if number.endswith("%") else cls(amount)
 
     def state(self, total: float, channels: int) -> float:
@@ -76,7 +77,7 @@ class MigrationLimit:
         return f"{self.amount * 100:.12g}%" if self.of_all else f"{self.amount:.12g}"
 
 
-_LIMITS = "--max-migration takes a number from 0 up (1 is an average channel's state), or 0% to 100% of all state"
+_LIMITS = "{max_migration} takes a number from 0 up (1 is an average channel's state), or 0% to 100% of all state"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +94,13 @@ class Constraints:
         """Accept any mapping as `pinned`."""
         object.__setattr__(self, "pinned", ExplicitMap.from_mapping(self.pinned))
         if self.capacities is not None and not self.capacities:
-            raise UsageError("--capacity takes one number per channel, such as 1,1,2 for 3 channels (got none)")
+            raise refused("{capacity} takes one number per channel, such as 1,1,2 for 3 channels (got none)")
         for capacity in self.capacities or ():
             if not (math.isfinite(capacity) and capacity > 0):
-                raise UsageError(f"--capacity must be above 0 for each channel (got {capacity:g})")
+                raise refused(f"{{capacity}} must be above 0 for each channel (got {capacity:g})")
         if self.capacities and max(self.capacities) > MOST_CAPACITY_RATIO * min(self.capacities):
-            raise UsageError(
-                f"--capacity {min(self.capacities):g} and {max(self.capacities):g} are too far apart: use capacities"
+            raise refused(
+                f"{{capacity}} {min(self.capacities):g} and {max(self.capacities):g} are too far apart: use capacities"
                 f" within a factor of {MOST_CAPACITY_RATIO:,.0f}"
             )
 
@@ -172,8 +173,8 @@ class Constraints:
 def check_capacities(capacities: Sequence[float] | None, channels: int) -> None:
     """Check that there is one capacity per channel, or none at all."""
     if capacities is not None and len(capacities) != channels:
-        raise UsageError(
-            f"--capacity takes one number per channel, such as 1,1,2 for 3 channels (got {len(capacities)} for"
+        raise refused(
+            f"{{capacity}} takes one number per channel, such as 1,1,2 for 3 channels (got {len(capacities)} for"
             f" {counted(channels, 'channel')})"
         )
 
@@ -204,7 +205,7 @@ def unequal_capacities(capacities: Sequence[float] | None) -> Floats | None:
 
 def limits_nothing(limit: MigrationLimit) -> str:
     """Start of an error: a migration limit without current plan."""
-    return f"{Constraint.MAX_MIGRATION} {limit} needs a current plan to migrate from"
+    return f"{{max_migration}} {limit} needs a current plan to migrate from"
 
 
 _PINNING = frozenset(Construction)
@@ -233,7 +234,7 @@ def refuse_unhonoured(scheme: AnyScheme | Splitting, construction: Construction,
     """
     for constraint in _unhonoured(scheme, construction, given):
         named = f"construction {construction}" if scheme is Scheme.HYBRID else f"scheme {scheme}"
-        raise UsageError(f"{named} does not support {constraint}; use {_supporters(constraint)}")
+        raise refused(f"{named} does not support {{{constraint}}}; use {_supporters(constraint)}")
 
 
 def _unhonoured(

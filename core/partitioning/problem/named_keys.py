@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.errors import BadInput, UsageError, near_miss
 from adapt.core.keys.key_text import key_to_text, keys_from_texts
+from adapt.core.partitioning.measures.plan_settings import refused
 from adapt.core.partitioning.schemes.explicit import ExplicitMap, beyond
 from adapt.core.stream import Key
 
@@ -36,8 +37,8 @@ class Pin:
         """A pin as typed, `KEY=CHANNEL`; the key may contain `=`."""
         key, equals, channel = text.rpartition("=")
         if not equals or not is_channel(channel):
-            raise UsageError(
-                f"--pin takes KEY=CHANNEL with a channel from 0 up, such as amazon=3, or a CSV of key,channel (got"
+            raise refused(
+                f"{{pin}} takes KEY=CHANNEL with a channel from 0 up, such as amazon=3, or a CSV of key,channel (got"
                 f" {text!r})"
             )
         return cls(NamedKey(key, "--pin"), int(channel))

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.compiled import inlined
-from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.partitioning.measures.imbalance import channel_loads
+from adapt.core.partitioning.measures.plan_settings import refused
 from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
 from adapt.core.partitioning.measures.resources import (
     Load,
@@ -30,7 +30,7 @@ from adapt.core.partitioning.measures.resources import (
     loads_at,
     share_of_unit,
 )
-from adapt.core.partitioning.problem.constraints import Constraint, Constraints, MigrationLimit
+from adapt.core.partitioning.problem.constraints import Constraints, MigrationLimit
 from adapt.core.partitioning.problem.tracking import theta
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
@@ -220,8 +220,8 @@ def refuse_migration(limit: MigrationLimit, must: float, total: float, channels:
     most = limit.state(total, channels)
     if must > most * (1 + MOVED_ROUNDING):
         enough = limit.at_least(must, total, channels)
-        raise UsageError(
-            f"{Constraint.MAX_MIGRATION} {limit} allows {most:g} of state to migrate, but {must:g} must: keys of"
+        raise refused(
+            f"{{max_migration}} {limit} allows {most:g} of state to migrate, but {must:g} must: keys of"
             " removed channels, keys pinned elsewhere, and hashed keys that the next base moves; use at least"
             f" {enough}, or pin more keys"
         )

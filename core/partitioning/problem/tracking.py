@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.counting.frequencies import Counts, Frequencies
-from adapt.core.errors import UsageError
+from adapt.core.partitioning.measures.plan_settings import PlanSettings
 from adapt.core.partitioning.measures.resources import (
     Load,
     Measured,
@@ -68,8 +68,7 @@ def tracked_keys(
 
     Source: partitioning functions, sections 4.1.1 to 4.1.3.
     """
-    if track is not None and track < 0:
-        raise UsageError(f"--max-pins must be at least 0 (got {track})")
+    PlanSettings(max_pins=track)  # in its range
     if channels == 1 or frequencies.total == 0:
         return frequencies.keys[:0]
     if track is not None:

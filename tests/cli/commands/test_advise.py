@@ -57,7 +57,7 @@ def test_a_region_is_partitioned_by_the_columns_that_its_operators_share(adapt):
     ("code", "line", "told"),
     [
         (2, "-p 8 --operator a=x,y --operator b=y --operator c=x", "operator c (by x) shares no key column with the"),
-        (2, "-p 8 --operator a", "--operator takes OPERATOR=COLUMN,..., such as count=user,page (got 'a')"),
+        (2, "-p 8 --operator a", "an operator is OPERATOR=COLUMN,..., such as count=user,page (got 'a')"),
         (2, "-p 8 --operator a=x --operator a=y", "a is given twice"),
         (2, "-p 8 --key amazon", "needs a trace"),
         (2, "counts.csv -p 8 --max-imbalance 0.9", "--max-imbalance must be at least 1 (got 0.9)"),

@@ -206,7 +206,7 @@ class TestPlans:
             plan = built(constraints)
         except UsageError as refusal:
             told = str(refusal)
-            assert f"--max-migration {most} allows" in told
+            assert f"max_migration {most} allows" in told
             enough = MigrationLimit.parse(told.split("; use at least ")[1].split(",")[0])
             assert enough.state(total, after) > most.state(total, after)
             constraints = replace(constraints, max_migration=enough)

@@ -91,7 +91,7 @@ def test_less_than_must_move_is_refused_with_any_resources(construction, letters
     random, resources = np.random.default_rng(0), Resources.parse(letters)
     now, limit = counted(random), Constraints(max_migration=MigrationLimit(0))
     previous = build_plan(now, Recipe(max_pins=10), 4)
-    with pytest.raises(UsageError, match=r"--max-migration 0 allows 0 of state to migrate, but \d+ must"):
+    with pytest.raises(UsageError, match=r"max_migration 0 allows 0 of state to migrate, but \d+ must"):
         build_plan(
             now, Recipe(Scheme.HYBRID, construction, resources, max_pins=10, constraints=limit), 5, previous=previous
         )
@@ -110,7 +110,7 @@ def test_a_limit_that_is_not_reached_changes_nothing():
         )
         assert free.metrics["m"] > 0
         assert (free.explicit, free.replicas) == (bound.explicit, bound.replicas)
-        must = r"--max-migration 0 allows 0 of state to migrate, but .* must: keys of removed channels.*; use at least"
+        must = r"max_migration 0 allows 0 of state to migrate, but .* must: keys of removed channels.*; use at least"
         if channels == 5:
             nothing = Recipe(Scheme.BOUNDED, constraints=Constraints(max_migration=MigrationLimit(0)))
             with pytest.raises(UsageError, match=must):

@@ -102,8 +102,8 @@ def test_where_nothing_can_be_gained_nothing_moves(loads, home, residual):
 
 
 def test_limits_out_of_range_are_refused():
-    with pytest.raises(UsageError, match=r"--max-migration must be 0% to 100% of all state \(got 1.5 of it\)"):
+    with pytest.raises(UsageError, match=r"max_moved_state must be from 0 to 1 \(got 150%\)"):
         Budget(1.5)
-    with pytest.raises(UsageError, match=r"--max-pins must be at least 0 \(got -1\)"):
+    with pytest.raises(UsageError, match=r"max_pins must be at least 0 \(got -1\)"):
         Budget(None, -1)
     assert Budget(0.5, 3).within(Budget(0.2)) == Budget(0.2, 3)

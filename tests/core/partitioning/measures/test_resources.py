@@ -35,19 +35,19 @@ def test_one_tolerance_or_three(written, meant):
 
 @pytest.mark.parametrize("letters", ["LX", "LLX", "LLLL", "", "L L", "state=n"])
 def test_other_letters_are_refused_with_an_example(letters):
-    with pytest.raises(UsageError, match=f"--resources takes three letters of C, L, Q .*'{letters}'"):
+    with pytest.raises(UsageError, match=f"resources takes three letters of C, L, Q .*'{letters}'"):
         Resources.parse(letters)
 
 
 @pytest.mark.parametrize("tolerance", ["1.2,1.3", "much", [], "0.9", "nan", "inf", 0.5])
 def test_other_tolerances_are_refused(tolerance):
-    with pytest.raises(UsageError, match=r"--tolerance .* such as 1\.2"):
+    with pytest.raises(UsageError, match=r"tolerance .* such as 1\.2"):
         Resources.parse("LLL", tolerance)
 
 
 @pytest.mark.parametrize("sigma", [0, -1, 1.1, float("nan")])
 def test_sigma_outside_its_range_is_refused(sigma):
-    with pytest.raises(UsageError, match=r"--sigma must be above 0 and at most 1"):
+    with pytest.raises(UsageError, match=r"sigma must be above 0 and at most 1"):
         Resources.parse("LLL", 1.2, sigma)
 
 
@@ -82,9 +82,9 @@ def test_what_is_measured_takes_the_place_of_a_letter():
 @pytest.mark.parametrize(
     ("written", "told"),
     [
-        ("bytes", "--measure takes RESOURCE=COLUMN, such as state=bytes"),
-        ("state=", "--measure takes RESOURCE=COLUMN.*'state='"),
-        ("", "--measure takes RESOURCE=COLUMN.*''"),
+        ("bytes", "measure takes RESOURCE=COLUMN, such as state=bytes"),
+        ("state=", "measure takes RESOURCE=COLUMN.*'state='"),
+        ("", "measure takes RESOURCE=COLUMN.*''"),
         ("stat=bytes", r"unknown resource 'stat'; did you mean 'state'\? Available: computation, network, state"),
         ("state=bytes,state=cost", "state is measured by 'bytes' already; give one column"),
     ],

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.errors import UsageError
+from adapt.core.partitioning.measures.plan_settings import ToleranceSettings
 from adapt.core.partitioning.measures.tolerance import (
     suggested_tolerances,
     tolerance_for_capacity,
@@ -29,19 +30,19 @@ def test_at_the_tolerance_the_fullest_channel_is_just_full(channels, capacity, r
 
 
 def test_both_can_be_suggested_at_once():
-    table = suggested_tolerances(4, utilization=0.8, total=10, capacity=3)
+    table = suggested_tolerances(4, ToleranceSettings(0.8, 10, 3))
     assert table.values("tolerance") == pytest.approx([1.25, 9 / 7])
     assert table.values("utilization") == pytest.approx([0.8, 7 / 9])
 
 
 def test_where_one_channel_could_hold_it_all_any_tolerance_will_do():
-    assert suggested_tolerances(4, total=3, capacity=3).values("tolerance") == [None]
+    assert suggested_tolerances(4, ToleranceSettings(total=3, capacity=3)).values("tolerance") == [None]
 
 
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({}, "give --utilization"),
+        ({}, "give utilization"),
         ({"utilization": 0.0}, "must be above 0"),
         ({"utilization": math.nan}, "must be above 0"),
         ({"total": 10.0}, "go together"),
@@ -51,4 +52,4 @@ def test_where_one_channel_could_hold_it_all_any_tolerance_will_do():
 )
 def test_what_cannot_be_is_refused(given, why):
     with pytest.raises(UsageError, match=why):
-        suggested_tolerances(4, **given)
+        suggested_tolerances(4, ToleranceSettings(**given))

@@ -234,7 +234,7 @@ class TestRefusals:
             Construction.REDIST,
             Construction.READJ,
         }
-        refusal = r"construction level does not support --utility; use hybrid \(scan, redist, .*unlocked\)"
+        refusal = r"construction level does not support utility; use hybrid \(scan, redist, .*unlocked\)"
         with pytest.raises(UsageError, match=refusal):
             compare_schemes(STREAM, [3], Recipe(utility=UtilityName.ATM), constructions=[Construction.LEVEL])
 
@@ -251,18 +251,18 @@ class TestRefusals:
         with pytest.raises(UsageError) as refusal:
             build_plan(STREAM, Recipe(Scheme.JUMP, constraints=Constraints(pinned={"k9": 1})), 3)
         assert str(refusal.value) == (
-            "scheme jump does not support --pin; use hybrid (scan, redist, readj, readj-printed, unlocked, level)"
+            "scheme jump does not support pin; use hybrid (scan, redist, readj, readj-printed, unlocked, level)"
             " or bounded"
         )
 
     def test_a_limit_to_migration_needs_a_placement_before_it(self):
         limited = Constraints(max_migration=MigrationLimit(0.5))
-        with pytest.raises(UsageError, match=r"--max-migration 0.5 needs a current plan.* --from"):
+        with pytest.raises(UsageError, match=r"max_migration 0.5 needs a current plan.*build from"):
             build_plan(STREAM, Recipe(Scheme.HYBRID, Construction.LEVEL, constraints=limited), 3)
         recipe = Recipe(constraints=limited, base=Engine.KAFKA)
         (row,) = compare_schemes(STREAM, [3], recipe, constructions=[Construction.LEVEL]).rows
         assert 0 < row.metrics.m <= 0.5
-        with pytest.raises(UsageError, match="no scheme supports --capacity and --utility together; omit one"):
+        with pytest.raises(UsageError, match="no scheme supports capacity and utility together; omit one"):
             compare_schemes(STREAM, [3], Recipe(constraints=Constraints((1, 1, 2)), utility=UtilityName.A))
 
     def test_constraints_fit_every_channel_count_of_a_comparison_or_it_is_refused_before_it_begins(self):

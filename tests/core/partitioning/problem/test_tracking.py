@@ -119,7 +119,7 @@ def test_upper_bounds_decide_for_lossy_counts():
 def test_a_given_number_of_keys_can_be_tracked():
     assert tracked_keys(counted(a=3, c=2, b=2), Resources(), 4, track=2).to_pylist() == ["a", "b"]
     assert tracked_keys(counted(a=3, c=2, b=2), Resources(), 4, track=9).to_pylist() == ["a", "b", "c"]
-    with pytest.raises(UsageError, match="--max-pins must be at least 0"):
+    with pytest.raises(UsageError, match="max_pins must be at least 0"):
         tracked_keys(counted(a=3), Resources(), 4, track=-1)
 
 
