@@ -12,7 +12,7 @@ import pytest
 import adapt
 from adapt import notebook
 from tools.floors import FLOORS
-from tools.house import MOST_FILES, PARTS, ROOT, House
+from tools.house import MOST_FILES, PARTS, ROOT, House, ceilings
 
 HOUSE = House()
 MODULES = list(HOUSE.modules.values())
@@ -25,6 +25,11 @@ def test_a_room_imports_only_rooms_below_it() -> None:
 
 def test_no_two_files_import_each_other() -> None:
     assert HOUSE.circles() == []
+
+
+def test_no_size_is_above_its_ceiling() -> None:
+    most = ceilings()
+    assert {name: (size, most[name]) for name, size in HOUSE.sizes().items() if size > most[name]} == {}
 
 
 def test_no_folder_holds_many_files() -> None:

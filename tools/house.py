@@ -1,20 +1,30 @@
-"""Layout report: rooms, import cycles, upward imports, and oversized files.
+"""Layout report: sizes and their ceilings, rooms, import cycles, upward imports, paths of parameters.
 
 Run it with `python -m tools.house`. Imports by name in strings (`module:attribute`) count as imports.
 """
 
 import ast
+import io
 import re
+import tokenize
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
+import typer
+
+from adapt.cli.main import app
 from tools.floors import FLOORS
 
 ROOT = Path(__file__).parent.parent
 PARTS = ("api", "cli", "core", "traces")
+CEILINGS = Path(__file__).parent / "ceilings.toml"
+"""The most that each size may be; they only go down."""
+
 KERNELS = {"compiled", "inlined", "flattened", "intrinsic", "njit"}
 """Decorators of compiled functions, whose many parameters are arrays."""
 
@@ -58,6 +68,29 @@ class Module:
     def lines(self) -> int:
         """Number of lines."""
         return self.source.count("\n")
+
+    @property
+    def tokens(self) -> int:
+        """Names, operators and numbers."""
+        counted = (tokenize.NAME, tokenize.OP, tokenize.NUMBER)
+        return sum(each.type in counted for each in tokenize.generate_tokens(io.StringIO(self.source).readline))
+
+    @property
+    def classes(self) -> int:
+        """Number of classes."""
+        return sum(isinstance(node, ast.ClassDef) for node in ast.walk(self.tree))
+
+    @cached_property
+    def fields(self) -> list[str]:
+        """Declared fields, by name."""
+        declared = (node.target for node in ast.walk(self.tree) if isinstance(node, ast.AnnAssign))
+        return [field.id for field in declared if isinstance(field, ast.Name)]
+
+    @cached_property
+    def passed(self) -> set[str]:
+        """Parameters and fields that are declared or passed here, by name."""
+        arguments = (node.arg for node in ast.walk(self.tree) if isinstance(node, ast.keyword | ast.arg))
+        return {*self.fields, *filter(None, arguments)}
 
     @cached_property
     def imports(self) -> list[str]:
@@ -130,6 +163,33 @@ class House:
         )
         return sorted(((count, folder) for folder, count in counts.items()), reverse=True)
 
+    def sizes(self) -> dict[str, int]:
+        """Every size that has a ceiling."""
+        product = [module for module in self.modules.values() if module.path.parts[0] != "api"]
+        options = [name for command in _commands() for name in _options(command)]
+        return {
+            "lines": sum(module.lines for module in product),
+            "tokens": sum(module.tokens for module in product),
+            "files": len(product),
+            "classes": sum(module.classes for module in product),
+            "options": len(options),
+            "different_options": len(set(options)),
+            "circles": len(self.circles()),
+            "test_lines": _lines(ROOT / "tests", "*.py"),
+            "schema_lines": _lines(ROOT / "docs" / "schemas", "*.json"),
+            "doc_words": sum(
+                len(path.read_text().split()) for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+            ),
+        }
+
+    def paths(self) -> list[tuple[int, str]]:
+        """Number of files that each option passes, if its name has one meaning; the longest paths first."""
+        declared = Counter(name for module in self.modules.values() for name in module.fields)
+        names = {option.lstrip("-").replace("-", "_") for command in _commands() for option in _options(command)}
+        names = {name for name in names if declared[name] == 1}
+        counts = Counter(name for module in self.modules.values() for name in module.passed & names)
+        return [(count, name) for name, count in counts.most_common()]
+
     def long_parameter_lists(self) -> list[tuple[int, str]]:
         """Functions and commands with too many parameters, the longest lists first."""
         found = [
@@ -139,6 +199,31 @@ class House:
             if count > (MOST_OF_COMMANDS if command else MOST_PARAMETERS)
         ]
         return sorted(found, reverse=True)
+
+
+def _lines(folder: Path, pattern: str) -> int:
+    return sum(path.read_text().count("\n") for path in folder.rglob(pattern))
+
+
+def _pages() -> Iterator[str]:
+    return (f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
+
+
+def _commands(command: Any = None) -> Iterator[Any]:
+    command = command or typer.main.get_command(app)
+    below = [each for each in getattr(command, "commands", {}).values() if not each.hidden]
+    yield from (leaf for each in below for leaf in _commands(each)) if below else [command]
+
+
+def _options(command: Any) -> Iterator[str]:
+    for parameter in command.params:
+        if parameter.param_type_name == "option" and not parameter.hidden and "--help" not in parameter.opts:
+            yield max(parameter.opts, key=len)
+
+
+def ceilings() -> dict[str, int]:
+    """The ceiling of each size."""
+    return tomllib.loads(CEILINGS.read_text())
 
 
 def _may_import(room: str, other: str) -> bool:
@@ -155,18 +240,20 @@ def _wing(room: str) -> str:
 def main() -> None:
     """Print the layout report."""
     house = House()
+    most = ceilings()
+    for name, size in house.sizes().items():
+        print(f"{name:<20} {size:>9,}  of at most {most[name]:>9,}")
     for floor, rooms in FLOORS.items():
         print(floor)
         for room in rooms:
             of_room = [module for module in house.modules.values() if module.room == room]
             print(f"    {room:<40} {len(of_room):>3} files {sum(module.lines for module in of_room):>6} lines")
-    everything = sum(module.lines for module in house.modules.values())
-    print(f"total: {len(house.modules)} files, {everything} lines")
     _listed("import cycles", [f"{one} <-> {other}" for one, other in house.circles()])
     _listed("upward imports", [f"{one} -> {other}" for one, other in house.upward()])
     _listed("largest folders", [f"{count:>4} {folder}" for count, folder in house.folders()[:5]], counted=False)
     longest = sorted(((module.lines, str(module.path)) for module in house.modules.values()), reverse=True)[:10]
     _listed("longest files", [f"{lines:>4} {path}" for lines, path in longest], counted=False)
+    _listed("longest paths of options", [f"{count:>4} {name}" for count, name in house.paths()[:10]], counted=False)
     _listed("too many parameters", [f"{count:>4} {where}" for count, where in house.long_parameter_lists()])
 
 
