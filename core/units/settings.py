@@ -149,7 +149,8 @@ def settings(
 
         inherited = {each.name: each for base in kind.__bases__ if is_dataclass(base) for each in fields(base)}
         for name in kind.__annotations__.keys() & inherited:  # a new default of the same setting
-            setattr(kind, name, field(default=getattr(kind, name), metadata=inherited[name].metadata))
+            if not isinstance(getattr(kind, name), Field):
+                setattr(kind, name, field(default=getattr(kind, name), metadata=inherited[name].metadata))
         given = {"__post_init__": check, "OPTION": option and f"--{option}", "HEAD": head, "PANEL": panel}
         given |= {"HELP": help, "NEEDS": needs}
         for name, value in given.items():

@@ -7,12 +7,13 @@ from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import short_help
 from adapt.cli.options.replay.elastic import PlanOptions, ScalingOptions
 from adapt.cli.options.replay.join import JoinOptions
-from adapt.cli.options.replay.speed import PoolSpeedOptions
+from adapt.cli.options.replay.speed import PoolSpeed
 from adapt.cli.options.replay.stage import ScaledStage, TroubleOptions
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.narration import narrate_keys
 from adapt.cli.terminal.stages import stages
+from adapt.core.stage.input.speed import POOL_OFFERED
 
 if TYPE_CHECKING:
     from adapt.core.elastic.replay.replay import ElasticRun
@@ -30,7 +31,7 @@ def elastic(
     join: JoinOptions,
     trouble: TroubleOptions,
     stage: ScaledStage,
-    speed: PoolSpeedOptions,
+    speed: PoolSpeed,
 ) -> "ElasticRun":
     """Simulate a trace through a stage that adds and removes workers.
 
@@ -45,7 +46,7 @@ def elastic(
     from adapt.traces.store.trace import open_trace
 
     output.check()
-    asked = speed.speed()
+    asked = speed.or_offered(POOL_OFFERED)
     opened = open_trace(trace)
     operator = stage.operator(join, opened)
     placed = plans.placed(scaling.pool, stage.queues.engine, opened.key_type)

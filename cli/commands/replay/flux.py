@@ -8,14 +8,13 @@ from adapt.cli.options.groups import setting, short_help
 from adapt.cli.options.replay.dag import DagOptions
 from adapt.cli.options.replay.flux import FaultOptions, PlacingOptions, PolicyOptions
 from adapt.cli.options.replay.join import JoinOptions
-from adapt.cli.options.replay.speed import SpeedOptions
 from adapt.cli.options.replay.stage import EngineStage
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.narration import narrate_keys
 from adapt.cli.terminal.stages import stages
 from adapt.core.stage.conditions.names import Arrivals, Router
-from adapt.core.stage.input.speed import Speed, Tempo
+from adapt.core.stage.input.speed import OFFERED, Speed, Tempo
 
 if TYPE_CHECKING:
     from adapt.core.flux.replay.dag import AnyFluxRun
@@ -34,7 +33,7 @@ def flux(
     join: JoinOptions,
     dag: DagOptions,
     stage: EngineStage,
-    speed: SpeedOptions,
+    speed: Speed,
     arrivals: Arrivals = setting(
         Arrivals.TRACE,
         "Replay rows by timestamp, or as fast as workers accept. With rotate, each 65,536 rows go to one worker"
@@ -60,7 +59,7 @@ def flux(
     from adapt.traces.store.trace import open_trace
 
     output.check()
-    asked, named = speed.speed(), dag.opened()
+    asked, named = speed.or_offered(OFFERED), dag.opened()
     if named is not None:
         stage = stage if stage.state else replace(stage, state="rows")  # later stages do not know the rows' bytes
         asked = asked if speed.chosen else Speed(speedup=1.0)  # times of the file are simulated times

@@ -7,13 +7,14 @@ from adapt.cli.options.amounts import amount_of
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import SCHEME, SchemeChoice, Today, UtilityOption
-from adapt.cli.options.replay.stage import SpeedupOption, StageOptions, TroubleOptions, check_speedup
+from adapt.cli.options.replay.stage import SpeedupOption, StageOptions, TroubleOptions
 from adapt.core.engines.names import AnyScheme
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.measures.plan_settings import PlanSettings
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme
 from adapt.core.repartition.names import TriggerName
+from adapt.core.stage.input.speed import Speed
 from adapt.core.units.durations import duration_us
 from adapt.core.units.settings import same, settings
 
@@ -106,7 +107,7 @@ class LiveOptions:
         from adapt.core.repartition.replay import Live
         from adapt.core.stage.input.mini_partitions import MiniPartitions
 
-        check_speedup(self.speedup)
+        Speed(speedup=self.speedup)  # in its range
         today = replan.unpinned(replan.schedule.channels_at(0))
         placed = MiniPartitions(replan.pool, PARTITIONS, partitioner=today)
         settings = self.stage.settings(placed, self.trouble)

@@ -1,53 +1,24 @@
 """Options of how fast a trace is replayed."""
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from adapt.cli.options.groups import setting
-from adapt.core.stage.input.speed import OFFERED, POOL_OFFERED, Speed, speed_of, speeds_of
+from adapt.core.stage.input.speed import OFFERED, Speed, speeds_of
+from adapt.core.units.settings import same, settings
 
 
-@dataclass(frozen=True, slots=True)
-class SpeedOptions:
-    """How fast a trace is replayed."""
-
-    USUAL: ClassVar[float] = OFFERED
-    offered: float | None = setting(
-        None,
-        "Load of the busiest worker over its capacity (default: 1.2). It sets the speed of the replay.",
-        "RATIO",
-        shown=False,
-        needs="--arrivals trace",
-        unless="--stages",
-    )
-    speedup: float | None = setting(
-        None, "Trace seconds replayed per simulated second.", "RATIO", needs="--arrivals trace"
-    )
-
-    @property
-    def chosen(self) -> bool:
-        """Whether an option sets the speed."""
-        return (self.offered, self.speedup) != (None, None)
-
-    def speed(self) -> Speed:
-        """The speed of the replay."""
-        return speed_of(self.offered, self.speedup, self.USUAL)
-
-
-@dataclass(frozen=True, slots=True)
-class PoolSpeedOptions(SpeedOptions):
+@settings()
+class PoolSpeed(Speed):
     """How fast a trace is replayed through a pool of workers."""
 
-    USUAL: ClassVar[float] = POOL_OFFERED
-    offered: float | None = setting(
-        None,
-        "Load of the pool over its capacity (default: 0.2). It sets the speed of the replay.",
-        "RATIO",
-        shown=False,
+    offered: float | None = same(
+        Speed,
+        "offered",
+        help="Load of the pool over its capacity (default: 0.2). It sets the speed of the replay.",
+        needs=(),
+        unless=(),
     )
 
 
-@dataclass(frozen=True, slots=True)
+@settings()
 class ComparedSpeedOptions:
     """How fast a trace is replayed through several mechanisms."""
 
@@ -58,7 +29,7 @@ class ComparedSpeedOptions:
         "RATIO[,...]",
         shown=False,
     )
-    speedup: str | None = setting(None, "Trace seconds replayed per simulated second.", "RATIO[,...]")
+    speedup: str | None = same(Speed, "speedup", placeholder="RATIO[,...]", range=None, needs=())
 
     @property
     def chosen(self) -> bool:

@@ -9,7 +9,6 @@ from adapt.cli.options.replay.costs import DEFAULT_CONNECTION, CostOptions, Engi
 from adapt.cli.options.replay.join import JoinOptions
 from adapt.cli.options.replay.queueing import QueueingOptions
 from adapt.cli.options.replay.shedding import ScalingBuffer, SheddingOptions
-from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.names import Producers, Router
 
 if TYPE_CHECKING:
@@ -180,9 +179,3 @@ class ScaledStage(EngineStage):
     """A simulated stage whose workers are added and removed."""
 
     shedding: ScalingBuffer
-
-
-def check_speedup(speedup: float) -> None:
-    """Check that a speed-up is above 0."""
-    if not 0 < speedup < float("inf"):
-        raise UsageError(f"--speedup must be above 0 (got {speedup:g})")

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
 
-from adapt.core.errors import UsageError
+from adapt.core.units.settings import ABOVE_0, SettingError, knob, settings
 
 OFFERED = 1.2
 """Default load of the busiest worker over its capacity."""
@@ -19,12 +18,34 @@ LEAST_PERIOD_S = 1e-5
 """Least usual control period: a replay of a few rows may last nanoseconds, and a move milliseconds."""
 
 
-@dataclass(frozen=True, slots=True)
+@settings()
 class Speed:
-    """Speed of a replay; exactly one value is given."""
+    """Speed of a replay; at most one value is given."""
 
-    offered: float | None = None  # load of the workers over their capacity
-    speedup: float | None = None  # trace seconds per simulated second: rate over the trace's own rate
+    offered: float | None = knob(
+        "Load of the busiest worker over its capacity (default: 1.2). It sets the speed of the replay.",
+        "RATIO",
+        default=None,
+        range=ABOVE_0,
+        needs="arrivals trace",
+        unless="stages",
+    )
+    speedup: float | None = knob(
+        "Trace seconds replayed per simulated second.", "RATIO", default=None, range=ABOVE_0, needs="arrivals trace"
+    )
+
+    def __post_init__(self) -> None:
+        if None not in (self.offered, self.speedup):
+            raise SettingError(Speed, "{offered} and {speedup} both set the speed of the replay; omit one")
+
+    @property
+    def chosen(self) -> bool:
+        """Whether a value is given."""
+        return (self.offered, self.speedup) != (None, None)
+
+    def or_offered(self, usual: float) -> "Speed":
+        """This speed, or a usual load if none is given."""
+        return self if self.chosen else Speed(offered=usual)
 
     def __str__(self) -> str:
         return f"{self.offered:g}" if self.speedup is None else f"{self.speedup:g}x"
@@ -46,9 +67,10 @@ class Speed:
         if self.offered is None:
             return self.speedup or 1.0
         if not load:
-            raise UsageError(
-                "all rows have the same timestamp, so the stream has no rate; replay a longer one, or give --speedup"
+            no_rate = (
+                "all rows have the same timestamp, so the stream has no rate; replay a longer one, or give {speedup}"
             )
+            raise SettingError(Speed, no_rate)
         return self.offered / load
 
 
@@ -74,34 +96,16 @@ class Tempo:
         return usual_s if self.lasts_s is None else min(usual_s, period_of(self.lasts_s))
 
 
-def speed_of(offered: float | None, speedup: float | None, usual: float) -> Speed:
-    """The speed that options give.
-
-    Args:
-        offered: `--offered`.
-        speedup: `--speedup`.
-        usual: The offered load if none is given.
-    """
-    for option, value in (("--offered", offered), ("--speedup", speedup)):
-        if value is not None and not 0 < value < inf:
-            raise UsageError(f"{option} must be above 0 (got {value:g})")
-    if offered is not None and speedup is not None:
-        raise UsageError("--offered and --speedup both set the speed of the replay; omit one")
-    if speedup is not None:
-        return Speed(speedup=speedup)
-    return Speed(offered=usual if offered is None else offered)
-
-
 def speeds_of(offered: str | None, speedup: str | None, usual: float) -> tuple[Speed, ...]:
-    """The speeds that options give, one each.
+    """The speeds of lists as typed, one each.
 
     Args:
-        offered: `--offered`, such as 0.8,1.2.
-        speedup: `--speedup`, such as 2,10.
+        offered: Loads, such as 0.8,1.2.
+        speedup: Speed-ups, such as 2,10.
         usual: The offered load if none is given.
     """
-    loads, speedups = _numbers("--offered", offered, "0.8,1.2"), _numbers("--speedup", speedup, "2,10")
-    return tuple(speed_of(load, each, usual) for load in loads for each in speedups)
+    loads, speedups = _numbers("offered", offered, "0.8,1.2"), _numbers("speedup", speedup, "2,10")
+    return tuple(Speed(load, each).or_offered(usual) for load in loads for each in speedups)
 
 
 def period_of(lasts_s: float) -> float:
@@ -112,14 +116,14 @@ def period_of(lasts_s: float) -> float:
     return max(LEAST_PERIOD_S, float(f"{lasts_s / PERIODS:.3g}"))
 
 
-def _numbers(option: str, text: str | None, example: str) -> Sequence[float | None]:
+def _numbers(name: str, text: str | None, example: str) -> Sequence[float | None]:
     """The numbers of a list as typed; (None,) without one."""
     if text is None:
         return (None,)
     try:
         found = [float(part) for part in text.split(",")]
     except ValueError:
-        raise UsageError(f"{option} takes numbers such as {example} (got {text!r})") from None
+        raise SettingError(Speed, f"{{{name}}} takes numbers such as {example} (got {text!r})") from None
     if len(set(found)) < len(found):
-        raise UsageError(f"{option} takes each value once (got {text!r})")
+        raise SettingError(Speed, f"{{{name}}} takes each value once (got {text!r})")
     return found

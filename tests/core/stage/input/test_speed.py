@@ -21,13 +21,13 @@ def test_options_give_speeds(offered, speedup, speeds):
 @pytest.mark.parametrize(
     ("offered", "speedup", "said"),
     [
-        ("0", None, r"--offered must be above 0 \(got 0\)"),
-        ("inf", None, "--offered must be above 0"),
-        ("0.5;0.8", None, r"--offered takes numbers such as 0.8,1.2 \(got '0.5;0.8'\)"),
-        ("1,1.0", None, "--offered takes each value once"),
-        (None, "x", "--speedup takes numbers such as 2,10"),
-        (None, "nan", r"--speedup must be above 0 \(got nan\)"),
-        ("1", "2", "--offered and --speedup both set the speed of the replay; omit one"),
+        ("0", None, r"offered must be above 0 \(got 0\)"),
+        ("inf", None, "offered must be above 0"),
+        ("0.5;0.8", None, r"offered takes numbers such as 0.8,1.2 \(got '0.5;0.8'\)"),
+        ("1,1.0", None, "offered takes each value once"),
+        (None, "x", "speedup takes numbers such as 2,10"),
+        (None, "nan", r"speedup must be above 0 \(got nan\)"),
+        ("1", "2", "offered and speedup both set the speed of the replay; omit one"),
     ],
 )
 def test_what_is_no_speed_is_refused(offered, speedup, said):
