@@ -105,7 +105,8 @@ class Knob:
         if self.range is not None and value not in self.range:
             write = self.unit.write if self.unit and math.isfinite(value) else str
             got = _text(value) if write is str else write(value)
-            raise SettingError(settings, f"{{{name}}} must be {self.range} (got {got})")
+            finite = "finite and " if math.isinf(value) else ""
+            raise SettingError(settings, f"{{{name}}} must be {finite}{self.range} (got {got})")
 
 
 def knob(
