@@ -33,6 +33,7 @@ from adapt.core.stage.conditions.settings import Costs
 from adapt.core.stream import Weight
 from adapt.core.units.durations import duration_text, duration_us
 from adapt.core.units.row_or_time_span import Length
+from adapt.core.units.settings import SettingError
 
 _EXAMPLE = "such as 8, or 0h:8,6h:12"
 
@@ -46,13 +47,13 @@ class Schedule:
 
     def __post_init__(self) -> None:
         if not self.steps:
-            raise UsageError(f"--schedule needs at least one channel count, {_EXAMPLE}")
+            raise _refused(f"{{schedule}} needs at least one channel count, {_EXAMPLE}")
         if self.steps[0][0] != 0:
-            raise UsageError(f"--schedule must start at 0h, {_EXAMPLE} (got {duration_text(self.steps[0][0])})")
+            raise _refused(f"{{schedule}} must start at 0h, {_EXAMPLE} (got {duration_text(self.steps[0][0])})")
         for (before, _), (after, _) in pairwise(self.steps):
             if after <= before:
-                raise UsageError(
-                    f"--schedule must have rising times (got {duration_text(after)} after {duration_text(before)})"
+                raise _refused(
+                    f"{{schedule}} must have rising times (got {duration_text(after)} after {duration_text(before)})"
                 )
         for _, channels in self.steps:
             if not 1 <= channels < 2**31:
@@ -87,21 +88,25 @@ class Schedule:
         return ",".join(f"{duration_text(at)}:{channels}" for at, channels in self.steps)
 
 
+def _refused(text: str) -> SettingError:
+    return SettingError(Replan, text)
+
+
 def _step(part: str) -> tuple[int, int]:
     time, colon, count = part.partition(":")
     if not colon:
-        raise UsageError(f"--schedule: step {part!r} has no time; write it {_EXAMPLE}")
+        raise _refused(f"{{schedule}}: step {part!r} has no time; write it {_EXAMPLE}")
     try:
         at = duration_us(time)
     except UsageError as error:
-        raise UsageError(f"--schedule: step {part!r}: {error}") from error
+        raise _refused(f"{{schedule}}: step {part!r}: {error}") from error
     return at, _count(count, part)
 
 
 def _count(text: str, part: str) -> int:
     digits = text.strip()
     if not (digits.isascii() and digits.isdigit() and len(digits) < 19):
-        raise UsageError(f"--schedule: {part!r} needs a number of channels, {_EXAMPLE} (got {text!r})")
+        raise _refused(f"{{schedule}}: {part!r} needs a number of channels, {_EXAMPLE} (got {text!r})")
     return int(digits)
 
 
@@ -143,8 +148,8 @@ class Replan:
         if (self.weight is Weight.COUNT) != (self.weight_column is None):
             raise ValueError(f"weight {self.weight} does not match weight column {self.weight_column}")
         if self.step is not None and (self.step.in_rows != self.period.in_rows or self.period.size % self.step.size):
-            raise UsageError(
-                f"--step {self.step} must divide --period {self.period}; give a tenth of it, or another part"
+            raise _refused(
+                f"{{step}} {self.step} must divide {{period}} {self.period}; give a tenth of it, or another part"
             )
         refuse_unhonoured(self.recipe.scheme, self.recipe.construction, self.recipe.given)
 
@@ -173,9 +178,9 @@ class Replan:
         steps = -(-(rows if step.in_rows else span_us + 1) // step.size)
         if steps > MOST_STEPS:
             has = f"{rows:,} rows" if step.in_rows else duration_text(span_us)
-            raise UsageError(
+            raise _refused(
                 f"steps of {step} divide the trace, which has {has}, into {steps:,} steps, and at most {MOST_STEPS:,}"
-                " are possible; give a longer --period or --step"
+                " are possible; give a longer {period} or {step}"
             )
 
     def steps(self, batches: Batches, *, weighed: bool = True) -> Iterator[Period]:

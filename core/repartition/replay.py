@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.counting.exact import KeyCounts, frequencies_of, merge
-from adapt.core.errors import UsageError
 from adapt.core.flux.policies.load_policy import MIN_COLLECTION_S, LoadBalancing
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
@@ -37,6 +36,7 @@ from adapt.core.stage.replay_parameters import INTERVALS, Told, stage_parameters
 from adapt.core.stage.simulate import Actors, simulate
 from adapt.core.stream import KeyType, Weight
 from adapt.core.table import Displayed, Table
+from adapt.core.units.settings import SettingError
 
 MOST_LIVE_STEPS = 10_000
 """Most steps of a replay in a stage, unless it has more rows."""
@@ -122,7 +122,7 @@ def replay_repartition(
     if live is None:
         return RepartitionRun(tuple(step.outcome for step in decided(replan, batches, clock)), replan.as_data())
     if replan.period.in_rows:
-        raise UsageError(f"--live needs a --period in time, such as 6h (got {replan.period})")
+        raise SettingError(Replan, f"a live replay needs a {{period}} in time, such as 6h (got {replan.period})")
     steps = list(decided(replan, batches, clock))
     parameters = stage_parameters(live.settings, live.reading, None) | replan.as_data() | {"live": True}
     return RepartitionRun(tuple(step.outcome for step in steps), parameters, _staged(batches, replan, live, steps))
@@ -238,9 +238,10 @@ class _Stage:
         ends_s = max(self.bounds.static_s, network_s(self.settings, self.bounds.rows))
         steps, most = ends_s / self.step_s, max(MOST_LIVE_STEPS, self.bounds.rows)
         if steps > most:
-            raise UsageError(
+            raise SettingError(
+                Replan,
                 f"the replay takes {steps:,.0f} steps of {self.replan.step_length}, and at most {most:,} are possible"
-                " with --live; decrease --speedup, or give a longer --period or --step"
+                " live; decrease the speed-up, or give a longer {period} or {step}",
             )
 
     def outcome(self, case: str, actors: Actors) -> LiveOutcome:

@@ -7,10 +7,11 @@ from typing import Protocol
 import numpy as np
 
 from adapt.core.arrays import Floats
-from adapt.core.errors import UsageError
 from adapt.core.partitioning.measures.imbalance import max_over_mean, max_over_min
+from adapt.core.partitioning.measures.plan_settings import refused
 from adapt.core.partitioning.measures.resources import RESOURCES, ResourceFunction, Resources
 from adapt.core.repartition.shadows import Candidate, Shadow, Shadows, Spent
+from adapt.core.units.settings import SettingError
 from adapt.core.values import duration
 
 FEWEST = 2
@@ -97,9 +98,8 @@ class OnViolation:
 
     def __post_init__(self) -> None:
         if not self._at:
-            raise UsageError(
-                "--trigger violation needs a load that grows with a key's rows; give --resources LLL, or another"
-                " trigger"
+            raise refused(
+                "trigger violation needs a load that grows with rows; give {resources} LLL, or another trigger"
             )
 
     @property
@@ -160,7 +160,7 @@ class WhenWorth:
 
     def __post_init__(self) -> None:
         if not 0 <= self.move_cost < np.inf:
-            raise UsageError(f"--move-cost must be at least 0 (got {self.move_cost:g})")
+            raise SettingError(type(self), f"{{move_cost}} must be at least 0 (got {self.move_cost:g})")
 
     @property
     def shadows_every(self) -> int:

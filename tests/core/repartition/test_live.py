@@ -177,11 +177,11 @@ def test_a_derived_window_depends_on_the_first_step_alone():
 
 def test_work_of_more_steps_than_a_replay_can_have_is_refused():
     rows = stream(seconds=20)
-    with pytest.raises(UsageError, match=r"takes [\d,]+ steps of .*, and at most [\d,]+ are possible with --live"):
+    with pytest.raises(UsageError, match=r"takes [\d,]+ steps of .*, and at most [\d,]+ are possible live"):
         replayed(lambda columns: [rows.select(columns)], service_s=1e6)
 
 
 def test_a_period_in_rows_is_for_decisions_alone():
     replan = Replan(Recipe(), Schedule.fixed(4), Length(1000, True))
-    with pytest.raises(UsageError, match=r"--live needs a --period in time, such as 6h \(got 1000rows\)"):
+    with pytest.raises(UsageError, match=r"a live replay needs a period in time, such as 6h \(got 1000rows\)"):
         replay_repartition(lambda _: [], replan, Live(None, None))

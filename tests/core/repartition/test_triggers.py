@@ -126,7 +126,7 @@ def test_constant_loads_are_left_out_of_a_violation():
     assert trigger.decide(seen).why == "within tolerance: state load 1.000 of tolerated 1.2"
     linear, mixed = (len(adopted(ran([stream()], "violation", resources=loads))) for loads in ("LLL", "LCL"))
     assert mixed <= linear
-    with pytest.raises(UsageError, match="--trigger violation needs a load that grows with a key's rows"):
+    with pytest.raises(UsageError, match="trigger violation needs a load that grows with rows"):
         ran([stream()], "violation", resources="CCC")
 
 
@@ -203,7 +203,7 @@ def test_a_change_of_channels_is_always_adopted():
 
 def test_a_step_divides_its_period_and_steps_are_few():
     recipe, schedule = Recipe(), Schedule.fixed(4)
-    with pytest.raises(UsageError, match="--step 7s must divide --period 40s; give a tenth of it"):
+    with pytest.raises(UsageError, match="step 7s must divide period 40s; give a tenth of it"):
         Replan(recipe, schedule, PERIOD, step=Length(7 * SECOND))
     tiny = Replan(recipe, schedule, Length(1000))
     tiny.check_steps(10**9, 100 * SECOND - 1)

@@ -22,7 +22,7 @@ def test_options_give_speeds(offered, speedup, speeds):
     ("offered", "speedup", "said"),
     [
         ("0", None, r"offered must be above 0 \(got 0\)"),
-        ("inf", None, "offered must be above 0"),
+        ("inf", None, "offered must be finite and above 0"),
         ("0.5;0.8", None, r"offered takes numbers such as 0.8,1.2 \(got '0.5;0.8'\)"),
         ("1,1.0", None, "offered takes each value once"),
         (None, "x", "speedup takes numbers such as 2,10"),
