@@ -86,10 +86,13 @@ class HashModulo(EnginePartitioner):
         return int(self.hash(one_key(key), self._in_source(key_type))[0]) % self.channels
 
 
-def hash_of_column(function: BytesHash, keys: pa.Array | pa.ChunkedArray) -> Hashes:
-    """The hash of each key; null is the empty key."""
+def hash_of_column(function: BytesHash, keys: pa.Array | pa.ChunkedArray, of_null: int | None = None) -> Hashes:
+    """The hash of each key; null is the empty key unless it has its own."""
     column = one_array(keys)
-    return function(key_bytes(column), key_type_of(column.type))
+    hashes = function(key_bytes(column), key_type_of(column.type))
+    if of_null is not None:
+        hashes[column.is_null().to_numpy(zero_copy_only=False)] = of_null
+    return hashes
 
 
 WIDTHS = {KeyType.INT64: 8, KeyType.INT32: 4, KeyType.INT16: 2}

@@ -187,7 +187,8 @@ def stated_format(spark: SparkSession, name: str, given: str) -> TimeFormat:
 
 
 def _year_in_front(given: str, pattern: str) -> str:
-    return f"put it in front: --time \"concat('2024 ', {given})\" --time-format 'yyyy {pattern}'"
+    options = f"--time \"concat('2024 ', {given})\" --time-format 'yyyy {pattern}'"
+    return f"put it in front, each year in its own file: {options}"
 
 
 def guess_format(sample: DataFrame, given: str, kind: str) -> TimeFormat:

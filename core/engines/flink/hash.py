@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from adapt.core.compiled import OfBytes, compiled, inlined
 from adapt.core.engines.hash_functions.java import array_codes, code_of_string, long_codes, string_codes
 from adapt.core.engines.hash_functions.murmur3_32 import finished, mixed, word_at
-from adapt.core.keys.columns import KeyBytes, key_bytes, key_type_of, one_array
+from adapt.core.engines.placement import hash_of_column
+from adapt.core.keys.columns import KeyBytes
 from adapt.core.keys.typed_keys import narrowed
 from adapt.core.stream import KeyType
 
@@ -26,15 +27,8 @@ def flink_hash(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
 
 
 def hash_codes(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
-    """Java's `hashCode` of each `String`, `Long` or byte array; shape (rows,).
-
-    Null has 0.
-    """
-    column = one_array(keys)
-    codes = codes_of_bytes(key_bytes(column), key_type_of(column.type))
-    if column.null_count:
-        codes[column.is_null().to_numpy(zero_copy_only=False)] = 0
-    return codes
+    """Java's `hashCode` of each `String`, `Long` or byte array, 0 of null; shape (rows,)."""
+    return hash_of_column(codes_of_bytes, keys, 0).view(np.int32)
 
 
 def codes_of_bytes(keys: KeyBytes, key_type: KeyType) -> NDArray[np.int32]:

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from adapt.core.compiled import OfBytes, compiled, inlined
 from adapt.core.engines.hash_functions.murmur3_32 import finished, mixed, word_at
-from adapt.core.keys.columns import KeyBytes, key_bytes, one_array
+from adapt.core.engines.placement import Hashes, hash_of_column
+from adapt.core.keys.columns import KeyBytes
 from adapt.core.keys.typed_keys import columns_of, narrowed, row_of, word_of, words_of
 from adapt.core.stream import COLUMN_TYPES, KeyType
 
@@ -18,7 +19,7 @@ SEED = 42
 _SEEDS = np.array([SEED], np.int32)
 
 
-def spark_hash(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
+def spark_hash(keys: pa.Array | pa.ChunkedArray) -> Hashes:
     """Spark SQL's `hash(key)` of a string, binary or bigint column; shape (rows,).
 
     Strings are hashed as UTF-8. Unlike in the standard function, each byte after the last word of four is sign-extended
@@ -26,11 +27,7 @@ def spark_hash(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
 
     Source: users and peers, section 5.1; tested against Spark.
     """
-    column = one_array(keys)
-    hashes = spark_hash_of_bytes(key_bytes(column))
-    if column.null_count:
-        hashes[column.is_null().to_numpy(zero_copy_only=False)] = SEED
-    return hashes
+    return hash_of_column(spark_hash_of_bytes, keys, SEED)
 
 
 def spark_hash_of_bytes(keys: KeyBytes, key_type: KeyType = KeyType.STRING) -> NDArray[np.int32]:
