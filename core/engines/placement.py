@@ -87,7 +87,7 @@ class HashModulo(EnginePartitioner):
 
 
 def hash_of_column(function: BytesHash, keys: pa.Array | pa.ChunkedArray, of_null: int | None = None) -> Hashes:
-    """The hash of each key; null is the empty key unless it has its own."""
+    """The hash of each key; null is empty, or has `of_null`."""
     column = one_array(keys)
     hashes = function(key_bytes(column), key_type_of(column.type))
     if of_null is not None:

@@ -27,7 +27,7 @@ def flink_hash(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
 
 
 def hash_codes(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
-    """Java's `hashCode` of each `String`, `Long` or byte array, 0 of null; shape (rows,)."""
+    """Java's `hashCode` of each `String`, `Long` or byte array; null has 0."""
     return hash_of_column(codes_of_bytes, keys, 0).view(np.int32)
 
 
