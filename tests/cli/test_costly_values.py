@@ -1,5 +1,6 @@
 """Values that would take hours or all memory are refused with the number, before work starts."""
 
+import warnings
 from pathlib import Path
 
 from tests.any_trace import VISITS, two_halves
@@ -59,3 +60,11 @@ def test_what_would_take_too_long_is_refused_with_the_number(adapt, tmp_path, mo
         assert said.code == 2, line
         assert sentence in said.err.splitlines()[-1], line
         assert "Warning" not in said.err, line
+
+
+def test_rows_that_arrive_after_all_times_end_in_an_answer(adapt, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    adapt.done(*"generate zipf --rows 9 --keys 3 --rate 100 -o x.trace".split())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        adapt.done(*f"{LIVE} --speedup 1e-300".split())
