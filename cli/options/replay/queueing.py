@@ -1,7 +1,7 @@
 """Options on whose queues a stage has."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapt.cli.options.amounts import above_0_or_none, seconds
 from adapt.cli.options.groups import setting
@@ -10,6 +10,9 @@ from adapt.core.stage.conditions.names import QueueingName
 if TYPE_CHECKING:
     from adapt.core.stage.conditions.queueing import Queueing
     from adapt.traces.store.trace import Trace
+
+
+_CHECKPOINTS: dict[str, Any] = {"of": (QueueingName.FLINK,), "needs": "--engine:checkpoint-interval"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +35,9 @@ class QueueingOptions:
         None, "Time between checkpoints (default: none).", "60s", of=(QueueingName.FLINK,)
     )
     checkpoint_pause: str | None = setting(
-        None,
-        "How long a worker stops for its part of a checkpoint (default: 0s).",
-        "10ms",
-        of=(QueueingName.FLINK,),
-        needs="--engine:checkpoint-interval",
+        None, "How long a worker stops for its part of a checkpoint (default: 0s).", "10ms", **_CHECKPOINTS
     )
-    unaligned: bool = setting(
-        False,
-        "Unaligned checkpoints, whose barriers stop no channel.",
-        of=(QueueingName.FLINK,),
-        needs="--engine:checkpoint-interval",
-    )
+    unaligned: bool = setting(False, "Unaligned checkpoints, whose barriers stop no channel.", **_CHECKPOINTS)
     batch_interval: str | None = setting(
         None,
         "Time between micro-batches (default: the next starts when one ends).",
