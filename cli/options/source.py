@@ -57,8 +57,8 @@ class MappingOptions:
     )
     time_format: str = setting(
         "",
-        "Time format: iso, epoch_s, epoch_ms, epoch_us, epoch_ns, or a pattern (default: guessed)."
-        " A pattern looks like dd.MM.yyyy HH:mm:ss.",
+        "Time format: iso, epoch_s, epoch_ms, epoch_us, epoch_ns, syslog:YEAR, a pattern (default: guessed)."
+        " YEAR is of the first line; a pattern looks like dd.MM.yyyy HH:mm:ss.",
         "FORMAT",
     )
     time_zone: str = setting("UTC", "Time zone of times without one.", "ZONE")

@@ -26,7 +26,7 @@ from adapt.traces.ingest.mapping import (
 )
 from adapt.traces.ingest.runs.sieve import sieve_of
 from adapt.traces.ingest.runs.sifting import sifting
-from adapt.traces.ingest.times import MOST_LOOKED_AT, TimeFormat, local_times
+from adapt.traces.ingest.times import MOST_LOOKED_AT, WITH_YEAR, TimeFormat, local_times, with_years
 from adapt.traces.sources.reading.blocks import PATH, PLACE
 from adapt.traces.sources.reading.containers import head_of
 from adapt.traces.sources.reading.files import SourceFile
@@ -48,6 +48,7 @@ SAMPLE_ROWS = 1000
 NO_STREAM = "matches no stream of the mapping"
 
 _OF = "_of"
+_DATED = "_dated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,23 +280,21 @@ class Several:
             kept = tuple(name for name in mapping.keep if name in source.columns)
             dedup = "" if mapping.dedup == ALL_COLUMNS else mapping.dedup
             mapping = replace(mapping, stream=_literal(stream.name), keep=kept, dedup=dedup)
+        columns = source.columns
         with self._in_zone(stream.time_zone):
-            times = selected(rows, mapping.time, "time", source.columns, source.paths)
-            kind = times.schema["time"].dataType.simpleString()
+            selected(rows, mapping.time, "time", columns, source.paths)
             with spark_failures("reading the source"):
-                local = local_times(
-                    rows,
-                    as_column(mapping.time, source.columns),
-                    kind,
-                    form,
-                    stream.time_zone,
-                    ordered=self._ordered,
-                )
+                time, form = with_years(rows, as_column(mapping.time, columns), form, ordered=self._ordered)
+                if form.name == WITH_YEAR:
+                    rows, columns = rows.withColumn(_DATED, time), (*columns, _DATED)
+                    mapping = replace(mapping, time=_DATED)
+                kind = rows.select(time.alias("time")).schema["time"].dataType.simpleString()
+                local = local_times(rows, time, kind, form, stream.time_zone, ordered=self._ordered)
             self.local_times += [] if local is None else [local.as_data()]
             _check_no_nanos(mapping.key, source)
-            key_type = key_type_of_rows(rows, mapping, source.columns, source.paths)
+            key_type = key_type_of_rows(rows, mapping, columns, source.paths)
             self.key_type = key_type if self.key_type is None else _widest(self.key_type, key_type)
-            return mapped(rows, mapping, form, source.columns, source.paths, local, key_type)
+            return mapped(rows, mapping, form, columns, source.paths, local, key_type)
 
     @contextmanager
     def _in_zone(self, zone: str) -> Iterator[None]:

@@ -40,7 +40,10 @@ PATTERNS = (
 DIGITS = ("yyyyMMdd", "yyyyMMddHHmmss")
 """Patterns that look like whole numbers."""
 
-KNOWN = (ISO, *EPOCH_UNITS)
+SYSLOG = "syslog:"
+"""Before a year: times as syslog writes them, from that year on."""
+
+KNOWN = (ISO, *EPOCH_UNITS, f"{SYSLOG}2024")
 
 A_PATTERN = "a pattern such as dd.MM.yyyy HH:mm:ss"
 
@@ -105,6 +108,11 @@ _NUMBER = r"^\s*[-+]?\d+(\.\d+)?\s*$"
 _WITHOUT_YEAR = r"^\s*[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d"
 """Times as syslog writes them."""
 
+WITH_YEAR = "yyyy MMM [ ]d HH:mm:ss"
+
+_MOST_NEW_YEARS = 100
+"""Changes of the year in all files; more are lines that lie in no order."""
+
 EARLIEST_US = -62_135_596_800_000_000  # year 1
 LATEST_US = 253_402_300_799_999_999  # year 9999
 
@@ -139,6 +147,36 @@ def as_timestamp(value: Column, kind: str, form: TimeFormat) -> Column:
     return F.try_to_timestamp(text, F.lit(form.name))
 
 
+def with_years(rows: DataFrame, time: Column, form: TimeFormat, *, ordered: bool) -> tuple[Column, TimeFormat]:
+    """Times with a year in front, and their format.
+
+    The year goes up where, from one line of a file to the next, the month falls by half a year or more, and down where
+    it rises by that: a late line of December is of the old year.
+
+    Args:
+        ordered: Whether the order of lines is that of arrival.
+    """
+    if not form.name.startswith(SYSLOG):
+        return time, form
+    if not ordered:
+        raise UsageError(f"--time-format {form.name} needs lines in order; a table or a Spark DataFrame has none")
+    months = F.instr(F.lit("JanFebMarAprMayJunJulAugSepOctNovDec"), F.substring(F.trim(time), 1, 3)) + 2
+    dated = rows.select("_file", "_line", (months / 3).alias("month")).where("month >= 1")
+    risen = F.col("month") - F.lag("month").over(Window.partitionBy("_file").orderBy("_line"))
+    turns = dated.select("_file", "_line", risen.alias("risen")).where("abs(risen) >= 6").limit(_MOST_NEW_YEARS + 1)
+    found = turns.collect()
+    if len(found) > _MOST_NEW_YEARS:
+        raise BadInput(
+            f"--time-format {form.name}: the year would change more than {_MOST_NEW_YEARS} times; the lines are not in"
+            " order of time: sort them, or put the year in front of each"
+        )
+    year = F.lit(int(form.name.removeprefix(SYSLOG)))
+    for file, line, by in found:
+        is_after = (F.col("_file") == file) & (F.col("_line") >= line)
+        year += F.when(is_after, -1 if by > 0 else 1).otherwise(0)
+    return F.concat_ws(" ", year.cast("string"), F.trim(time)), TimeFormat(WITH_YEAR)
+
+
 def is_in_range(time: Column) -> Column:
     """Whether a time is in the years 1 to 9999."""
     return F.coalesce(F.unix_micros(time).between(EARLIEST_US, LATEST_US), F.lit(False))
@@ -171,7 +209,7 @@ def stated_format(spark: SparkSession, name: str, given: str) -> TimeFormat:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    if name != ISO and name not in EPOCH_UNITS:
+    if name != ISO and name not in EPOCH_UNITS and not re.fullmatch(rf"{SYSLOG}\d{{4}}", name):
         try:
             spark.sql("values '2015-05-17'").select(F.try_to_timestamp("col1", F.lit(name))).collect()
         except (PySparkException, Py4JError) as error:
@@ -181,14 +219,11 @@ def stated_format(spark: SparkSession, name: str, given: str) -> TimeFormat:
         fixed = re.sub(r"'[^']*'|\[[^]]*\]", "", name)
         if not re.search("[yuY]", fixed):
             raise UsageError(
-                f"--time-format {name!r} has no year, so all times would be of 1970; {_year_in_front(given, name)}"
+                f"--time-format {name!r} has no year, so all times would be of 1970; put it in front: --time"
+                f" \"concat('2024 ', {given})\" --time-format 'yyyy {name}'; or for lines of syslog, --time-format"
+                f" {SYSLOG}2024"
             )
     return TimeFormat(name)
-
-
-def _year_in_front(given: str, pattern: str) -> str:
-    options = f"--time \"concat('2024 ', {given})\" --time-format 'yyyy {pattern}'"
-    return f"put it in front, each year in its own file: {options}"
 
 
 def guess_format(sample: DataFrame, given: str, kind: str) -> TimeFormat:
@@ -235,7 +270,7 @@ def guess_format(sample: DataFrame, given: str, kind: str) -> TimeFormat:
     if not reads.get(best):
         advice = f"give --time-format: {', '.join(KNOWN)}, or {A_PATTERN}"
         if sample.where(value.cast("string").rlike(_WITHOUT_YEAR)).limit(1).count():
-            advice = f"these have no year: {_year_in_front(given, 'MMM [ ]d HH:mm:ss')}"
+            advice = f"these have no year: give that of the first line of each file, as in --time-format {SYSLOG}2024"
         raise BadInput(
             f"--time {given!r}: no value of the first rows reads as a time (first values: {_shown(sample, column)});"
             f" {advice}"

@@ -11,6 +11,7 @@ import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
 
+from adapt.core.errors import BadInput, UsageError
 from adapt.core.lint.findings import judged
 from adapt.traces.ingest import ingest as ingesting
 from adapt.traces.ingest.ingest import IngestOptions, ingest
@@ -133,3 +134,36 @@ def test_times_that_clocks_skip_are_counted(spark, tmp_path):
     times, finding = ingested(csv_of(tmp_path / "in.csv", texts), tmp_path / "t.trace", "Europe/Berlin")
     assert [f"{each:%H:%M}" for each in times] == ["00:59", "01:00", "01:30"]
     assert finding.evidence == "1 row lies in an hour that Europe/Berlin skips, and moved past it."
+
+
+def syslog_of(moments):
+    return [f"{moment:%b} {moment.day:>2} {moment:%H:%M:%S}" for moment in moments]
+
+
+def test_the_year_of_syslog_goes_up_by_the_order_of_its_lines(spark, tmp_path):
+    moments = [datetime(2022, 3, 1, tzinfo=UTC) + timedelta(hours=37 * at) for at in range(700)]
+    assert {moment.year for moment in moments} == {2022, 2023, 2024, 2025}
+    moments[200], moments[201] = moments[201], moments[200]
+    around = next(at for at, moment in enumerate(moments) if moment.year == 2024)
+    moments[around - 1 : around + 1] = reversed(moments[around - 1 : around + 1])  # a late line of December
+    assert any((moment.month, moment.day) == (2, 29) for moment in moments)
+    source = csv_of(tmp_path / "in.csv", syslog_of(moments))
+    times, _ = ingested(source, tmp_path / "t.trace", "UTC", time_format="syslog:2022")
+    assert times == sorted(moments)
+    berlin, _ = ingested(source, tmp_path / "b.trace", "Europe/Berlin", time_format="syslog:2022")
+    assert berlin == [moment.replace(tzinfo=BERLIN).astimezone(UTC) for moment in sorted(moments)]
+
+
+def test_each_file_of_syslog_starts_in_the_stated_year_and_lines_in_no_order_are_refused(spark, tmp_path):
+    winter = [datetime(2023, 12, 31, 23, tzinfo=UTC), datetime(2024, 1, 1, tzinfo=UTC)]
+    (tmp_path / "logs").mkdir()
+    for name in ("a", "b"):
+        csv_of(tmp_path / "logs" / f"{name}.csv", syslog_of(winter))
+    times, _ = ingested(tmp_path / "logs", tmp_path / "t.trace", "UTC", time_format="syslog:2023")
+    assert times == sorted(2 * winter)
+    mixed = csv_of(tmp_path / "mixed.csv", syslog_of(100 * winter))
+    with pytest.raises(BadInput, match="would change more than 100 times; the lines are not in order"):
+        ingested(mixed, tmp_path / "m.trace", "UTC", time_format="syslog:2023")
+    frame = spark.createDataFrame([("Jan  1 00:00:01", "a")], ["t", "k"])
+    with pytest.raises(UsageError, match="needs lines in order"):
+        ingested(frame, tmp_path / "f.trace", "UTC", time_format="syslog:2023")
