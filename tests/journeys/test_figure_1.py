@@ -42,7 +42,7 @@ def test_the_balances_and_the_bill(adapt, tmp_path, monkeypatch, balanced, befor
     assert (told["before"]["r_n"], told["before"]["r_c"]) == pytest.approx(before)
     assert (told["after"]["r_n"], told["after"]["r_c"]) == pytest.approx(after)
     assert told["state_moved"] == moved
-    assert sum(map(sum, told["state_moved"])) == moved
+    assert sum(map(sum, told["state_moved_between"])) == moved
 
 
 def test_a_plan_after_a_plan_by_hand_keeps_to_the_counted_keys(adapt, tmp_path, monkeypatch):

@@ -49,7 +49,8 @@ _NAMES = ("trace", "plan", "next", "lint")
 
 def _profile(trace: Trace) -> dict[str, Any]:
     schema = pq.read_schema(arrow_source(trace.blocks()[0].pieces[0].path)).remove_metadata()
-    return profile_trace(None, trace.blocks(), schema, (trace.first_us, trace.last_us), silent).data
+    read = profile_trace(None, trace.blocks(), schema, (trace.first_us, trace.last_us), silent)
+    return {**read.data, "key_type": trace.key_type}
 
 
 def _found(trace: Trace, folder: Path) -> list[Any]:
