@@ -133,7 +133,7 @@ def best_possible(heavy: ArrayLike, total: float, channels: int, capacities: Flo
         peak = max(peak, pigeonhole_peak(loads, channels) / float(each.max()))
     is_whole = capacities is None and float(loads.sum()) == total and bool((loads == np.rint(loads)).all())
     if is_whole:
-        divisor = float(np.gcd.reduce(loads.astype(np.int64)))
+        divisor = float(np.gcd.reduce(loads.astype(np.int64))) if total < 2.0**53 else 1.0
         peak = max(peak, -(-total // (channels * divisor)) * divisor)
     few = np.ascontiguousarray(loads[: MOST_PAIRS // channels])
     if len(few) > 1 and channels > 1:

@@ -75,6 +75,11 @@ def test_doubling_every_load_leaves_the_floor():
     assert best_possible(2 * loads, 2000.0, 3) == best_possible(loads, 1000.0, 3) == pytest.approx(334 / (1000 / 3))
 
 
+@pytest.mark.parametrize("load", [2.0**53, 2.0**57, 1e30, 1e300])
+def test_loads_that_integers_cannot_hold_have_a_floor(load):
+    assert best_possible([load] * 7, 7 * load, 4) == pytest.approx(8 / 7)
+
+
 @given(weights, st.integers(1, 4))
 def test_no_placement_has_a_lower_ratio_than_r_floor(keys, channels):
     floor, least = r_best(falling(keys), sum(keys), channels), least_ratio(keys, [0] * channels)
