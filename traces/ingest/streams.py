@@ -26,7 +26,7 @@ from adapt.traces.ingest.mapping import (
 )
 from adapt.traces.ingest.runs.sieve import sieve_of
 from adapt.traces.ingest.runs.sifting import sifting
-from adapt.traces.ingest.times import MOST_LOOKED_AT, WITH_YEAR, TimeFormat, local_times, with_years
+from adapt.traces.ingest.times import MOST_LOOKED_AT, TimeFormat, local_times, with_years
 from adapt.traces.sources.reading.blocks import PATH, PLACE
 from adapt.traces.sources.reading.containers import head_of
 from adapt.traces.sources.reading.files import SourceFile
@@ -282,13 +282,13 @@ class Several:
             mapping = replace(mapping, stream=_literal(stream.name), keep=kept, dedup=dedup)
         columns = source.columns
         with self._in_zone(stream.time_zone):
-            selected(rows, mapping.time, "time", columns, source.paths)
+            times, time = selected(rows, mapping.time, "time", columns, source.paths), as_column(mapping.time, columns)
+            kind = times.schema["time"].dataType.simpleString()
             with spark_failures("reading the source"):
-                time, form = with_years(rows, as_column(mapping.time, columns), form, ordered=self._ordered)
-                if form.name == WITH_YEAR:
-                    rows, columns = rows.withColumn(_DATED, time), (*columns, _DATED)
-                    mapping = replace(mapping, time=_DATED)
-                kind = rows.select(time.alias("time")).schema["time"].dataType.simpleString()
+                dated, form = with_years(rows, time, form, ordered=self._ordered)
+                if dated is not time:
+                    rows, columns = rows.withColumn(_DATED, dated), (*columns, _DATED)
+                    mapping, time, kind = replace(mapping, time=_DATED), F.col(_DATED), "string"
                 local = local_times(rows, time, kind, form, stream.time_zone, ordered=self._ordered)
             self.local_times += [] if local is None else [local.as_data()]
             _check_no_nanos(mapping.key, source)
