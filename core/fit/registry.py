@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -15,7 +15,7 @@ from adapt.core.fit.distributed.distributed_cuts import DFitCuts
 from adapt.core.fit.distributed.peer import KeptTables
 from adapt.core.fit.network.names import PRECOMPUTED, DropPlanner, Grid
 from adapt.core.fit.network.network import Network
-from adapt.core.fit.network.settings import Delivery, SheddingSettings, TableSettings
+from adapt.core.fit.network.settings import AT_ONCE, Delivery, SheddingSettings, TableSettings
 from adapt.core.fit.planners.direct_planners import Exact, LinearProgram, Nothing, Planner, Proportional
 from adapt.core.fit.planners.fragments import Fragment, FragmentPlanner
 from adapt.core.fit.planners.plan_table import Proof, TablePlanner
@@ -46,12 +46,12 @@ COORDINATED = frozenset(
 class PlannerOptions:
     """Options of all planners."""
 
-    settings: SheddingSettings = SheddingSettings(headroom=0.0)  # noqa: RUF009 - frozen
+    settings: SheddingSettings = field(default_factory=lambda: SheddingSettings(headroom=0.0))
     # the highest rates that tables cover, tuples/s, shape (inputs,); other planners ignore it
     max_rates: Floats | None = None
     workload: Workload | None = None  # distribution of rates; solver-w needs it
-    tables: TableSettings = TableSettings()  # noqa: RUF009 - frozen
-    delivery: Delivery = Delivery()  # noqa: RUF009 - frozen
+    tables: TableSettings = field(default_factory=TableSettings)
+    delivery: Delivery = AT_ONCE
     merge: bool = True  # whether precomputed plans treat alike inputs as one; not where values change
 
     def for_fragment(self, fragment: Fragment) -> "PlannerOptions":

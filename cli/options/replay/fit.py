@@ -1,6 +1,6 @@
 """Options of `adapt replay fit` in addition to the settings in core."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -30,7 +30,7 @@ class RunningOptions:
     rules: Path | None = setting(
         None, "Write the best plan over all rates as rules: a TOML file, and a Python module that applies it.", "DIR"
     )
-    execution: Execution = Execution()  # noqa: RUF009 - frozen
+    execution: Execution = field(default_factory=Execution)
     utilization: Path | None = setting(
         None,
         "Fit the operators' costs to measurements. A CSV with tuples/s of each input and utilization of each node.",
