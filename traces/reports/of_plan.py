@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from adapt.core.partitioning.plans.plan_tables import explicit_keys_table, load_table, plan_first_table, plan_table
+from adapt.core.partitioning.plans.plan_tables import load_table, pinned_keys_table, plan_first_table, plan_table
 from adapt.core.phrases import counted
 from adapt.core.report.key_charts import channel_loads
 from adapt.traces.reports.reported import Reported, rejected
@@ -27,7 +27,7 @@ def reported(path: Path) -> Reported:
             f"{f' is {floor:.3f}' if is_above else ''}."
         )
     charts = (channel_loads(loads, load="network"),) if loads.rows else ()
-    tables = (plan_table(plan), loads, explicit_keys_table(plan))
+    tables = (plan_table(plan), loads, pinned_keys_table(plan))
     made = {"artefact": path.name, "kind": "plan", "content_hash": plan.content_hash(), **read_plan_made(path)}
     lost = rejected(readings_of_plan(path))
     said = Reported(path.name, "plan", plan.content_hash(), tuple(sentences), tables, charts, made, rejected=lost)

@@ -51,7 +51,7 @@ def build(
     """
     from adapt.core.partitioning.build import build_plan, hashers_of
     from adapt.core.partitioning.plans.plan import plan_to_data
-    from adapt.core.partitioning.plans.plan_tables import explicit_keys_table, load_table, plan_first_table, plan_table
+    from adapt.core.partitioning.plans.plan_tables import load_table, pinned_keys_table, plan_first_table, plan_table
     from adapt.core.partitioning.problem.tracking import theta, threshold
     from adapt.core.verdict.answering import answer_on, hashers_today, planned
     from adapt.core.verdict.goal import Goal
@@ -97,7 +97,7 @@ def build(
         delta = threshold(population.frequencies, recipe.resources, channels)
         pinning = {"theta": [theta(alpha, channels) for alpha in recipe.resources.tolerance], "delta": delta}
         metrics = replace(metrics, note=f"Every key above delta, {delta:.4%} of the rows, is pinned.")
-    long = [for_people(table, output.format) for table in (load_table(plan), explicit_keys_table(plan))]
+    long = [for_people(table, output.format) for table in (load_table(plan), pinned_keys_table(plan))]
     if is_for_programs(output.format):
         tables = [metrics, *long]
     else:

@@ -98,7 +98,7 @@ _CAPACITY_COLUMNS = (
 )
 
 
-def explicit_keys_table(plan: Plan) -> Table:
+def pinned_keys_table(plan: Plan) -> Table:
     """All pinned keys, in key order."""
     columns = (Column("key"), Column("channel", Kind.COUNT))
     rows = [(key_shown(key), channel) for key, channel in plan.explicit.items()]
