@@ -22,7 +22,7 @@ from references import from_tests
 
 from adapt.core.mechanisms.cost_model import Wanted
 from adapt.core.mechanisms.scenarios import SCENARIOS, Scenario, Static, chosen
-from adapt.core.mechanisms.sweep.grid import Sweep
+from adapt.core.mechanisms.sweep import Sweep
 from adapt.core.stage.conditions.service_times import UNKNOWN
 from adapt.core.stage.conditions.settings import Costs
 from adapt.core.stage.input.speed import Speed

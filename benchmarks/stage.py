@@ -23,7 +23,7 @@ from rich.table import Table
 from adapt.core.costs.profile import Pause
 from adapt.core.flux.policies.load_policy import LoadBalancing, PacedController
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
-from adapt.core.stage.conditions.disturbances import ExternalLoad
+from adapt.core.stage.conditions.faults import ExternalLoad
 from adapt.core.stage.conditions.growth import Growth
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.service_times import Spread, SpreadKind

@@ -39,7 +39,6 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     "own policies": ("core/own_policies",),
     "papers": (
-        "core/flux/comparators",
         "core/flux/policies",
         "core/flux/replay",
         "core/elastic/policies",

@@ -20,7 +20,7 @@ from adapt.core.check.metrics import metrics_tables
 from adapt.core.fit.network import network_file
 from adapt.core.fit.network.network import Input, Link, Node, Operator, Output
 from adapt.core.fit.network.settings import SheddingSettings
-from adapt.core.mechanisms import scenario_file
+from adapt.core.mechanisms import scenarios
 from adapt.core.mechanisms.scenarios import BY_NAME, SCENARIOS, Scenario
 from adapt.core.ordered.chain import chain
 from adapt.core.ordered.chain.chain import Chain, Punctuations
@@ -125,7 +125,7 @@ def _files() -> Iterator[str]:
         "drop": "drops",
         "tau": "thresholds",
     }
-    yield _keys((key for key in scenario_file.FIELDS if key != OPTIONS), Scenario, renamed)
+    yield _keys((key for key in scenarios.FIELDS if key != OPTIONS), Scenario, renamed)
     yield "`plan` also takes a scheme of your own, `flux` and `elastic` a policy of your own, as `MODULE:NAME`;"
     yield f"`{OPTIONS}` is the table of its parameters.\n"
     yield "### Faults\n\nJSON, for `adapt replay flux --faults`: `schema` (`adapt.faults/1`), `faults`, and perhaps"

@@ -6,16 +6,15 @@ from itertools import product
 from typing import Any, ClassVar
 
 from adapt.core.mechanisms.outcome import OUTCOME_COLUMNS
-from adapt.core.mechanisms.recommendation import Frame, advice_of, is_dominated, point_of, real
+from adapt.core.mechanisms.recommendation import SHED, Frame, advice_of, is_dominated, point_of, real
 from adapt.core.mechanisms.scenarios import Scenario
-from adapt.core.mechanisms.sustainable import SHED
-from adapt.core.mechanisms.sweep.finding import Finding
-from adapt.core.mechanisms.sweep.sentences import sweep_sentences
-from adapt.core.mechanisms.sweep.tables import (
+from adapt.core.mechanisms.sweep import (
+    Finding,
     over_seeds_shown,
     over_seeds_table,
     points_shown,
     points_table,
+    sweep_sentences,
 )
 from adapt.core.metrics import column_named
 from adapt.core.run import run_as_data

@@ -10,11 +10,11 @@ from adapt.core.elastic.policies.scaler import Patience, Rebuild, check_pool
 from adapt.core.errors import UsageError
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.stage.conditions.names import DropCurve
-from adapt.core.stage.conditions.queueing import Queueing
 from adapt.core.stage.conditions.settings import (
     PACKET_TUPLES,
     Costs,
     Network,
+    Queueing,
     StageSettings,
     check_workers,
     even_groups,
@@ -25,7 +25,7 @@ from adapt.core.stage.input.mini_partitions import MiniPartitions
 from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stage.input.row_costs import RowCosts
 from adapt.core.stage.input.speed import OFFERED, Speed, period_of
-from adapt.core.stage.replay_parameters import costs_told
+from adapt.core.stage.outcome import costs_told
 from adapt.core.stream import Weight
 
 SCALE_OUT_DELAY, COOLDOWN, WINDOW, REBUILD, RETENTION = 2, 10, 10, 10, 5

@@ -8,8 +8,8 @@ import numpy as np
 
 from adapt.core.elastic.replay.outcome import FEW, ElasticOutcome, Span, elastic_outcome_of
 from adapt.core.elastic.replay.tables import elastic_series
+from adapt.core.mechanisms.scenario import Staged
 from adapt.core.mechanisms.scenarios import Scenario
-from adapt.core.mechanisms.staged import Staged
 from adapt.core.metrics import columns_named
 from adapt.core.run import run_as_data
 from adapt.core.stage.engine.series import Interval

@@ -25,10 +25,17 @@ from adapt.core.partitioning.problem.at_random import settled, spread_at_random
 from adapt.core.partitioning.problem.constraints import refuse_unhonoured
 from adapt.core.partitioning.problem.tracking import epsilon_for
 from adapt.core.repartition.names import TriggerName
-from adapt.core.repartition.period_tables import PeriodOutcome
-from adapt.core.repartition.periods import Period, RecentKeys, periods
-from adapt.core.repartition.shadows import Candidate, Shadows
-from adapt.core.repartition.triggers import Decided, EveryPeriod, OnViolation, Seen, Trigger, WhenWorth
+from adapt.core.repartition.periods import Period, PeriodOutcome, RecentKeys, periods
+from adapt.core.repartition.triggers import (
+    Candidate,
+    Decided,
+    EveryPeriod,
+    OnViolation,
+    Seen,
+    Shadows,
+    Trigger,
+    WhenWorth,
+)
 from adapt.core.stage.conditions.settings import Costs
 from adapt.core.stream import Weight
 from adapt.core.units.durations import duration_text, duration_us

@@ -6,37 +6,154 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.counting.exact import KeyCounts, frequencies_of, merge
+from adapt.core.errors import UsageError
 from adapt.core.flux.policies.load_policy import MIN_COLLECTION_S, LoadBalancing
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
 from adapt.core.keys.columns import ARROW_TYPES
-from adapt.core.keys.partitioner import Partitioner
+from adapt.core.keys.partitioner import ByColumn, Channels, Partitioner
 from adapt.core.partitioning.build import build_partitioner
+from adapt.core.partitioning.measures.cells import Hasher, base_of, cells_of
 from adapt.core.partitioning.measures.resources import listed_loads
+from adapt.core.partitioning.schemes.explicit import ExplicitMap
+from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.repartition.decisions import Batches, Replan, Step, decided
 from adapt.core.repartition.names import FLUX, IN_SAMPLE, STATIC
 from adapt.core.repartition.outcome import LiveOutcome, cases_table, live_outcome_of, live_summary
-from adapt.core.repartition.period_tables import PeriodOutcome, channels_table, periods_table, summary_table
-from adapt.core.repartition.periods import RecentKeys
-from adapt.core.repartition.placement import DecidedPlan, DecidedPlans
-from adapt.core.repartition.units import Units
+from adapt.core.repartition.periods import PeriodOutcome, RecentKeys, channels_table, periods_table, summary_table
 from adapt.core.run import run_as_data, verdict_under
 from adapt.core.stage.charts import series_tables
 from adapt.core.stage.conditions.settings import StageSettings, even_groups
-from adapt.core.stage.control.workers import Scaling
+from adapt.core.stage.control.workers import Decision, Placed, Scaling, Seen, Waiting
 from adapt.core.stage.input.keyed_rows import Reading
+from adapt.core.stage.input.mini_partitions import MOST, MiniPartitions
 from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of, network_s
 from adapt.core.stage.input.speed import LEAST_PERIOD_S
-from adapt.core.stage.outcome import outcome_of
-from adapt.core.stage.replay_parameters import INTERVALS, Told, stage_parameters, telling
+from adapt.core.stage.outcome import INTERVALS, Told, outcome_of, stage_parameters, telling
 from adapt.core.stage.simulate import Actors, simulate
 from adapt.core.stream import KeyType, Weight
 from adapt.core.table import Displayed, Table
 from adapt.core.units.settings import SettingError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecidedPlan:
+    """A plan with the time of its decision."""
+
+    at_s: float  # simulated seconds
+    workers: int
+    owners: NDArray[np.int32]  # the worker of each unit, shape (units,)
+    state: Floats  # state of each unit in tuples, as the decision counted it; likewise
+
+
+class DecidedPlans:
+    """Puts each plan in force at the time of its decision.
+
+    While partitions move, later plans wait.
+    """
+
+    def __init__(self, plans: Sequence[DecidedPlan], pool: int) -> None:
+        """Start with the first plan; times rise."""
+        self._plans, self.pool = plans, pool
+        self.least = plans[0].workers
+        self._at = 0
+
+    def decide(self, seen: Seen, waiting: Waiting) -> tuple[Decision, Waiting]:
+        """The last plan that was decided by now."""
+        in_force = self._at
+        while self._at + 1 < len(self._plans) and self._plans[self._at + 1].at_s <= seen.at_s * (1 + 1e-9):
+            self._at += 1
+        return Decision(self._plans[self._at].workers, rebuild=self._at > in_force), waiting
+
+    def count(self, partitions: NDArray[np.int32], cost_s: Floats, times_s: Floats) -> None:
+        """Nothing: the decisions have counted."""
+
+    def place(self, _workers: int) -> Placed:
+        """The plan in force."""
+        plan = self._plans[self._at]
+        return Placed(plan.owners, plan.state, np.rint(plan.state).astype(np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Bases(ByColumn):
+    """Numbers keys by their base channels, for several channel counts.
+
+    Keys with one number share their base channel at each count, so they move together: arcs of the ring, or sets of
+    partitions of an engine.
+    """
+
+    each: tuple[Hasher, ...]
+
+    @property
+    def channels(self) -> int:
+        """How many numbers there are."""
+        return math.prod(base.channels for base in self.each)
+
+    def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
+        """The number of each key; shape (keys,)."""
+        return cells_of([base.channels_of(keys) for base in self.each], self.each, len(keys)).astype(np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """The units of migration of some plans, as partitions of a stage.
+
+    A key that a plan pins is a unit of its own, also while it is hashed. The other keys are a unit if they have the
+    same base channels. They come after the pinned keys.
+    """
+
+    own: ExplicitMap  # the keys that any plan pins, numbered in key order
+    bases: Bases  # the base of each channel count
+    partitions: MiniPartitions  # the units as partitions of a pool of workers; some of the last have no keys
+
+    @classmethod
+    def from_plans(cls, plans: Sequence[Partitioner], key_type: pa.DataType, pool: int) -> "Units":
+        """The units that these plans move among a pool of workers.
+
+        Args:
+            key_type: Of the keys.
+        """
+        own = _ever_pinned(plans, key_type)
+        of_count = {plan.channels: base_of(plan) for plan in plans}
+        bases = Bases(tuple(of_count[channels] for channels in sorted(of_count)))
+        units = len(own) + bases.channels
+        if units > MOST:
+            raise UsageError(
+                f"the schedule has too many numbers of channels: {', '.join(map(str, sorted(of_count)))} divide the"
+                f" keys into {units:,} units of migration, at most {MOST:,} are possible; give fewer numbers"
+            )
+        return cls(own, bases, MiniPartitions(pool, -(-units // pool), partitioner=bases, own=own))
+
+    @property
+    def count(self) -> int:
+        """Partitions, with or without keys."""
+        return self.partitions.count
+
+    def owners(self, plan: Partitioner) -> NDArray[np.int32]:
+        """The worker of each unit by a plan.
+
+        Shape (count,); 0 for units without keys.
+        """
+        owners: NDArray[np.int32] = np.zeros(self.count, np.int32)
+        owners[: len(self.own)] = plan.channels_of(self.own.column)
+        sizes = [base.channels for base in self.bases.each]
+        at = sizes.index(plan.channels)
+        numbers = np.arange(self.bases.channels)
+        owners[len(self.own) : len(self.own) + len(numbers)] = numbers // math.prod(sizes[at + 1 :]) % sizes[at]
+        return owners
+
+
+def _ever_pinned(plans: Sequence[Partitioner], key_type: pa.DataType) -> ExplicitMap:
+    """All keys that some plan pins, numbered in key order."""
+    pinned = [plan.explicit.column for plan in plans if isinstance(plan, HybridPartitioner) and len(plan.explicit)]
+    keys = pa.chunked_array(pinned, type=None if pinned else key_type).unique()
+    return ExplicitMap(ExplicitMap(keys, np.zeros(len(keys))).column, np.arange(len(keys)))
+
 
 MOST_LIVE_STEPS = 10_000
 """Most steps of a replay in a stage, unless it has more rows."""

@@ -9,10 +9,9 @@ from adapt.core.stage.conditions.arrivals import Drawn, Rows, Source
 from adapt.core.stage.conditions.faults import FaultSchedule
 from adapt.core.stage.conditions.names import QueueingName, Router
 from adapt.core.stage.conditions.settings import StageSettings
-from adapt.core.stage.control.elasticity import Elasticity, Step
+from adapt.core.stage.control.elasticity import Elasticity, Step, Watched
 from adapt.core.stage.control.recovery import CrashReport, Recovery, crash_table, full_rate_s
 from adapt.core.stage.control.rounds import OneStage, Rounds
-from adapt.core.stage.control.shed_log import Watched
 from adapt.core.stage.control.workers import Scaling
 from adapt.core.stage.engine.queues import Census
 from adapt.core.stage.engine.running_stage import Stage

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.conditions.arrivals import Rows, Source
-from adapt.core.stage.conditions.disturbances import ExternalLoad
+from adapt.core.stage.conditions.faults import ExternalLoad
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.movement.controller import Move, Observation, Round
 from adapt.core.stage.movement.spilling import Memory

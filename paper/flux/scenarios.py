@@ -15,8 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows, Source
-from adapt.core.stage.conditions.disturbances import ExternalLoad
-from adapt.core.stage.conditions.faults import Crash, FaultSchedule
+from adapt.core.stage.conditions.faults import Crash, ExternalLoad, FaultSchedule
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import Network, StageSettings, even_groups, even_owners
 from adapt.core.stage.dag.settings import DagSettings, Edge

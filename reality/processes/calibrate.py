@@ -16,9 +16,8 @@ from adapt.core.keys.key_text import key_to_text
 from adapt.core.partitioning.build import Recipe
 from adapt.core.stage.conditions.arrivals import Chunk, Rows
 from adapt.core.stage.conditions.settings import StageSettings, even_groups
-from adapt.core.stage.input.key_groups import KeyGroups
 from adapt.core.stage.input.keyed_rows import BYTES, KEY, Reading
-from adapt.core.stage.input.mini_partitions import MiniPartitions
+from adapt.core.stage.input.mini_partitions import KeyGroups, MiniPartitions
 from adapt.core.stage.input.row_costs import amounts
 from adapt.core.stage.movement.controller import Move, Observation, Round
 from adapt.core.stage.simulate import Actors

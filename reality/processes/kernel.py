@@ -6,14 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled, inlined, load
-from adapt.core.stage.engine.kernel.commit import commit
-from adapt.core.stage.engine.kernel.connections import send_waiting
+from adapt.core.stage.engine.kernel.connections import leave_queue, pass_acknowledgement, send_waiting, take_in_hand
 from adapt.core.stage.engine.kernel.orders import halt, pause, refill, restart, resume, schedule
-from adapt.core.stage.engine.kernel.routing import fill_pool
-from adapt.core.stage.engine.kernel.tuples import leave_queue, pass_acknowledgement, take_in_hand
-from adapt.core.stage.records.arrays import Records
-from adapt.core.stage.records.codes import NONE
-from adapt.core.stage.records.finding import (
+from adapt.core.stage.engine.kernel.routing import commit, fill_pool
+from adapt.core.stage.records.arrays import (
+    NONE,
+    Records,
     connection_at,
     due_at,
     partition_at,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from adapt.core.errors import EnvironmentFailure
-from adapt.core.stage.conditions.capacity import Capacity
+from adapt.core.stage.conditions.faults import Capacity
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.records.arrays import Records
 from reality.processes.messages import Answer, Installed, Message, Order, Report, States

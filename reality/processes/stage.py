@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from adapt.core.stage.conditions.arrivals import Made, Source
 from adapt.core.stage.conditions.settings import StageSettings
-from adapt.core.stage.engine.jobs import Action, Job
+from adapt.core.stage.engine.queues import Action, Job
 from adapt.core.stage.engine.running_stage import Stage
-from adapt.core.stage.records import codes
+from adapt.core.stage.records.arrays import IDLE, NONE, QUIESCED, ROWS_WANTED, SERVING
 from reality.processes.kernel import finish, load_kernels, produce, unsent
 from reality.processes.launch import LoopbackWorkers
 from reality.processes.messages import Answer, Installed, Message, Order, Report, States
@@ -53,7 +53,7 @@ class ProcessStage(Stage):
         self.is_moving: Callable[[], bool] = lambda: False
         """Whether a partition is on its way."""
         super().__init__(replace(settings, network=network), source, journal)
-        self.arrays["worker"]["doing"] = codes.IDLE
+        self.arrays["worker"]["doing"] = IDLE
         load_kernels(self.arrays.worlds, self._sent, self._room, self._totals)
         self.workers = launch(settings)
 
@@ -68,7 +68,7 @@ class ProcessStage(Stage):
         now_s = self.workers.now_s()
         next_row_s = produce(self.arrays.worlds, now_s)
         while self.arrays.world["hungry"]:
-            self.answer(codes.ROWS_WANTED, codes.NONE)
+            self.answer(ROWS_WANTED, NONE)
             next_row_s = produce(self.arrays.worlds, now_s)
         self._send()
         if self.agenda.next_s <= now_s:
@@ -140,9 +140,9 @@ class ProcessStage(Stage):
             rows = unsent(self.arrays.worlds, worker, self._sent, self._room)
             if rows:
                 self.workers.rows(worker, self._room[:rows])
-                if workers["doing"][worker] == codes.IDLE:
+                if workers["doing"][worker] == IDLE:
                     workers["idle"][worker] += self.now_s - workers["since"][worker]
-                    workers["doing"][worker], workers["since"][worker] = codes.SERVING, self.now_s
+                    workers["doing"][worker], workers["since"][worker] = SERVING, self.now_s
 
     def _hear(self, messages: Sequence[tuple[int, Message]]) -> None:
         self.arrays.world["now"] = self.workers.now_s()
@@ -168,13 +168,13 @@ class ProcessStage(Stage):
         record = self.arrays["worker"][worker]
         if record["quiesced"]:
             record["quiesced"] = 0
-            self.answer(codes.QUIESCED, worker)
+            self.answer(QUIESCED, worker)
 
     def _note_idle(self, worker: int, at_s: float, idle_s: float) -> None:
         record, n = self.arrays["worker"][worker], self.settings.workers
         record["idle"], record["since"] = idle_s, at_s
         busy = self.arrays["connection"]["count"][worker * n : (worker + 1) * n].any()
-        record["doing"] = codes.SERVING if busy else codes.IDLE
+        record["doing"] = SERVING if busy else IDLE
 
 
 def _nothing() -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
-from adapt.core.stage.conditions.disturbances import ExternalLoad
+from adapt.core.stage.conditions.faults import ExternalLoad
 from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
 from adapt.core.stage.movement.spilling import Memory
 from paper.flux.scenarios import FULL_PER_WORKER, Scenario, mean_rate, mixed

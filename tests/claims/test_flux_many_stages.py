@@ -11,7 +11,7 @@ import numpy as np
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
 from adapt.core.stage.conditions.arrivals import Drawn, Made
-from adapt.core.stage.conditions.disturbances import ExternalLoad
+from adapt.core.stage.conditions.faults import ExternalLoad
 from adapt.core.stage.conditions.settings import Costs, StageSettings, even_groups, even_owners
 from adapt.core.stage.dag.settings import DagSettings, Edge
 from adapt.core.stage.dag.simulation import DagControl, simulate_dag

@@ -19,8 +19,8 @@ from adapt.core.costs.profile_file import write_profile
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.network_file import FIELDS, read_network
 from adapt.core.fit.network.settings import SheddingSettings
-from adapt.core.stage.dag.stages_file import FIELDS as STAGE_FIELDS
-from adapt.core.stage.dag.stages_file import read_stages
+from adapt.core.stage.dag.settings import FIELDS as STAGE_FIELDS
+from adapt.core.stage.dag.settings import read_stages
 from tests.any_trace import VISITS, two_halves
 from tests.core.costs.test_profile import BARE, WHOLE
 from tests.docs.pages import ROOT, blocks, text_of

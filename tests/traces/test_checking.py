@@ -15,7 +15,7 @@ from adapt.core.flux.replay import tables as flux_tables
 from adapt.core.metrics import Of
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.names import Construction, Scheme
-from adapt.core.repartition import period_tables
+from adapt.core.repartition import periods
 from adapt.core.stream import COLUMN_TYPES, KeyType
 from adapt.core.table import Kind, Table
 from adapt.traces.checking import facts_of, limits_of_file
@@ -107,7 +107,7 @@ RUNS = {
         "cases",
     ),
     Of.FIT: MadeUp("fit", fit_tables.PLANNER_COLUMNS, fit_tables.SUMMARY_COLUMNS, "planners"),
-    Of.REPARTITION: MadeUp("repartition", period_tables.PERIOD_COLUMNS, period_tables.SUMMARY_COLUMNS, "periods"),
+    Of.REPARTITION: MadeUp("repartition", periods.PERIOD_COLUMNS, periods.SUMMARY_COLUMNS, "periods"),
 }
 
 

@@ -17,12 +17,10 @@ from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.mechanisms.comparison import SUSTAINED_COLUMNS, ComparisonRun, outcome_table
 from adapt.core.mechanisms.cost_model import Terms, Wanted
 from adapt.core.mechanisms.outcome import ScenarioRun, outcome_of_scenario
-from adapt.core.mechanisms.recommendation import Frame, advice_of
+from adapt.core.mechanisms.recommendation import SHED, Frame, advice_of, is_sustained, largest_sustained
 from adapt.core.mechanisms.scenario import Stream, check_scenario, simulated, staged
-from adapt.core.mechanisms.scenario_file import read_scenarios
-from adapt.core.mechanisms.scenarios import Scenario
-from adapt.core.mechanisms.sustainable import SHED, is_sustained, largest_sustained
-from adapt.core.mechanisms.sweep.grid import Sweep
+from adapt.core.mechanisms.scenarios import Scenario, read_scenarios
+from adapt.core.mechanisms.sweep import Sweep
 from adapt.core.own.own_code import OwnCode
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.input.keyed_rows import Reading
@@ -35,10 +33,9 @@ from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.own.modules import own_code, ship
 from adapt.traces.read_errors import parsed
 from adapt.traces.replay.ahead.length import Length
-from adapt.traces.replay.comparing.outcomes import FILE, FOLDER, Outcomes
 from adapt.traces.replay.comparing.parallel import RunAll, runner_of_scenarios
 from adapt.traces.replay.comparing.shared_reading import EPSILON, counted, one_reading, shared_stream
-from adapt.traces.replay.comparing.sweeping import Swept, sweep
+from adapt.traces.replay.comparing.sweeping import FILE, FOLDER, Outcomes, Swept, sweep
 from adapt.traces.replay.flux import rows_of
 from adapt.traces.replay.operators import check_columns
 from adapt.traces.spark.names import RunnerName

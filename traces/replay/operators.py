@@ -6,9 +6,8 @@ from typing import Any
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.stage.conditions.growth import Join
 from adapt.core.stage.conditions.settings import StageSettings
-from adapt.core.stage.input.join_sides import Sides
-from adapt.core.stage.input.key_groups import KeyGroups
 from adapt.core.stage.input.keyed_rows import BYTES, KEY, STREAM, Reading, StateSource, StateUnit
+from adapt.core.stage.input.mini_partitions import KeyGroups, Sides
 from adapt.core.stream import KeyType
 from adapt.traces.store.trace import Trace
 

@@ -15,10 +15,9 @@ from adapt.core.flux.replay.replay import Pace, check_replay, parameters_of
 from adapt.core.stage.conditions.arrivals import Made, Rows, Source
 from adapt.core.stage.conditions.faults import FaultSchedule
 from adapt.core.stage.conditions.settings import StageSettings, even_groups
-from adapt.core.stage.dag.settings import DagSettings
-from adapt.core.stage.dag.stages_file import StageEntry, StagesFile, read_stages
-from adapt.core.stage.input.key_groups import KeyGroups
+from adapt.core.stage.dag.settings import DagSettings, StageEntry, StagesFile, read_stages
 from adapt.core.stage.input.keyed_rows import KEY, StateSource
+from adapt.core.stage.input.mini_partitions import KeyGroups
 from adapt.core.stage.input.offered_load import Demand
 from adapt.traces.read_errors import parsed
 from adapt.traces.replay.ahead.length import Length

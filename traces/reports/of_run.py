@@ -12,7 +12,7 @@ from adapt.core.fit.replay.charts import shedding_charts, statistics_charts
 from adapt.core.fit.replay.tables import planners_shown, shedders_table
 from adapt.core.mechanisms.charts import comparison_charts
 from adapt.core.mechanisms.comparison import DID, marked, shown_tables
-from adapt.core.mechanisms.sustainable import SHED
+from adapt.core.mechanisms.recommendation import SHED
 from adapt.core.ordered.replay.charts import ordered_charts
 from adapt.core.phrases import counted
 from adapt.core.run import verdict_under

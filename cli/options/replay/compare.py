@@ -20,7 +20,7 @@ from adapt.core.stream import Weight
 if TYPE_CHECKING:
     from adapt.core.mechanisms.cost_model import Wanted
     from adapt.core.mechanisms.scenarios import Scenario
-    from adapt.core.mechanisms.sweep.grid import Sweep
+    from adapt.core.mechanisms.sweep import Sweep
     from adapt.traces.store.trace import Trace
 
 
@@ -112,7 +112,7 @@ class WorkerOptions:
 
     def sweep(self) -> "Sweep | None":
         """What is varied; None, each scenario runs once."""
-        from adapt.core.mechanisms.sweep.grid import Sweep
+        from adapt.core.mechanisms.sweep import Sweep
 
         speeds, workers = self.speed.speeds(), tuple(channel_counts(self.channels))
         if self.seeds == 1 and len(speeds) < 2 and len(workers) < 2:

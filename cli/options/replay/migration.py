@@ -45,7 +45,7 @@ class MigrationOptions:
         """
         from dataclasses import replace
 
-        from adapt.core.stage.conditions.restart import RESTARTS
+        from adapt.core.stage.conditions.settings import RESTARTS
         from adapt.core.stage.control.workers import Migration
 
         if self.migrate is None:

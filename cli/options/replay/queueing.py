@@ -8,7 +8,7 @@ from adapt.cli.options.groups import setting
 from adapt.core.stage.conditions.names import QueueingName
 
 if TYPE_CHECKING:
-    from adapt.core.stage.conditions.queueing import Queueing
+    from adapt.core.stage.conditions.settings import Queueing
     from adapt.traces.store.trace import Trace
 
 
@@ -57,7 +57,7 @@ class QueueingOptions:
         Args:
             trace: Whose engine decides if no queues are named; None, Flux.
         """
-        from adapt.core.stage.conditions.queueing import MOST_IN_CHANNEL, Queueing, segment_rows
+        from adapt.core.stage.conditions.settings import MOST_IN_CHANNEL, Queueing, segment_rows
 
         engine = self.engine or (QueueingName.FLUX if trace is None else engine_of(trace))
         given = {

@@ -12,9 +12,8 @@ from adapt.cli.options.replay.shedding import ScalingBuffer, SheddingOptions
 from adapt.core.stage.conditions.names import Producers, Router
 
 if TYPE_CHECKING:
-    from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
-    from adapt.core.stage.conditions.queueing import Queueing
-    from adapt.core.stage.conditions.settings import Network, StageSettings
+    from adapt.core.stage.conditions.faults import ExternalLoad, SlowDown
+    from adapt.core.stage.conditions.settings import Network, Queueing, StageSettings
     from adapt.core.stage.input.keyed_rows import Reading
     from adapt.core.stage.input.mini_partitions import MiniPartitions
     from adapt.traces.replay.operators import Operator

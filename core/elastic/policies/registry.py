@@ -30,7 +30,7 @@ from adapt.core.errors import UsageError
 from adapt.core.own.own_code import ChosenPolicy, OwnCode
 from adapt.core.own_policies.view import OwnScaling
 from adapt.core.stage.conditions.names import Migrating, RestartName
-from adapt.core.stage.conditions.restart import RESTARTS
+from adapt.core.stage.conditions.settings import RESTARTS
 from adapt.core.stage.conditions.shed_factor import Thresholds
 from adapt.core.stage.control.workers import Migration
 

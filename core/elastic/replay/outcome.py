@@ -8,10 +8,8 @@ import numpy as np
 
 from adapt.core.stage.conditions.names import Migrating
 from adapt.core.stage.conditions.shed_factor import Overload
-from adapt.core.stage.control.elasticity import Step
-from adapt.core.stage.control.shed_log import Watched
+from adapt.core.stage.control.elasticity import Step, Stop, Watched
 from adapt.core.stage.engine.series import Interval
-from adapt.core.stage.movement.restarting import Stop
 from adapt.core.stage.outcome import Outcome
 from adapt.core.stage.simulate import Simulated
 

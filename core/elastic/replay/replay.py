@@ -25,15 +25,22 @@ from adapt.core.own.own_code import by_case, own_parameters
 from adapt.core.partitioning.build import Recipe
 from adapt.core.run import run_as_data, verdict_under
 from adapt.core.stage.conditions.arrivals import Rows
-from adapt.core.stage.conditions.disturbances import segments_of
+from adapt.core.stage.conditions.faults import segments_of
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import PACKET_TUPLES, StageSettings
 from adapt.core.stage.conditions.shed_factor import Thresholds
 from adapt.core.stage.control.workers import Migration, Placement, Scaling
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
-from adapt.core.stage.outcome import outcome_of, with_queues, with_sentence
-from adapt.core.stage.replay_parameters import Told, stage_parameters, telling, usual_interval_s
+from adapt.core.stage.outcome import (
+    Told,
+    outcome_of,
+    stage_parameters,
+    telling,
+    usual_interval_s,
+    with_queues,
+    with_sentence,
+)
 from adapt.core.stage.simulate import Actors, simulate
 from adapt.core.table import Displayed, Table
 

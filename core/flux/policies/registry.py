@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
-from adapt.core.flux.comparators.weighted_move import WeightedMoves
 from adapt.core.flux.policies.guarded_policy import GuardedLoadBalancing, SeveralMoves
 from adapt.core.flux.policies.load_policy import (
     MIN_COLLECTION_S,
@@ -18,6 +17,7 @@ from adapt.core.flux.policies.load_policy import (
 from adapt.core.flux.policies.multi_move_memory import SeveralMemoryController, SeveralMemoryMoves
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.settling import SettlingController
+from adapt.core.flux.policies.weighted_move import WeightedMoves
 from adapt.core.own.own_code import ChosenPolicy, OwnCode
 from adapt.core.own_policies.view import OwnMoves
 from adapt.core.stage.movement.controller import Controller

@@ -15,12 +15,11 @@ from adapt.core.run import run_as_data, verdict_under
 from adapt.core.stage.charts import CASE
 from adapt.core.stage.conditions.arrivals import Made, Source
 from adapt.core.stage.conditions.faults import FaultSchedule
-from adapt.core.stage.dag.settings import DagSettings
+from adapt.core.stage.dag.settings import DagSettings, StagesFile
 from adapt.core.stage.dag.simulation import DagControl, SimulatedDag, simulate_dag
-from adapt.core.stage.dag.stages_file import StagesFile
 from adapt.core.stage.engine.series import Interval, Latencies, together
 from adapt.core.stage.movement.controller import STEPS
-from adapt.core.stage.replay_parameters import Told, round_interval_s
+from adapt.core.stage.outcome import Told, round_interval_s
 from adapt.core.stage.simulate import Simulated
 from adapt.core.table import Cell, Column, Displayed, Kind, Table
 from adapt.core.values import duration, size

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from adapt.core.compiled import compiled
 from adapt.core.errors import BadInput
 from adapt.core.stage.records.arrays import Records
-from adapt.core.stage.records.tuples import ROW
+from adapt.core.stage.records.world import ROW
 
 
 @dataclass(frozen=True, slots=True, eq=False)

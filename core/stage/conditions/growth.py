@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from adapt.core.compiled import compiled
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.conditions.arrivals import Chunk
-from adapt.core.stage.records.codes import NONE
+from adapt.core.stage.records.arrays import NONE
 
 
 @dataclass(frozen=True, slots=True)

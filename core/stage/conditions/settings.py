@@ -1,18 +1,87 @@
 """Settings of a simulated stage; defaults of the Flux paper."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.costs.profile import Pause
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
+from adapt.core.stage.conditions.faults import ExternalLoad, SlowDown
 from adapt.core.stage.conditions.growth import Growth, Join
-from adapt.core.stage.conditions.names import QueueingName, Router
-from adapt.core.stage.conditions.queueing import Queueing
+from adapt.core.stage.conditions.names import QueueingName, RestartName, Router
 from adapt.core.stage.conditions.service_times import Spread
 from adapt.core.stage.conditions.shed_factor import Overload
+
+SEGMENT_BYTES = 32 * 1024
+"""A network buffer of Flink (taskmanager.memory.segment-size)."""
+
+EXCLUSIVE, FLOATING, MOST_IN_CHANNEL = 2, 8, 10
+"""Flink's buffers of a channel, those shared by all channels of a task, and the most that a channel may use to send."""
+
+
+def segment_rows(tuple_bytes: int) -> int:
+    """Rows in a full network buffer of Flink."""
+    return max(1, SEGMENT_BYTES // tuple_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Queueing:
+    """Whose queues a stage has, and their sizes."""
+
+    engine: QueueingName = QueueingName.FLUX
+    fetch_rows: int = 500  # Kafka: rows that a worker takes from one log before the next (max.poll.records)
+    log_rows: int = 2**24  # Kafka, Spark: unprocessed rows that all logs hold in memory; beyond, the source waits
+    # Flink: rows that a producer may buffer for one worker; at that many it stops
+    channel_rows: int = MOST_IN_CHANNEL * SEGMENT_BYTES // 80
+    checkpoint_s: float | None = None  # Flink: interval of checkpoints; None, none
+    aligned: bool = True  # Flink: whether barriers stop the channels on which they arrive first
+    checkpoint_pause_s: float = 0.0  # Flink: time for which a worker stops to take its part of a checkpoint
+    trigger_s: float = 0.0  # Spark: interval of micro-batches; 0, one after the other
+    # Spark: time to plan and commit a micro-batch. Spark's guide states latencies from 100 ms
+    batch_overhead_s: float = 0.1
+    batch_rows: int = 2**20  # Spark: most rows of a micro-batch (maxOffsetsPerTrigger)
+
+    def __post_init__(self) -> None:
+        least = min(self.fetch_rows, self.log_rows, self.channel_rows, self.batch_rows)
+        if least < 1:
+            raise UsageError(f"fetches, logs, channels and micro-batches must hold at least 1 row (got {least})")
+        if self.checkpoint_s is not None and not 0 < self.checkpoint_s < np.inf:
+            raise UsageError(f"the interval of checkpoints must be above 0 (got {self.checkpoint_s:g} s)")
+        times_s = self.checkpoint_pause_s, self.trigger_s, self.batch_overhead_s
+        if not all(0 <= one < np.inf for one in times_s):
+            raise UsageError(f"times of checkpoints and micro-batches must be at least 0 (got {min(times_s):g} s)")
+
+    @property
+    def has_logs(self) -> bool:
+        """Whether rows wait in a log, which never stops the source."""
+        return self.engine in (QueueingName.KAFKA, QueueingName.SPARK)
+
+    def check(self, *of_flux: object) -> None:
+        """Refuse crashes, standby and split partitions with queues other than Flux's."""
+        if self.engine is not QueueingName.FLUX and any(of_flux):
+            raise UsageError(
+                f"queueing {self.engine} excludes crashes, standby replicas and split partitions; use queueing flux"
+            )
+
+    def buffers(self, workers: int, tuple_bytes: int, usual: tuple[int, int]) -> tuple[int, int]:
+        """Default rows that a producer and a connection buffer."""
+        if self.engine is not QueueingName.FLINK:
+            return usual
+        rows = segment_rows(tuple_bytes)
+        return (EXCLUSIVE * workers + FLOATING) * rows, EXCLUSIVE * rows
+
+
+SAID = {
+    QueueingName.FLUX: "a buffer per producer, shared by all workers",
+    QueueingName.FLINK: "bounded channels",
+    QueueingName.KAFKA: "a log per partition",
+    QueueingName.SPARK: "micro-batches",
+}
+"""The queues in words."""
+
 
 PACKET_TUPLES = 12
 """Tuples of 80 bytes in a packet of 1 KB."""
@@ -113,7 +182,7 @@ class StageSettings:
     seed: int = 0  # random seed of service times, drawn tuples and shedding
     overload: Overload | None = None  # load shedding; None, off: overload leads to backpressure
     join: Join | None = None  # the join on groups, whose window is the state that moves; None, no join
-    queueing: Queueing = Queueing()  # noqa: RUF009 - frozen
+    queueing: Queueing = Queueing()
 
     def __post_init__(self) -> None:
         check_workers(self.workers)
@@ -197,3 +266,56 @@ def even_owners(workers: int, partitions_per_worker: int) -> NDArray[np.int32]:
 def even_groups(groups: int, partitions: int) -> NDArray[np.int32]:
     """The partition of each group, round-robin; shape (groups,)."""
     return np.asarray(np.arange(groups) % partitions, np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """A restart."""
+
+    stop_s: float = 0.0  # time to stop, besides saving state
+    start_s: float = 0.0  # time to start again, besides restoring state
+    saves: bool = True  # whether workers save their state first
+    is_whole: bool = True  # whether all partitions stop, not only those that move
+    restores_all: bool = True  # whether workers restore all of their state, not only that of partitions that move
+    save_byte_s: float | None = None  # time of a worker to save a byte; None, by the bandwidth for state
+    restore_byte_s: float | None = None  # time of a worker to restore a byte; likewise
+
+    def __post_init__(self) -> None:
+        times_s = self.stop_s, self.start_s, self.save_byte_s or 0.0, self.restore_byte_s or 0.0
+        if not all(0 <= one < np.inf for one in times_s):
+            raise UsageError(f"the times of a restart must be finite and at least 0 (got {min(times_s):g} s)")
+
+    def downtime_s(self, saved: NDArray[np.int64], restored: NDArray[np.int64], network: Network) -> float:
+        """Time without processing, in seconds.
+
+        Args:
+            saved: State that each worker saves in bytes, shape (workers,).
+            restored: State that each worker restores in bytes, shape (workers,).
+            network: Bandwidths for state.
+        """
+        saving_s = _transfer_s(saved, self.save_byte_s, network) if self.saves else 0.0
+        return self.stop_s + saving_s + self.start_s + _transfer_s(restored, self.restore_byte_s, network)
+
+
+def _transfer_s(by_worker: NDArray[np.int64], byte_s: float | None, network: Network) -> float:
+    """Time until the slowest worker has read or written its state."""
+    if byte_s is not None:
+        return float(by_worker.max()) * byte_s
+    slowest = float((8 * by_worker / np.asarray(network.flow_bits_per_s)).max())
+    return max(slowest, 8 * float(by_worker.sum()) / network.state_bits_per_s)
+
+
+RESTARTS: Mapping[RestartName, Restart] = MappingProxyType(
+    {
+        RestartName.FLINK_SAVEPOINT: Restart(start_s=120.0),
+        RestartName.FLINK_ADAPTIVE: Restart(start_s=10.0, saves=False),
+        RestartName.KAFKA_EAGER: Restart(stop_s=3.0, saves=False, restores_all=False),
+        RestartName.KAFKA_COOPERATIVE: Restart(stop_s=3.0, saves=False, is_whole=False, restores_all=False),
+    }
+)
+"""Presets.
+
+Source: Amazon EMR on EKS, defaults of the Flink autoscaler (job.autoscaler.restart.time: 2 min; Flink's own default is
+5 min); Flink, jobmanager.adaptive-scheduler.submission.resource-stabilization-timeout, and FLIP-461 (rescales follow a
+checkpoint); Kafka, heartbeat.interval.ms, by which consumers learn of a rebalance, and KIP-429.
+"""

@@ -27,7 +27,7 @@ from adapt.core.stage.engine.series import Interval
 from adapt.core.stage.movement.protocol import Movement
 from adapt.core.stage.movement.spilling import Spilling
 from adapt.core.stage.movement.standby import Standby
-from adapt.core.stage.records.codes import NONE
+from adapt.core.stage.records.arrays import NONE
 from adapt.core.table import Column, Kind, Table
 
 FULL_RATE = 0.95

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.stage.engine.jobs import Action
+from adapt.core.stage.engine.queues import Action
 from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.movement.controller import Controller, Move, Observation, Round
 from adapt.core.stage.movement.protocol import Movement

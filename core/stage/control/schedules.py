@@ -11,7 +11,7 @@ from math import inf
 from typing import TypeVar
 
 from adapt.core.errors import UsageError
-from adapt.core.stage.conditions.disturbances import BURST_S, SLEEP_S, ExternalLoad, SlowDown
+from adapt.core.stage.conditions.faults import BURST_S, SLEEP_S, ExternalLoad, SlowDown
 from adapt.core.stage.movement.spilling import MemoryChange
 from adapt.core.units.amounts import bytes_of, seconds_of
 

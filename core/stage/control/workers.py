@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.names import Migrating, RestartName
-from adapt.core.stage.conditions.restart import RESTARTS, Restart
+from adapt.core.stage.conditions.settings import RESTARTS, Restart
 
 
 @dataclass(frozen=True, slots=True, eq=False)

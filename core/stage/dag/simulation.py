@@ -1,6 +1,6 @@
 """Simulation of a DAG of stages from start to end."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -8,17 +8,260 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.stage.conditions.arrivals import Drawn, Made, Source
-from adapt.core.stage.conditions.faults import FaultSchedule
+from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Made, Rows, Source
+from adapt.core.stage.conditions.faults import Crash, FaultSchedule
 from adapt.core.stage.control.recovery import Recovery, full_rate_s
 from adapt.core.stage.control.rounds import Adapted, OneStage, Rounds
-from adapt.core.stage.dag.running_dag import AllStages, Dag
 from adapt.core.stage.dag.settings import DagSettings
+from adapt.core.stage.engine.kernel.advance_dag import advance_dag
+from adapt.core.stage.engine.queues import Action, Agenda
+from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.engine.series import Interval, Series
-from adapt.core.stage.movement.controller import Controller, Round
+from adapt.core.stage.movement.controller import Controller, Move, Round
 from adapt.core.stage.movement.protocol import Movement
 from adapt.core.stage.movement.spilling import Memory, Spilling
+from adapt.core.stage.records.arrays import IN_JOB, NONE, REACHED, SERVING
+from adapt.core.stage.records.world import CPU, EDGE, OUTBOX
 from adapt.core.stage.simulate import Assembly, Simulated
+
+CHECK_S = 0.01
+"""How often a query that leaves is looked at, until all it has read is processed."""
+
+
+class Dag:
+    """Running stages with one event queue and the same CPUs."""
+
+    def __init__(self, settings: DagSettings, inputs: Sequence[Source | Made], journal: int = 0) -> None:
+        """All stages at time 0; arguments as in `simulate_dag`."""
+        self.settings = settings
+        self.agenda = Agenda()
+        self.on_changed: dict[Stage, Action] = {}
+        """Called when the state of a stage was made or freed."""
+        self.unsent = 0
+        """Emitted tuples that a crash lost before a next stage had them."""
+        lives = settings.lives
+        self.stages = tuple(
+            Stage(of, _since(source, life.from_s), journal, agenda=self.agenda, from_s=life.from_s)
+            for of, source, life in zip(settings.stages, inputs, lives, strict=True)
+        )
+        edges, workers = settings.sorted_edges(), settings.workers
+        host = self.stages[0].arrays
+        host.put("cpu", np.array([(0, 0, 0, NONE)] * workers, CPU))
+        known = [(edge.source, edge.target, edge.selectivity, lives[edge.target].from_s == 0) for edge in edges]
+        host.put("edge", np.array(known, EDGE))
+        host.put("outbox", np.zeros(len(edges) * workers, OUTBOX))
+        self._worlds = np.concatenate([stage.arrays.worlds for stage in self.stages])
+        self._worlds["edges"] = len(edges)
+        for number, stage in enumerate(self.stages):
+            stage.arrays.share(self._worlds[number : number + 1])
+            sources = [edge.source for edge in edges]
+            stage.arrays.world["edges_first"] = np.searchsorted(sources, number, "left")
+            stage.arrays.world["edges_end"] = np.searchsorted(sources, number, "right")
+            if lives[number].from_s > 0:
+                self.agenda.at(lives[number].from_s, partial(self._arrive, number))
+            if lives[number].until_s < np.inf:
+                self.agenda.at(lives[number].until_s, partial(self._leave, number))
+
+    @property
+    def now_s(self) -> float:
+        """Current simulated time."""
+        return self.stages[0].now_s
+
+    def run(self, until_s: float) -> None:
+        """Simulate until a time, including the actions scheduled for it."""
+        while True:
+            why, worker, stage = advance_dag(self._worlds, min(self.agenda.next_s, until_s))
+            if why != REACHED:
+                self.stages[stage].answer(why, worker)
+            elif self.agenda.next_s <= until_s:
+                self.agenda.take()()
+            else:
+                return
+
+    def cpu_idle_s(self) -> NDArray[np.float64]:
+        """Idle seconds of each CPU since the start, shape (workers,)."""
+        cpus = self.stages[0].arrays["cpu"]
+        doing = np.stack([stage.arrays["worker"]["doing"] for stage in self.stages])
+        works = np.isin(doing, (SERVING, IN_JOB)).any(axis=0)
+        return np.asarray(cpus["idle"] + np.where(works, 0.0, self.now_s - cpus["since"]))
+
+    def mean_costs_s(self) -> list[float]:
+        """Mean service time of each stage; 0 before its first tuple."""
+        return [
+            float(stage.arrays["worker"]["busy"].sum()) / max(1, int(stage.arrays.world["processed"]))
+            for stage in self.stages
+        ]
+
+    def in_between(self, edge: int | None = None) -> int:
+        """Emitted tuples that wait for room, on an edge or on all."""
+        left = self.stages[0].arrays["outbox"]["left"].reshape(-1, self.settings.workers)
+        return int(left.sum() if edge is None else left[edge].sum())
+
+    def crash(self, crash: Crash) -> None:
+        """Lose what a worker was about to send on."""
+        cpus, outboxes = self.stages[0].arrays["cpu"], self.stages[0].arrays["outbox"]
+        idle_s = self.cpu_idle_s()[crash.worker]
+        cpus[crash.worker]["idle"], cpus[crash.worker]["since"] = idle_s, self.now_s
+        left = outboxes["left"].reshape(-1, self.settings.workers)[:, crash.worker]
+        self.unsent += int(left.sum())
+        left[:] = 0
+
+    @property
+    def drained(self) -> bool:
+        """Whether all sources have ended and all their tuples are processed."""
+        return all(self._drained())
+
+    def _drained(self) -> list[bool]:
+        """Whether each stage has processed everything and gets nothing more."""
+        found: list[bool] = []
+        edges = self.stages[0].arrays["edge"]
+        for number, stage in enumerate(self.stages):
+            into = self.settings.into(number)
+            if into:
+                arrived = self.now_s >= self.settings.lives[number].from_s
+                ended = arrived and all(found[edges["source"][edge]] or not edges["open"][edge] for edge in into)
+                waiting = sum(self.in_between(edge) for edge in into)
+                done = int(stage.arrays.world["processed"]) + stage.lost
+                found.append(ended and not waiting and int(stage.arrays["producer"]["generated"].sum()) == done)
+            else:
+                found.append(stage.drained)
+        return found
+
+    def _arrive(self, number: int) -> None:
+        """Begin the stage of a query."""
+        self._set_open(number, is_open=True)
+        self.stages[number].begin()
+        self._changed(number)
+
+    def _changed(self, number: int) -> None:
+        self.on_changed.get(self.stages[number], lambda: None)()
+
+    def _leave(self, number: int) -> None:
+        """End the input of a stage."""
+        if self.settings.into(number):
+            self._set_open(number, is_open=False)
+        else:
+            self.stages[number].end_input()
+        self._free(number)
+
+    def _set_open(self, number: int, is_open: bool) -> None:
+        """Open the edges into a stage, or close those from queries that stay."""
+        edges, until_s = self.stages[0].arrays["edge"], self.settings.lives[number].until_s
+        for edge in self.settings.into(number):
+            if is_open or self.settings.lives[int(edges["source"][edge])].until_s > until_s:
+                edges["open"][edge] = is_open
+
+    def _free(self, number: int) -> None:
+        """Free the state of a stage once it has processed everything."""
+        if self._drained()[number]:
+            self.stages[number].free_state()
+            self._changed(number)
+        else:
+            self.stages[number].after(CHECK_S, lambda: self._free(number))
+
+
+def _since(source: Source | Made, from_s: float) -> Source | Made:
+    """A source without the rows that arrive before a time."""
+    if not isinstance(source, Rows) or from_s == 0:
+        return source
+
+    def chunks() -> Iterator[Chunk]:
+        for chunk in source.chunks():
+            first = 0 if chunk.due_s is None else int(np.searchsorted(chunk.due_s, from_s))
+            if first < len(chunk.groups):
+                yield chunk.part(first, len(chunk.groups)) if first else chunk
+
+    return Rows(chunks)
+
+
+class AllStages:
+    """All stages of a DAG under a joint controller.
+
+    Partitions are numbered stage after stage. A worker is idle while its CPU is. A tuple weighs the mean service time
+    in its stage, so partitions of all stages are comparable.
+    """
+
+    def __init__(self, dag: Dag, movements: Sequence[Movement]) -> None:
+        """Wrap the stages and the movement protocol of each."""
+        self._dag = dag
+        self._stages = [OneStage(*one) for one in zip(dag.stages, movements, strict=True)]
+        self._firsts = np.cumsum([0, *(len(stage.owners()) for stage in self._stages)])
+        self.workers = self._stages[0].workers
+        self.message_s = self._stages[0].message_s
+        self.after, self.idle_s = self._stages[0].after, dag.cpu_idle_s
+
+    @property
+    def now_s(self) -> float:
+        """Current simulated time."""
+        return self._stages[0].now_s
+
+    def when_read(self, worker: int, action: Action) -> None:
+        """Run an action when all consumers have read their messages."""
+        for stage in reversed(self._stages):
+            action = partial(stage.when_read, worker, action)
+        action()
+
+    def state_bytes(self) -> NDArray[np.int64]:
+        """Current state of each partition, shape (partitions,)."""
+        return np.concatenate([stage.state_bytes() for stage in self._stages])
+
+    def processed(self) -> NDArray[np.int64]:
+        """Processed tuples of each partition since the start, shape (partitions,)."""
+        return np.concatenate([stage.processed() for stage in self._stages])
+
+    def weighed(self, tuples: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Mean CPU nanoseconds for these tuple counts, shape (partitions,)."""
+        costs = [np.rint(1e9 * cost_s) for cost_s in self._dag.mean_costs_s()]
+        return np.asarray(tuples * np.repeat(costs, np.diff(self._firsts)), np.int64)
+
+    def owners(self) -> NDArray[np.int32]:
+        """The worker of each partition, shape (partitions,)."""
+        return np.concatenate([stage.owners() for stage in self._stages])
+
+    def unprocessed(self) -> NDArray[np.int64]:
+        """Spilled tuples of each partition, shape (partitions,)."""
+        return np.concatenate([stage.unprocessed() for stage in self._stages])
+
+    def on_disk(self) -> NDArray[np.bool_]:
+        """Whether each partition is on disk, shape (partitions,)."""
+        return np.concatenate([stage.on_disk() for stage in self._stages])
+
+    def in_flight(self) -> NDArray[np.int64]:
+        """Tuples of each partition sent and not processed or spilled, shape (partitions,)."""
+        return np.concatenate([stage.in_flight() for stage in self._stages])
+
+    def may_start(self, move: Move) -> bool:
+        """Whether a move can start now."""
+        stage, partition = self._found(move.partition)
+        return self._stages[stage].may_start(Move(partition, move.donor, move.receiver))
+
+    def receiver_of(self, partition: int) -> int | None:
+        """The receiver of a partition with a dead donor; else None."""
+        stage, own = self._found(partition)
+        return self._stages[stage].receiver_of(own)
+
+    def start(self, moves: Sequence[Move], done: Action) -> None:
+        """Execute moves, and call `done` when all are finished."""
+        parts: list[list[Move]] = [[] for _ in self._stages]
+        for move in moves:
+            stage, partition = self._found(move.partition)
+            parts[stage].append(Move(partition, move.donor, move.receiver))
+        waiting = sum(map(bool, parts))
+
+        def one_done() -> None:
+            nonlocal waiting
+            waiting -= 1
+            if waiting == 0:
+                done()
+
+        for adapted, part in zip(self._stages, parts, strict=True):
+            if part:
+                adapted.start(part, one_done)
+
+    def _found(self, partition: int) -> tuple[int, int]:
+        """The stage of a partition, and its number there."""
+        stage = int(np.searchsorted(self._firsts, partition, "right")) - 1
+        return stage, partition - int(self._firsts[stage])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,12 +7,11 @@ from adapt.core.costs.profile import Pause
 from adapt.core.errors import UsageError
 from adapt.core.histogram import BINS
 from adapt.core.stage.conditions.arrivals import Drawn, Made, Rows, Source, alias_table
-from adapt.core.stage.conditions.disturbances import segments_of
+from adapt.core.stage.conditions.faults import segments_of
 from adapt.core.stage.conditions.names import QueueingName, Router
 from adapt.core.stage.conditions.settings import StageSettings, of_workers
-from adapt.core.stage.records.arrays import Arrays, Records
-from adapt.core.stage.records.codes import FREE, NONE, UNUSED
-from adapt.core.stage.records.tuples import CONNECTION, FLOW, HELD, MIRRORED, PAUSE, POOLED, QUEUED
+from adapt.core.stage.records.arrays import FREE, NONE, UNUSED, Arrays, Records
+from adapt.core.stage.records.world import CONNECTION, FLOW, HELD, MIRRORED, PAUSE, POOLED, QUEUED
 
 MOST_BYTES = 4 << 30
 """Most memory of the buffers of a stage."""

@@ -7,9 +7,8 @@ from adapt.core.errors import BadInput
 from adapt.core.stage.conditions.arrivals import Chunk
 from adapt.core.stage.conditions.growth import Growth, Join, SerialJoin, join_lists
 from adapt.core.stage.engine.kernel.growth import append_rows, expire, lose, move_rows
-from adapt.core.stage.records.arrays import Arrays
-from adapt.core.stage.records.codes import NONE, SERVING, UNUSED
-from adapt.core.stage.records.tuples import SPILLED
+from adapt.core.stage.records.arrays import NONE, SERVING, UNUSED, Arrays
+from adapt.core.stage.records.world import SPILLED
 
 LEAST_ROWS = 1024
 """Smallest capacity of the table."""

@@ -8,13 +8,27 @@ from numpy.typing import NDArray
 from adapt.core.stage.conditions.arrivals import Drawn, Feed, Made, Rows, Source
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.engine.initial_arrays import chain, prepare
-from adapt.core.stage.engine.jobs import Action, Agenda, Job, Jobs
 from adapt.core.stage.engine.kernel.advance import advance
 from adapt.core.stage.engine.kernel.orders import halt, pause, refill, restart, resume, schedule, start, wake
-from adapt.core.stage.engine.queues import Census, queues_of
+from adapt.core.stage.engine.queues import Action, Agenda, Census, Job, Jobs, queues_of
 from adapt.core.stage.engine.recent_rows import RecentRows, enlarge_spill
-from adapt.core.stage.records import codes
-from adapt.core.stage.records.arrays import Arrays
+from adapt.core.stage.records.arrays import (
+    BACKLOG_DONE,
+    BLOCKED,
+    DEAD,
+    FREE,
+    GROWN,
+    IDLE,
+    IN_JOB,
+    JOB_DONE,
+    NONE,
+    QUIESCED,
+    REACHED,
+    ROWS_WANTED,
+    SERVING,
+    SPILL_FULL,
+    Arrays,
+)
 
 
 class Stage:
@@ -70,12 +84,12 @@ class Stage:
         self.on_rows_wanted: Action = lambda: None
         """Called before more rows are read, which overwrites those already pulled."""
         self._answers: dict[int, Callable[[int], None]] = {
-            codes.ROWS_WANTED: self._serve_producers,
-            codes.QUIESCED: lambda worker: self._quiesced.pop(worker)(),
-            codes.JOB_DONE: self._jobs.finish,
-            codes.BACKLOG_DONE: lambda worker: self.on_backlog_done(worker),
-            codes.SPILL_FULL: lambda _: enlarge_spill(self.arrays),
-            codes.GROWN: lambda worker: self.on_grown(worker),
+            ROWS_WANTED: self._serve_producers,
+            QUIESCED: lambda worker: self._quiesced.pop(worker)(),
+            JOB_DONE: self._jobs.finish,
+            BACKLOG_DONE: lambda worker: self.on_backlog_done(worker),
+            SPILL_FULL: lambda _: enlarge_spill(self.arrays),
+            GROWN: lambda worker: self.on_grown(worker),
         }
         if from_s > 0:
             self.arrays["state"]["bytes"] = 0
@@ -98,7 +112,7 @@ class Stage:
         while True:
             until = min(self.agenda.next_s, until_s)
             why, which = advance(self.arrays.worlds, until)
-            if why != codes.REACHED:
+            if why != REACHED:
                 self.answer(why, which)
             elif self.agenda.next_s <= until_s:
                 self.agenda.take()()
@@ -210,7 +224,7 @@ class Stage:
         n = self.settings.workers
         connections = self.arrays["connection"][worker * n : (worker + 1) * n]
         connections["first"] = connections["count"] = connections["owed"] = connections["ack"] = 0
-        connections["turn"] = codes.NONE
+        connections["turn"] = NONE
 
     def restart(self, partition: int, owner: int) -> None:
         """Let all producers send a paused partition's tuples to its owner."""
@@ -224,16 +238,16 @@ class Stage:
         record = self.arrays["worker"][worker]
         lasted = self.now_s - record["since"]
         doing = int(record["doing"])
-        if doing in (codes.IDLE, codes.BLOCKED):
+        if doing in (IDLE, BLOCKED):
             record["idle"] += lasted
-        elif doing in (codes.SERVING, codes.IN_JOB):
+        elif doing in (SERVING, IN_JOB):
             record["busy"] += lasted
-        if doing == codes.SERVING and not record["mirrored"]:
+        if doing == SERVING and not record["mirrored"]:
             if self.standby:
                 self.interrupted.add(worker)
             else:
                 self.lost += 1
-        record["doing"], record["since"], record["backlog"], record["debt"] = codes.DEAD, self.now_s, codes.NONE, 0.0
+        record["doing"], record["since"], record["backlog"], record["debt"] = DEAD, self.now_s, NONE, 0.0
         record["job"] = record["acks"] = record["quiesced"] = record["mirrored"] = record["refused"] = 0
         record["held"] = record["held_first"] = 0
         schedule(self.arrays.worlds, worker, np.inf)
@@ -254,7 +268,7 @@ class Stage:
         """Restart a dead worker."""
         record = self.arrays["worker"][worker]
         record["idle"] += self.now_s - record["since"]
-        record["doing"] = codes.FREE
+        record["doing"] = FREE
         self.dead.discard(worker)
         schedule(self.arrays.worlds, worker, self.now_s)
 
@@ -269,10 +283,10 @@ class Stage:
             own = flows[producer * partitions : (producer + 1) * partitions]
             held = pooled[producer * places : (producer + 1) * places]
             for place in own["head"].tolist():
-                while place != codes.NONE:
+                while place != NONE:
                     lost.append(int(held["group"][place]))
                     place = int(held["link"][place])
-            own["head"] = own["tail"] = codes.NONE
+            own["head"] = own["tail"] = NONE
             held["link"] = chain(places)
             self.arrays["producer"]["free"][producer] = self.arrays["producer"]["held"][producer] = 0
         self.lost += len(lost)
@@ -286,7 +300,7 @@ class Stage:
     def read_at(self, producer: int, worker: int) -> None:
         """Assign the input of a producer to a worker."""
         record = self.arrays["producer"][producer]
-        if record["host"] == codes.NONE:
+        if record["host"] == NONE:
             resume(self.arrays.worlds, producer, worker)
         else:
             record["host"] = worker
@@ -295,7 +309,7 @@ class Stage:
         """Seconds in which each consumer was idle, blocked or dead, shape (workers,)."""
         workers = self.arrays["worker"]
         doing = workers["doing"]
-        waiting = (doing == codes.IDLE) | (doing == codes.BLOCKED) | (doing == codes.DEAD)
+        waiting = (doing == IDLE) | (doing == BLOCKED) | (doing == DEAD)
         return np.asarray(workers["idle"] + np.where(waiting, self.now_s - workers["since"], 0.0))
 
     def state_bytes(self) -> NDArray[np.int64]:
@@ -323,7 +337,7 @@ class Stage:
     def in_use(self) -> NDArray[np.bool_]:
         """All partitions but free parts, shape (partitions,)."""
         ring = self.arrays["ring"]["following"]
-        return ring != codes.NONE if len(ring) else np.ones(self.settings.partitions, np.bool_)
+        return ring != NONE if len(ring) else np.ones(self.settings.partitions, np.bool_)
 
     def arrived(self) -> int:
         """Number of rows of the stream that have arrived."""
@@ -356,7 +370,7 @@ class Stage:
         return Census(
             generated=int(self.arrays["producer"]["generated"].sum()),
             processed=int(self.arrays.world["processed"]),
-            at_consumers=int(np.count_nonzero((workers["doing"] == codes.SERVING) & (workers["mirrored"] == 0)))
+            at_consumers=int(np.count_nonzero((workers["doing"] == SERVING) & (workers["mirrored"] == 0)))
             + len(self.interrupted),
             in_connections=int(self.arrays["connection"]["count"].sum()),
             in_pools=int(self.arrays["producer"]["held"].sum()) + sum(self.kept_alone.values()),

@@ -15,9 +15,7 @@ from adapt.core.keys.names import HashName
 from adapt.core.random_bits import output
 from adapt.core.stage.conditions.arrivals import Chunk, Rows
 from adapt.core.stage.conditions.growth import Growth
-from adapt.core.stage.input.join_sides import Sides
-from adapt.core.stage.input.key_groups import KeyGroups
-from adapt.core.stage.input.mini_partitions import MiniPartitions
+from adapt.core.stage.input.mini_partitions import KeyGroups, MiniPartitions, Sides
 from adapt.core.stage.input.row_costs import Reader, RowCosts, amounts
 from adapt.core.stage.input.split_rows import Dealer, SplitKeys
 from adapt.core.units.row_or_time_span import Length

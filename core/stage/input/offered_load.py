@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from adapt.core.errors import BadInput
 from adapt.core.phrases import counted, percent, rounded
 from adapt.core.stage.conditions.arrivals import Chunk
-from adapt.core.stage.conditions.capacity import Capacity
-from adapt.core.stage.conditions.faults import FaultSchedule
+from adapt.core.stage.conditions.faults import Capacity, FaultSchedule
 from adapt.core.stage.conditions.growth import SerialJoin
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.table import Cell, Column, Kind

@@ -17,7 +17,7 @@ from adapt.core.random_bits import substream, uniforms
 from adapt.core.stage.conditions.service_times import Spread
 from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.records.arrays import Records
-from adapt.core.stage.records.tuples import ROW
+from adapt.core.stage.records.world import ROW
 
 _DRAWS = 2**16
 """Draws that rows share."""

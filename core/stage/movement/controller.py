@@ -12,9 +12,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.stage.engine.jobs import Action
-from adapt.core.stage.records.arrays import Arrays, Records
-from adapt.core.stage.records.codes import NONE
+from adapt.core.stage.engine.queues import Action
+from adapt.core.stage.records.arrays import NONE, Arrays, Records
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,10 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.conditions.arrivals import Chunk
 from adapt.core.stage.conditions.service_times import LEAST_MEANS
 from adapt.core.stage.conditions.settings import StageSettings, of_workers
-from adapt.core.stage.engine.jobs import Action, Job
+from adapt.core.stage.engine.queues import Action, Job
 from adapt.core.stage.engine.recent_rows import forget_spilled
 from adapt.core.stage.engine.running_stage import Stage
-from adapt.core.stage.records.codes import UNUSED
+from adapt.core.stage.records.arrays import UNUSED
 from adapt.core.values import duration
 
 QUANTUM_S = 0.2

@@ -22,12 +22,11 @@ from numpy.typing import NDArray
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import StageSettings
-from adapt.core.stage.engine.jobs import Job
+from adapt.core.stage.engine.queues import Job
 from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.movement.protocol import Movement
-from adapt.core.stage.records.arrays import Records
-from adapt.core.stage.records.codes import NONE
-from adapt.core.stage.records.workers import RANK, RING, TOTAL, TURN
+from adapt.core.stage.records.arrays import NONE, Records
+from adapt.core.stage.records.world import RANK, RING, TOTAL, TURN
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.movement.controller import Move
 from adapt.core.stage.movement.protocol import Movement
 from adapt.core.stage.movement.spilling import Spilling
-from adapt.core.stage.records.codes import NONE
+from adapt.core.stage.records.arrays import NONE
 
 
 class Standby:

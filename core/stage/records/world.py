@@ -1,59 +1,318 @@
-"""World record of a stage: sizes, costs, time and array addresses.
-
-Arrays hold one record per object rather than one column per field, since the simulation jumps between single tuples,
-connections and partitions: each access then touches one cache line.
-"""
+"""Records of a simulated stage: its tuples, workers and world."""
 
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from adapt.core.stage.records.tuples import (
-    BARRIER,
-    BIN,
-    CHANNEL,
-    CONNECTION,
-    DUE,
-    EDGE,
-    ENTRY,
-    FLOW,
-    HELD,
-    JOINED,
-    KEPT,
-    LATENCY,
-    LINE,
-    LINKED,
-    MIRRORED,
-    OUTBOX,
-    PART,
-    PAUSE,
-    POOLED,
-    QUEUED,
-    REFUSAL,
-    ROW,
-    SERVICE,
-    SPILLED,
-    STAMP,
-    WINNER,
+ROW = np.dtype([("due", np.float64), ("cost", np.float64), ("number", np.int64), ("group", np.int32)])
+
+POOLED = np.dtype(
+    [
+        ("group", np.int32),
+        ("link", np.int32),  # the next tuple of its flow, or free place
+        ("number", np.int64),  # among the tuples of its producer, or given by the source
+        ("stamp", np.float64),  # arrival time
+        ("cost", np.float64),  # CPU seconds; negative if drawn
+    ]
 )
-from adapt.core.stage.records.workers import (
-    CPU,
-    GROUP,
-    LIVE,
-    NEWEST,
-    PAIR,
-    PARTITION,
-    PAST,
-    PRODUCER,
-    RANK,
-    RING,
-    SEGMENT,
-    STATE,
-    TOTAL,
-    TURN,
-    WINDOW,
-    WORKER,
+"""A tuple in the buffer of its producer."""
+
+QUEUED = np.dtype(
+    [
+        ("group", np.int32),
+        ("partition", np.int32),
+        ("number", np.int64),
+        ("stamp", np.float64),
+        ("cost", np.float64),
+        ("at", np.float64),  # when it reaches the consumer's end
+    ]
 )
+"""A tuple in a connection."""
+
+SPILLED = np.dtype(
+    [
+        ("group", np.int32),
+        ("producer", np.int32),
+        ("number", np.int64),
+        ("stamp", np.float64),
+        ("cost", np.float64),
+        ("taken", np.float64),  # when its consumer took it
+        ("link", np.int32),  # the next tuple of its partition, or free place
+    ],
+    align=True,
+)
+"""A tuple on disk."""
+
+MIRRORED = np.dtype(
+    [
+        ("group", np.int32),
+        ("partition", np.int32),
+        ("producer", np.int32),
+        ("link", np.int32),  # the next tuple in line, or free place
+        ("number", np.int64),
+        ("answer", np.int64),  # of the owner
+        ("pairs", np.uint64),  # a digest of its matches, if it is joined
+        ("stamp", np.float64),
+        ("cost", np.float64),
+        ("taken", np.float64),  # when the owner took it
+        ("at", np.float64),  # when it reaches the replica
+    ]
+)
+"""A tuple processed by the owner of its partition, but not yet by the replica."""
+
+HELD = np.dtype([("since", np.float64), ("partition", np.int64)])
+
+JOINED = np.dtype(
+    [
+        ("time", np.int64),  # in the unit of the window
+        ("list", np.int32),  # 2 * group + side (0 without a join), or none
+        ("held", np.int32),  # whether it is in the state of its group
+    ]
+)
+"""A row of a join, or of a window."""
+
+LINKED = np.dtype(
+    [
+        ("link", np.int64),  # the next older row of its list, once it is processed
+        ("size", np.int64),  # its own bytes of state
+    ]
+)
+"""The rest of such a row, apart so that a window without either reads half as much memory."""
+
+ENTRY = np.dtype(
+    [
+        ("at", np.float64),
+        ("worker", np.int32),
+        ("producer", np.int32),
+        ("partition", np.int32),
+        ("group", np.int32),
+        ("number", np.int64),
+        ("answer", np.int64),
+    ]
+)
+"""Journal entry of a processed tuple, with its answer."""
+
+
+CONNECTION = np.dtype(
+    [
+        ("first", np.int32),
+        ("count", np.int32),
+        ("owed", np.int32),  # tuples taken whose credits have not returned
+        ("turn", np.int32),  # the partition to send from next, the first of those that wait
+        ("last", np.int32),
+        ("ack", np.int32),  # tuples ahead of an acknowledgement
+    ]
+)
+
+CHANNEL = np.dtype(
+    [
+        ("head", np.int32),  # tuples in the buffer of the producer, in order
+        ("tail", np.int32),
+        ("waiting", np.int32),  # how many they are, where that is limited
+        ("fetched", np.int32),  # tuples taken in turn
+        ("ahead", np.int32),  # tuples ahead of a barrier
+        ("stopped", np.int32),  # whether its barrier waits for those of other channels
+    ]
+)
+"""A connection of an engine other than Flux."""
+
+BARRIER = np.dtype([("missing", np.int32)])
+
+STAMP = np.dtype([("at", np.float64)])
+
+FLOW = np.dtype(
+    [
+        ("head", np.int32),  # the tuples of one partition in the pool of one producer
+        ("tail", np.int32),
+        ("after", np.int32),  # the next partition that waits for the same connection
+    ]
+)
+
+KEPT = np.dtype(
+    [
+        ("head", np.int32),  # tuples of a flow that were sent and are not acknowledged, in order
+        ("tail", np.int32),
+        ("pending", np.int32),  # how many of them, the first ones, its twin has and has not processed
+    ]
+)
+
+EDGE = np.dtype(
+    [
+        ("source", np.int64),  # stages
+        ("target", np.int64),
+        ("selectivity", np.float64),  # tuples of the target for each of the source
+        ("open", np.int64),  # whether tuples are emitted to the target
+    ]
+)
+
+OUTBOX = np.dtype(
+    [
+        ("left", np.int64),  # emitted tuples that wait for room
+        ("value", np.int64),  # of the tuple that they were made of
+        ("bits", np.uint64),  # from which their groups are drawn
+    ]
+)
+
+LINE = np.dtype(
+    [
+        ("head", np.int32),  # what the owners of partitions have sent to their twins at one worker, in order
+        ("tail", np.int32),
+        ("count", np.int32),
+        ("ack", np.int32),  # tuples ahead of an acknowledgement
+    ]
+)
+
+
+SERVICE = np.dtype([("seconds", np.float64)])
+
+PAUSE = np.dtype([("lasts", np.float64), ("gap", np.float64)])
+"""A pause of a worker, and the time from its end to the next."""
+
+PART = np.dtype([("shed", np.float64)])
+
+LATENCY = np.dtype([("count", np.int64), ("sum", np.float64), ("max", np.float64)])
+
+BIN = np.dtype([("count", np.int64)])
+
+REFUSAL = np.dtype([("count", np.int64)])
+
+DUE = np.dtype([("at", np.float64)])
+
+WINNER = np.dtype([("slot", np.int32)])
+
+
+WORKER = np.dtype(
+    [
+        ("doing", np.int32),
+        ("poll", np.int32),  # the input to look at first
+        ("segment", np.int32),  # of the CPU, in force
+        ("segments_end", np.int32),
+        ("cursor", np.int32),  # in the table of service times
+        ("paused", np.int32),  # the next of its pauses
+        ("acks", np.int32),  # connections with an acknowledgement to come
+        ("quiesced", np.int32),  # whether the last acknowledgement was just read
+        ("backlog", np.int32),  # the partition whose spilled input is processed
+        ("job", np.int32),  # whether one is to begin
+        ("spilling", np.int32),  # whether the tuple in service goes to the spill
+        ("job_cpu", np.float64),
+        ("job_io", np.float64),
+        ("debt", np.float64),  # CPU that the worker's producer has used
+        ("taken", np.float64),  # when the tuple in service was taken from its connection
+        ("since", np.float64),  # when the consumer began to wait, or to work
+        ("idle", np.float64),  # seconds of waiting, but for the wait that lasts
+        ("busy", np.float64),  # seconds of work on tuples and jobs, likewise
+        ("group", np.int32),  # the tuple in service
+        ("partition", np.int32),
+        ("producer", np.int32),
+        ("mirrored", np.int32),  # whether the tuple in service is for a replica
+        ("processed", np.int64),
+        ("number", np.int64),
+        ("stamp", np.float64),
+        ("cost", np.float64),
+        ("pause_from", np.float64),  # when it pauses next
+        ("shed", np.int64),  # tuples dropped by load shedding
+        ("held_first", np.int32),  # the oldest tuple in its buffer
+        ("held", np.int32),
+        ("held_most", np.int32),  # the most since the controller last looked
+        ("refused", np.int32),  # whether the tuple in service is shed
+        ("matches", np.int64),  # of the tuple in service, where the stage joins
+        ("pairs", np.uint64),  # a digest of them
+        ("spill", np.float64),  # seconds to write a tuple to its disk
+        ("link", np.float64),  # seconds to send a tuple
+        ("sent", np.float64),  # when its link has sent all tuples so far
+        ("room", np.int64),  # bytes by which its state may grow
+        ("full", np.int32),  # whether it has grown by more: 1, to be reported; 2, reported
+    ],
+    align=True,
+)
+
+CPU = np.dtype(
+    [
+        ("since", np.float64),  # when it was last left without work, or its idle time counted
+        ("idle", np.float64),  # seconds, up to then
+        ("turn", np.int32),  # the stage that it serves first
+        ("serving", np.int32),  # the stage that it serves; none
+    ],
+    align=True,
+)
+"""The CPU of a worker with several stages."""
+
+SEGMENT = np.dtype(
+    [
+        ("start", np.float64),
+        ("run", np.float64),  # seconds of CPU that the operator has in each cycle
+        ("burst", np.float64),  # seconds of each cycle that others take
+        ("speed", np.float64),
+    ]
+)
+
+PRODUCER = np.dtype(
+    [
+        ("random", np.uint64),
+        ("generated", np.int64),
+        ("row", np.int64),  # the next row
+        ("rows_end", np.int64),
+        ("free", np.int32),  # the first free place of the pool
+        ("held", np.int32),  # tuples in the pool
+        ("hungry", np.int32),  # wants rows that are yet to be read (1), or places for them (2)
+        ("host", np.int32),  # the worker that reads its input; none while halted
+        ("behind", np.float64),  # seconds with a row waiting at the source
+        ("behind_until", np.float64),
+        ("waited", np.float64),  # longest wait of a row at the source, since last read
+        ("seen", np.int64),  # the first row that is not known to have arrived
+        ("capped", np.int32),  # its channels with as many tuples in its buffer as they may have
+        ("admits", np.int64),  # rows that it may still give to the micro-batch
+    ],
+    align=True,
+)
+
+
+PARTITION = np.dtype(
+    [
+        ("owner", np.int32),
+        ("stalled", np.int32),
+        ("on_disk", np.int32),
+        ("in_flight", np.int32),  # sent, and not processed or spilled
+        ("spill_head", np.int32),
+        ("spill_tail", np.int32),
+        ("spilled", np.int64),
+        ("processed", np.int64),
+        ("digest", np.int64),  # of its answers in their order
+    ]
+)
+
+PAIR = np.dtype(
+    [
+        ("twin", np.int32),  # the worker of the partition's replica
+    ]
+)
+
+GROUP = np.dtype(
+    [
+        ("partition", np.int32),
+        ("alias", np.int32),
+        ("threshold", np.int64),  # of 2^32, below which a draw stays here
+    ]
+)
+
+WINDOW = np.dtype([("place", np.int64), ("sum", np.int64)])  # the place is that of the next value
+
+PAST = np.dtype([("value", np.int64)])
+
+STATE = np.dtype([("bytes", np.int64)])
+
+LIVE = np.dtype([("rows", np.int64)])
+
+NEWEST = np.dtype([("at", np.int64)])
+
+RING = np.dtype([("following", np.int32)])
+
+TURN = np.dtype([("part", np.int32)])
+
+RANK = np.dtype([("place", np.int32)])
+
+TOTAL = np.dtype([("count", np.int64), ("sum", np.int64), ("least", np.int64), ("most", np.int64)])
+
 
 _SIZES = (
     "workers",

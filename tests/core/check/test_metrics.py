@@ -11,14 +11,14 @@ from adapt.core.metrics import METRICS, RENAMED, ROWS, SUMMARY, Better, Of, colu
 from adapt.core.partitioning import compare
 from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS
 from adapt.core.repartition import outcome as live_outcome
-from adapt.core.repartition import period_tables
+from adapt.core.repartition import periods
 from adapt.core.stage.simulate import CRASH_COLUMNS
 from adapt.core.table import Column, Kind
 
 COLUMNS = {
     (Of.COMPARISON, ROWS): compare.COLUMNS,
-    (Of.REPARTITION, ROWS): period_tables.PERIOD_COLUMNS,
-    (Of.REPARTITION, SUMMARY): (*period_tables.SUMMARY_COLUMNS, *live_outcome.LIVE_COLUMNS),
+    (Of.REPARTITION, ROWS): periods.PERIOD_COLUMNS,
+    (Of.REPARTITION, SUMMARY): (*periods.SUMMARY_COLUMNS, *live_outcome.LIVE_COLUMNS),
     (Of.FLUX, ROWS): (*flux_tables.CASE_COLUMNS, *CRASH_COLUMNS),
     (Of.FLUX, SUMMARY): flux_tables.SUMMARY_COLUMNS,
     (Of.ELASTIC, ROWS): (*elastic_tables.CASE_COLUMNS, *elastic_tables.JOIN_COLUMNS),

@@ -5,13 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from adapt.core.mechanisms.race import Race, mean_outcome
 from adapt.core.mechanisms.recommendation import Frame, advice_of
 from adapt.core.mechanisms.scenarios import BASELINE, Scenario, Static
-from adapt.core.mechanisms.sweep.finding import Finding
-from adapt.core.mechanisms.sweep.grid import Point, Sweep
-from adapt.core.mechanisms.sweep.race import Race, mean_outcome
-from adapt.core.mechanisms.sweep.sentences import sweep_sentences
-from adapt.core.mechanisms.sweep.tables import over_seeds_table, points_table
+from adapt.core.mechanisms.sweep import Finding, Point, Sweep, over_seeds_table, points_table, sweep_sentences
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.stage.input.speed import Speed
 from adapt.core.statistics.intervals import Spread

@@ -7,8 +7,16 @@ from adapt.core.elastic.policies.scaler import ScaleOn
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.flux.policies.names import FluxPolicy
-from adapt.core.mechanisms.scenario_file import FIELDS, read_scenarios
-from adapt.core.mechanisms.scenarios import BASELINE, BY_NAME, SCENARIOS, Scenario, Static, chosen
+from adapt.core.mechanisms.scenarios import (
+    BASELINE,
+    BY_NAME,
+    FIELDS,
+    SCENARIOS,
+    Scenario,
+    Static,
+    chosen,
+    read_scenarios,
+)
 from adapt.core.own.own_code import OwnCode
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.stage.conditions.names import Migrating, RestartName

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.mechanisms.cost_model import Wanted
+from adapt.core.mechanisms.recommendation import is_sustained, largest_sustained
 from adapt.core.mechanisms.scenario import Stream, simulated, staged
 from adapt.core.mechanisms.scenarios import SCENARIOS
-from adapt.core.mechanisms.sustainable import is_sustained, largest_sustained
 from adapt.core.stage.conditions.settings import Costs
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.mini_partitions import MiniPartitions

@@ -18,8 +18,7 @@ from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.partitioning.schemes.uniform import UniformPartitioner
 from adapt.core.repartition.decisions import Replan, Schedule, decided
 from adapt.core.repartition.names import TriggerName
-from adapt.core.repartition.replay import Live, replay_repartition
-from adapt.core.repartition.units import Units
+from adapt.core.repartition.replay import Live, Units, replay_repartition
 from adapt.core.stage.conditions.settings import Costs, StageSettings, even_groups
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.mini_partitions import MiniPartitions

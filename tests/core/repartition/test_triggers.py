@@ -17,8 +17,7 @@ from adapt.core.partitioning.build import Recipe, build_partitioner
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.repartition.decisions import Replan, Schedule, decided
 from adapt.core.repartition.names import TriggerName
-from adapt.core.repartition.shadows import Shadows, Spent
-from adapt.core.repartition.triggers import OnViolation, Seen, WhenWorth
+from adapt.core.repartition.triggers import OnViolation, Seen, Shadows, Spent, WhenWorth
 from adapt.core.units.row_or_time_span import Length
 
 SECOND = 1_000_000

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
-from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
+from adapt.core.stage.conditions.faults import ExternalLoad, SlowDown
 from adapt.core.stage.conditions.growth import NEITHER, Growth
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import Costs, Network, StageSettings

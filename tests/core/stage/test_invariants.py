@@ -12,8 +12,7 @@ from adapt.core.errors import BadInput
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
 from adapt.core.stage.conditions.arrivals import Made
-from adapt.core.stage.conditions.disturbances import ExternalLoad
-from adapt.core.stage.conditions.faults import Crash, FaultSchedule
+from adapt.core.stage.conditions.faults import Crash, ExternalLoad, FaultSchedule
 from adapt.core.stage.conditions.growth import Join, SerialJoin
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import Costs, Network, StageSettings
@@ -22,7 +21,7 @@ from adapt.core.stage.dag.settings import DagSettings
 from adapt.core.stage.dag.simulation import DagControl, assemble_dag, simulate_dag
 from adapt.core.stage.movement.spilling import UNMEASURED, Memory
 from adapt.core.stage.movement.splitting import HotSplit
-from adapt.core.stage.records.codes import NONE
+from adapt.core.stage.records.arrays import NONE
 from adapt.core.stage.simulate import Actors, Assembly, assemble, simulate
 from tests.core.stage.dag.test_dag import dags
 from tests.core.stage.engine.test_running_stage import BY_CONTENT, in_order, serial_answers

@@ -3,7 +3,7 @@ import pytest
 
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
-from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
+from adapt.core.stage.conditions.faults import ExternalLoad, SlowDown
 from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
 from adapt.core.stage.movement.spilling import Memory, MemoryChange
 from adapt.core.stage.simulate import Actors, simulate

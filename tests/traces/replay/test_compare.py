@@ -12,7 +12,7 @@ from adapt.core.errors import EnvironmentFailure
 from adapt.core.mechanisms.cost_model import Wanted
 from adapt.core.mechanisms.outcome import OUTCOME_COLUMNS
 from adapt.core.mechanisms.scenarios import SCENARIOS, chosen
-from adapt.core.mechanisms.sweep.grid import Sweep
+from adapt.core.mechanisms.sweep import Sweep
 from adapt.core.stage.conditions.settings import Costs
 from adapt.core.stage.input.speed import Speed
 from adapt.core.stream import Weight

@@ -9,7 +9,7 @@ from adapt.core.errors import UsageError
 from adapt.core.phrases import counted
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.input.offered_load import Bounds, network_s
-from adapt.core.stage.replay_parameters import usual_interval_s
+from adapt.core.stage.outcome import usual_interval_s
 from adapt.core.stage.simulate import MOST_SAMPLES
 
 MOST = {"row": 10_000_000_000, "control period": 500_000, "sample": MOST_SAMPLES}

@@ -11,11 +11,10 @@ import numpy as np
 
 from adapt.core.compiled import compiled, fetch_ahead, inlined
 from adapt.core.random_bits import GOLDEN, MIX1, mixed, uniform
-from adapt.core.stage.engine.kernel.next_event import set_due
+from adapt.core.stage.engine.kernel.advance import begin_work, finish_tuple
+from adapt.core.stage.engine.kernel.connections import set_due
 from adapt.core.stage.engine.kernel.routing import DRAWN, cell_of, fill_pool, group_of, route_tuple
-from adapt.core.stage.engine.kernel.service import begin_work, finish_tuple
-from adapt.core.stage.records.arrays import Records
-from adapt.core.stage.records.codes import (
+from adapt.core.stage.records.arrays import (
     BACKLOG_DONE,
     BLOCKED,
     FREE,
@@ -29,8 +28,7 @@ from adapt.core.stage.records.codes import (
     ROWS_WANTED,
     SERVING,
     SPILL_FULL,
-)
-from adapt.core.stage.records.finding import (
+    Records,
     connection_at,
     cpu_at,
     due_at,
@@ -44,9 +42,7 @@ from adapt.core.stage.records.finding import (
     winner_at,
     worker_at,
 )
-from adapt.core.stage.records.tuples import QUEUED
-from adapt.core.stage.records.workers import GROUP, PARTITION
-from adapt.core.stage.records.world import World
+from adapt.core.stage.records.world import GROUP, PARTITION, QUEUED, World
 
 _LINEAGE = np.uint64(12)
 """Bits of a tuple's identity that its cost, a double, does not hold."""

@@ -1,18 +1,16 @@
 """Connections with credits, flows that wait for them, and barriers.
 
-Source: Carbone et al., "Lightweight asynchronous snapshots for distributed dataflows", 2015, for barriers.
-"""
+Source: Carbone et al., "Lightweight asynchronous snapshots for distributed dataflows", 2015, for barriers."""
 
 from typing import Any
 
 import numpy as np
 
 from adapt.core.compiled import compiled, inlined
-from adapt.core.stage.engine.kernel.next_event import set_due
-from adapt.core.stage.engine.kernel.tuples import write_tuple
-from adapt.core.stage.records.arrays import Records
-from adapt.core.stage.records.codes import IDLE, NONE
-from adapt.core.stage.records.finding import (
+from adapt.core.stage.records.arrays import (
+    IDLE,
+    NONE,
+    Records,
     barrier_at,
     channel_at,
     connection_at,
@@ -24,9 +22,73 @@ from adapt.core.stage.records.finding import (
     pooled_at,
     producer_at,
     queued_at,
+    winner_at,
     worker_at,
 )
 from adapt.core.stage.records.world import World
+
+
+@inlined
+def write_tuple(record: Any, group: int, number: int, stamp: float, cost: float) -> None:
+    record.group = group
+    record.number = number
+    record.stamp = stamp
+    record.cost = cost
+
+
+@inlined
+def take_in_hand(worker: Any, taken: Any, partition: int, producer: int, since: float) -> None:
+    """Make a tuple the current one of a worker."""
+    worker.group = taken.group
+    worker.partition = partition
+    worker.producer = producer
+    worker.number = taken.number
+    worker.stamp = taken.stamp
+    worker.cost = taken.cost
+    worker.taken = since
+
+
+@inlined
+def leave_queue(world: Any, connection: Any) -> None:
+    """Take a connection's first tuple; return a full packet of credits."""
+    connection.first += 1
+    if connection.first == world.credits:
+        connection.first = 0
+    connection.count -= 1
+    connection.owed += 1
+    if connection.owed == world.packet or connection.count == 0:
+        connection.owed = 0
+
+
+@inlined
+def pass_acknowledgement(worker: Any, queue: Any) -> None:
+    """Count down the tuples ahead of an acknowledgement."""
+    if queue.ack > 0:
+        queue.ack -= 1
+        if queue.ack == 0:
+            worker.acks -= 1
+            if worker.acks == 0:
+                worker.quiesced = 1
+
+
+@inlined
+def set_due(world: World, slot: int, at: float) -> None:
+    """Set the next event of a slot and update the tournament."""
+    due_at(world, slot).at = at
+    match = (world.slots + slot) >> 1
+    winner: Any = slot & ~1
+    if due_at(world, winner + 1).at < due_at(world, winner).at:
+        winner += 1
+    winner_at(world, match).slot = winner
+    at = due_at(world, winner).at
+    while match > 1:
+        other: Any = np.int64(winner_at(world, match ^ 1).slot)
+        other_at = due_at(world, other).at
+        match >>= 1
+        if other_at < at or (other_at == at and other < winner):
+            winner = other
+            at = other_at
+        winner_at(world, match).slot = winner
 
 
 @inlined

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled, inlined
-from adapt.core.stage.engine.kernel.tuples import take_in_hand, write_tuple
-from adapt.core.stage.records.arrays import Records
-from adapt.core.stage.records.codes import NONE, UNUSED
-from adapt.core.stage.records.finding import (
+from adapt.core.stage.engine.kernel.connections import take_in_hand, write_tuple
+from adapt.core.stage.records.arrays import (
+    NONE,
+    UNUSED,
+    Records,
     group_at,
     joined_at,
     linked_at,

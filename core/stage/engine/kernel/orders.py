@@ -9,14 +9,15 @@ from adapt.core.stage.engine.kernel.connections import (
     hold_for,
     leave_channel,
     send_waiting,
+    set_due,
     stop_waiting,
     wait_for_room,
 )
-from adapt.core.stage.engine.kernel.next_event import set_due
 from adapt.core.stage.engine.kernel.routing import fill_pool
-from adapt.core.stage.records.arrays import Records
-from adapt.core.stage.records.codes import IDLE, NONE
-from adapt.core.stage.records.finding import (
+from adapt.core.stage.records.arrays import (
+    IDLE,
+    NONE,
+    Records,
     channel_at,
     connection_at,
     flow_at,

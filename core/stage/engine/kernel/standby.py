@@ -5,12 +5,14 @@ from typing import Any
 import numpy as np
 
 from adapt.core.compiled import compiled, inlined
-from adapt.core.stage.engine.kernel.commit import commit, window_sum
-from adapt.core.stage.engine.kernel.next_event import set_due
-from adapt.core.stage.engine.kernel.tuples import pass_acknowledgement, take_in_hand, write_tuple
-from adapt.core.stage.records.arrays import Records
-from adapt.core.stage.records.codes import ANSWERED, IDLE, NONE, SERVING
-from adapt.core.stage.records.finding import (
+from adapt.core.stage.engine.kernel.connections import pass_acknowledgement, set_due, take_in_hand, write_tuple
+from adapt.core.stage.engine.kernel.routing import commit, window_sum
+from adapt.core.stage.records.arrays import (
+    ANSWERED,
+    IDLE,
+    NONE,
+    SERVING,
+    Records,
     due_at,
     flow_at,
     kept_at,

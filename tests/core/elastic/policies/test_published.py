@@ -24,7 +24,7 @@ from adapt.core.elastic.policies.scaler import ElasticController, Epoch, Job, Pa
 from adapt.core.elastic.policies.thresholds import ScalingManager, TrueRates
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.names import Migrating, RestartName
-from adapt.core.stage.conditions.restart import RESTARTS
+from adapt.core.stage.conditions.settings import RESTARTS
 from adapt.core.stage.control.workers import Migration, Waiting
 from tests.core.elastic.observations import seen
 

@@ -21,7 +21,7 @@ from adapt.core.stage.conditions.growth import Join
 from adapt.core.stage.conditions.names import Migrating
 from adapt.core.stage.conditions.settings import Costs, StageSettings, even_groups, even_owners
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor, Thresholds
-from adapt.core.stage.control.shed_log import Watched
+from adapt.core.stage.control.elasticity import Watched
 from adapt.core.stage.control.workers import Migration
 from adapt.core.stage.input.offered_load import Demand
 

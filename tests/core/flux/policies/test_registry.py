@@ -7,7 +7,7 @@ from adapt.core.flux.policies.load_policy import LoadBalancing
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import CONTROLLERS, controller_of
 from adapt.core.stage.conditions.arrivals import Drawn
-from adapt.core.stage.conditions.disturbances import ExternalLoad
+from adapt.core.stage.conditions.faults import ExternalLoad
 from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
 from adapt.core.stage.movement.spilling import Memory, MemoryChange
 from adapt.core.stage.simulate import Actors, simulate

@@ -12,9 +12,7 @@ from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.replay.replay import LOAD, Adapting, Conditions, Pace, check_replay, policies_of, replay_flux
 from adapt.core.flux.replay.tables import verdict_of
 from adapt.core.stage.conditions.arrivals import Chunk, Rows
-from adapt.core.stage.conditions.capacity import Capacity
-from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
-from adapt.core.stage.conditions.faults import Crash, FaultSchedule
+from adapt.core.stage.conditions.faults import Capacity, Crash, ExternalLoad, FaultSchedule, SlowDown
 from adapt.core.stage.conditions.growth import Growth
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners

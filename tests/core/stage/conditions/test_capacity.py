@@ -3,9 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.stage.conditions.capacity import Capacity
-from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
-from adapt.core.stage.conditions.faults import Crash
+from adapt.core.stage.conditions.faults import Capacity, Crash, ExternalLoad, SlowDown
 
 spans = st.tuples(st.integers(0, 3), st.floats(0, 5), st.floats(0.1, 5), st.floats(0, 1))
 

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.errors import BadInput
-from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
-from adapt.core.stage.conditions.faults import DETECTION_S, Crash, FaultSchedule, parse_faults
+from adapt.core.stage.conditions.faults import DETECTION_S, Crash, ExternalLoad, FaultSchedule, SlowDown, parse_faults
 
 
 def document(*faults, **changes):

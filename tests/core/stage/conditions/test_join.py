@@ -16,8 +16,7 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
 from adapt.core.stage.conditions.growth import NEITHER, Join, SerialJoin
 from adapt.core.stage.conditions.names import Migrating, Router
-from adapt.core.stage.conditions.restart import Restart
-from adapt.core.stage.conditions.settings import Costs, StageSettings, even_groups, even_owners
+from adapt.core.stage.conditions.settings import Costs, Restart, StageSettings, even_groups, even_owners
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
 from adapt.core.stage.control.workers import Migration, Scaling
 from adapt.core.stage.dag.settings import DagSettings

@@ -20,8 +20,15 @@ from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.schemes.names import Construction, Scheme
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
 from adapt.core.stage.conditions.names import Migrating, RestartName
-from adapt.core.stage.conditions.restart import RESTARTS, Restart
-from adapt.core.stage.conditions.settings import Costs, Network, StageSettings, even_groups, even_owners
+from adapt.core.stage.conditions.settings import (
+    RESTARTS,
+    Costs,
+    Network,
+    Restart,
+    StageSettings,
+    even_groups,
+    even_owners,
+)
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor, Thresholds
 from adapt.core.stage.control.workers import Decision, Migration, Placed, Scaling, Waiting
 from adapt.core.stage.simulate import Actors, assemble, simulate

@@ -3,7 +3,7 @@ from math import inf
 import pytest
 
 from adapt.core.errors import UsageError
-from adapt.core.stage.conditions.disturbances import BURST_S, SLEEP_S, ExternalLoad, SlowDown
+from adapt.core.stage.conditions.faults import BURST_S, SLEEP_S, ExternalLoad, SlowDown
 from adapt.core.stage.control.schedules import external_loads, memory_of_workers, slow_downs
 from adapt.core.stage.movement.spilling import MemoryChange
 

@@ -10,9 +10,8 @@ from adapt.core.errors import BadInput
 from adapt.core.stage.conditions.arrivals import Drawn, Made
 from adapt.core.stage.conditions.faults import Crash, FaultSchedule
 from adapt.core.stage.conditions.growth import Growth
-from adapt.core.stage.dag.running_dag import Dag
 from adapt.core.stage.dag.settings import DagSettings, Edge, Life
-from adapt.core.stage.dag.simulation import DagControl, simulate_dag
+from adapt.core.stage.dag.simulation import Dag, DagControl, simulate_dag
 from tests.core.stage.engine.test_running_stage import BY_CONTENT, in_order, serial_answers, small
 from tests.core.stage.movement.test_protocol import AnyMoves
 from tests.core.stage.stages import stages, stream

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from adapt.core.errors import BadInput
-from adapt.core.stage.dag.settings import Edge, Life
-from adapt.core.stage.dag.stages_file import read_stages
+from adapt.core.stage.dag.settings import Edge, Life, read_stages
 from adapt.core.stage.input.keyed_rows import StateUnit
 
 WHOLE = """

@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Made, Rows
-from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
+from adapt.core.stage.conditions.faults import ExternalLoad, SlowDown
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import Costs, Network
-from adapt.core.stage.dag.running_dag import Dag
 from adapt.core.stage.dag.settings import DagSettings, Edge
-from adapt.core.stage.dag.simulation import DagControl, simulate_dag
+from adapt.core.stage.dag.simulation import Dag, DagControl, simulate_dag
 from adapt.core.stage.movement.controller import Move
 from adapt.core.stage.simulate import simulate
 from tests.core.stage.engine.test_running_stage import BY_CONTENT, in_order, serial_answers, small

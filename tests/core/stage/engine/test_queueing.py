@@ -10,8 +10,7 @@ import simpy
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.arrivals import Chunk, Rows
 from adapt.core.stage.conditions.names import QueueingName, Router
-from adapt.core.stage.conditions.queueing import Queueing
-from adapt.core.stage.conditions.settings import Costs, Network, StageSettings, even_groups, even_owners
+from adapt.core.stage.conditions.settings import Costs, Network, Queueing, StageSettings, even_groups, even_owners
 from adapt.core.stage.engine.series import together
 from adapt.core.stage.movement.controller import Move
 from adapt.core.stage.simulate import Actors, simulate

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows, alias_table
-from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
+from adapt.core.stage.conditions.faults import ExternalLoad, SlowDown
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import Costs, Network, StageSettings, even_groups, even_owners
 from adapt.core.stage.engine.running_stage import Stage

@@ -7,9 +7,8 @@ import pytest
 from adapt.core.errors import BadInput
 from adapt.core.keys.names import HashName
 from adapt.core.stage.conditions.growth import NEITHER
-from adapt.core.stage.input.join_sides import Sides
 from adapt.core.stage.input.keyed_rows import Reading
-from adapt.core.stage.input.mini_partitions import MiniPartitions
+from adapt.core.stage.input.mini_partitions import MiniPartitions, Sides
 
 
 def batch(keys, sides, encoded=False):

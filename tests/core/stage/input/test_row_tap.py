@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.stage.input.row_costs import _by_arrival
-from adapt.core.stage.records.tuples import ROW
+from adapt.core.stage.records.world import ROW
 
 NUMBERS = st.integers(-5, 20) | st.integers(-(10**9), 10**9)
 

@@ -9,7 +9,7 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import Costs, FixedCosts, Network, StageSettings
-from adapt.core.stage.engine.jobs import Job
+from adapt.core.stage.engine.queues import Job
 from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.movement.controller import STEPS, Move
 from adapt.core.stage.movement.protocol import Movement

@@ -7,11 +7,10 @@ import pytest
 from adapt.core.errors import UsageError
 from adapt.core.flux.policies.load_policy import HybridBalancing, LoadBalancing, PacedController
 from adapt.core.stage.conditions.arrivals import Drawn
-from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
-from adapt.core.stage.conditions.faults import Crash, FaultSchedule
+from adapt.core.stage.conditions.faults import Crash, ExternalLoad, FaultSchedule, SlowDown
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import Network, StageSettings
-from adapt.core.stage.engine.jobs import Job
+from adapt.core.stage.engine.queues import Job
 from adapt.core.stage.movement.controller import STEPS, Move
 from adapt.core.stage.movement.spilling import Memory, MemoryChange
 from adapt.core.stage.simulate import Actors, assemble, simulate

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.stage.engine.jobs import Agenda
-from adapt.core.stage.movement.state_network import StateNetwork
+from adapt.core.stage.engine.queues import Agenda
+from adapt.core.stage.movement.protocol import StateNetwork
 
 sends = st.lists(st.tuples(st.floats(0, 3), st.integers(0, 3), st.floats(0, 1000)), min_size=1, max_size=8)
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from adapt.traces.replay.comparing.outcomes import FILE, FOLDER, Outcomes
+from adapt.traces.replay.comparing.sweeping import FILE, FOLDER, Outcomes
 
 
 @pytest.mark.parametrize("name", [FOLDER, f"{FOLDER}/{FILE}"])

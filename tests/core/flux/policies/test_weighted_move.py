@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 
 from adapt.core.errors import UsageError
-from adapt.core.flux.comparators.weighted_move import WeightedMoves
+from adapt.core.flux.policies.weighted_move import WeightedMoves
 from adapt.core.stage.movement.controller import Move
 from tests.core.flux.observations import observations, observed
 

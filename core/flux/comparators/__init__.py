@@ -1,1 +1,0 @@
-"""Rebalancing policies of other systems."""

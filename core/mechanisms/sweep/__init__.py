@@ -1,1 +1,0 @@
-"""Comparison over loads, workers, hashes and seeds."""
