@@ -48,7 +48,6 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/fit/planners",
         "core/fit/tables",
         "core/fit/distributed",
-        "core/fit/central",
         "core/fit/running",
         "core/fit/rules",
         "core/fit",

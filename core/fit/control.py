@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from adapt.core.arrays import Floats
-from adapt.core.fit.central.coordinated import Coordinated
-from adapt.core.fit.distributed.exchange import Traffic
-from adapt.core.fit.distributed.messages import LASTING, Topic
+from adapt.core.fit.distributed.coordinated import Coordinated
+from adapt.core.fit.distributed.messages import LASTING, Topic, Traffic
 from adapt.core.fit.network.names import DropPlanner, Drops
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import Observing
@@ -44,19 +43,6 @@ _CORRECTED = 0.01
 """Relative change of a capacity estimate that makes the planner start over."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """Messages between nodes, with their rows and bytes."""
-
-    messages: int = 0
-    rows: int = 0
-    size: int = 0
-
-    def __sub__(self, before: "Sent") -> "Sent":
-        """The traffic since an earlier count."""
-        return Sent(self.messages - before.messages, self.rows - before.rows, self.size - before.size)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
     """The drop rates of one tick."""
@@ -66,7 +52,7 @@ class Decision:
     plans: Indices  # plan id of each fragment, shape (fragments,)
     changed: bool  # whether any share differs from the previous tick
     planned_s: float  # planning time by the clock; a batch of ticks shares its time evenly
-    sent: Sent  # messages between nodes since the previous tick
+    sent: Traffic  # messages between nodes since the previous tick
     stale: bool  # whether some nodes planned before all messages to them had arrived
 
 
@@ -136,32 +122,28 @@ class Control:
         begun = clock()
         made = planner or planner_of(name, network, options)
         self._use(coordinated(name, network, options, made, ahead=planner is not None))
-        self._begun_s = [each.now_s for each in self._distributed]
-        self._reported = Sent()
+        self._begun_s = [each.exchange.now for each in self._distributed]
+        self._reported = Traffic()
         self.prepared_s = clock() - begun
         """Time to build the planner with its tables; near 0 if it was precomputed."""
 
     @property
-    def sent(self) -> Sent:
+    def sent(self) -> Traffic:
         """Messages that were exchanged to make plans."""
-        every = [planner.total for planner in self._distributed]
-        return Sent(
-            sum(each.messages for each in every), sum(each.rows for each in every), sum(each.size for each in every)
-        )
+        return sum((each.exchange.total for each in self._distributed), Traffic())
 
     def traffic(self) -> dict[Topic, Traffic]:
         """The same messages by topic."""
         topics: dict[Topic, Traffic] = {}
         for planner in self._distributed:
-            for channel, traffic in planner.traffic().items():
+            for channel, traffic in planner.exchange.traffic().items():
                 topics[channel.topic] = topics.get(channel.topic, Traffic()) + traffic
         return topics
 
     @property
     def plan_bytes(self) -> int:
         """Bytes sent that change with costs and selectivities, not with rates."""
-        traffic = [each for planner in self._distributed for each in planner.traffic().items()]
-        return sum(each.size for channel, each in traffic if channel.topic in LASTING)
+        return sum(each.size for topic, each in self.traffic().items() if topic in LASTING)
 
     def decide(self, rates: Floats) -> Decision:
         """Choose the shares to keep in the next tick.

@@ -1,14 +1,15 @@
 """Precomputed drop plans: the tables of planners and their scope."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields, replace
 
 import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.errors import BadInput
 from adapt.core.fit.distributed.coordinator import proved
-from adapt.core.fit.distributed.distributed import DFit, kept_nodes, shown_nodes, stored_nodes
+from adapt.core.fit.distributed.distributed import DFit, KeptTables, NodeTable
+from adapt.core.fit.distributed.messages import Channel, Topic, Traffic
 from adapt.core.fit.network.names import PRECOMPUTED, DropPlanner, Grid, RateSteps
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.planners.direct_planners import Planner
@@ -17,13 +18,22 @@ from adapt.core.fit.planners.plan_table import Finder, PlanTable, TablePlanner
 from adapt.core.fit.planners.solver import RegionTree
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.registry import PlannerOptions, Precomputed, d_fit, planner_of
-from adapt.core.fit.tables.rows import PointTree
-from adapt.core.table import Column, Kind, Table
+from adapt.core.fit.tables.local_plans import Part, busy_nodes
+from adapt.core.fit.tables.rows import FitRows, PointTree
+from adapt.core.fit.tables.server import Topology
+from adapt.core.table import Cell, Column, Kind, Table
 
 _OF_A_REPLAY = {"stream", "rate", "scale"}
 """Fields of inputs that describe the stream, not the network."""
 
 _MADE = (Column("epsilon", Kind.NUMBER), Column("guaranteed", Kind.COUNT))
+_REGIONS = (Column("child", Kind.COUNT), Column("plan", Kind.COUNT))
+_SENT = (
+    Column("messages", Kind.COUNT),
+    Column("rows", Kind.COUNT),
+    Column("erased", Kind.COUNT, "rows", "withdrawn"),
+    Column("size", Kind.BYTES, "bytes"),
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +97,7 @@ class DropPlans:
             table
             for name, apart in self.planners.items()
             for planner in apart.planners
-            for table in (shown_nodes(planner) if isinstance(planner, DFit) else _shown_plans(name, planner))
+            for table in (_shown_nodes(planner) if isinstance(planner, DFit) else _shown_plans(name, planner))
         )
 
     def tables(self) -> dict[str, Table]:
@@ -95,12 +105,11 @@ class DropPlans:
         tables: dict[str, Table] = {}
         for name, apart in self.planners.items():
             for at, planner in enumerate(apart.planners):
-                place = f"{name}-{at}-"
-                stored = stored_nodes(planner) if isinstance(planner, DFit) else _stored_plans(planner)
+                stored = dict(_stored_nodes(planner) if isinstance(planner, DFit) else _stored_plans(planner))
                 assert isinstance(planner, Precomputed)
                 promised = isinstance(planner, TablePlanner) and planner.guaranteed
                 stored["made"] = Table.from_rows("Made", _MADE, ((planner.epsilon, int(promised)),))
-                tables |= {f"{place}{part}": table for part, table in stored.items()}
+                tables |= {f"{name}-{at}-{part}": table for part, table in stored.items()}
         return tables
 
 
@@ -151,33 +160,22 @@ def _shown_plans(name: DropPlanner, planner: Planner) -> Iterator[Table]:
         yield replace(table.table(planner.program), title=f"Drop plans of {name}")
 
 
-def _stored_plans(planner: Planner) -> dict[str, Table]:
+def _stored_plans(planner: Planner) -> Iterator[tuple[str, Table]]:
     assert isinstance(planner, TablePlanner)
-    tables = {}
-    for part, (table, finder) in enumerate(planner.parts):
-        tables[f"{part}"] = _stored(table, planner.program)
-        if isinstance(finder, RegionTree):
-            tables[f"{part}-regions"] = _regions(finder)
-    return tables
-
-
-def _stored(table: PlanTable, program: Program) -> Table:
-    inputs = [entering.name for entering in program.wiring.network.inputs]
-    arcs = [program.wiring.arcs[arc].name for arc in program.drop_arcs]
+    wiring = planner.program.wiring
+    inputs = [entering.name for entering in wiring.network.inputs]
     columns = [
-        *(Column(f"{name} from", Kind.NUMBER, "tuples/s") for name in inputs),
-        *(Column(f"{name} to", Kind.NUMBER, "tuples/s") for name in inputs),
+        *(Column(f"{name} {end}", Kind.NUMBER, "tuples/s") for end in ("from", "to") for name in inputs),
         Column("score", Kind.NUMBER, "tuples/s"),
         Column("error", Kind.NUMBER),
-        *(Column(f"flow {name}", Kind.NUMBER, "tuples/s") for name in arcs),
+        *(Column(f"flow {wiring.arcs[arc].name}", Kind.NUMBER, "tuples/s") for arc in planner.program.drop_arcs),
     ]
-    cells = np.column_stack((table.low, table.high, table.scores, table.errors, table.flows))
-    return Table.from_rows("Drop plans", columns, cells.tolist())
-
-
-def _regions(tree: RegionTree) -> Table:
-    columns = (Column("child", Kind.COUNT), Column("plan", Kind.COUNT))
-    return Table.from_rows("Regions", columns, zip(tree.child.tolist(), tree.plan.tolist(), strict=True))
+    for part, (table, finder) in enumerate(planner.parts):
+        cells = np.column_stack((table.low, table.high, table.scores, table.errors, table.flows))
+        yield f"{part}", Table.from_rows("Drop plans", columns, cells.tolist())
+        if isinstance(finder, RegionTree):
+            children = zip(finder.child.tolist(), finder.plan.tolist(), strict=True)
+            yield f"{part}-regions", Table.from_rows("Regions", _REGIONS, children)
 
 
 def _reader(
@@ -188,21 +186,23 @@ def _reader(
 
     def read(fragment: Fragment) -> Planner:
         place = f"{name}-{next(numbers)}-"
+        mine = {at.removeprefix(place): table for at, table in tables.items() if at.startswith(place)}
         program = Program.from_network(fragment.network, options.settings.headroom)
-        box = options.for_fragment(fragment).box
-        epsilon, promised = (float(cell or 0.0) for cell in tables[f"{place}made"].rows[0])
+        chosen = options.for_fragment(fragment)
+        box, inputs = chosen.box, program.inputs
+        epsilon, promised = (float(cell or 0.0) for cell in mine["made"].rows[0])
         if name is DropPlanner.D_FIT:
-            mine = {at.removeprefix(place): table for at, table in tables.items() if at.startswith(place)}
-            return d_fit(program, options.for_fragment(fragment), kept_nodes(program, epsilon, mine))
+            return d_fit(program, chosen, _kept_nodes(program, epsilon, mine))
         parts: list[tuple[PlanTable, Finder]] = []
-        while f"{place}{len(parts)}" in tables:
-            stored = tables[f"{place}{len(parts)}"]
-            table = _read(stored, program)
-            regions = tables.get(f"{place}{len(parts)}-regions")
+        while f"{len(parts)}" in mine:
+            wide = (inputs, inputs, 1, 1, len(program.drop_arcs))
+            low, high, scores, errors, flows = _split(mine[f"{len(parts)}"], wide)
+            table = PlanTable(low, high, scores[:, 0], errors[:, 0], flows)
+            regions = mine.get(f"{len(parts)}-regions")
             if regions is None:
                 parts.append((table, PointTree.from_table(table.low, table.scores, prune=True)))
             else:
-                child, plan = (np.array(regions.values(column), np.int64) for column in ("child", "plan"))
+                child, plan = (np.array(regions.values(column.name), np.int64) for column in _REGIONS)
                 parts.append((table, RegionTree(box, np.flatnonzero(box > 0), child, plan)))
         if name is DropPlanner.C_FIT:
             repairs = options.tables.grid is Grid.GUARANTEED
@@ -213,10 +213,76 @@ def _reader(
     return read
 
 
-def _read(stored: Table, program: Program) -> PlanTable:
-    cells = np.array(stored.rows, np.float64).reshape(len(stored.rows), len(stored.columns))
-    inputs = program.inputs
-    if cells.shape[1] != 2 * inputs + 2 + len(program.drop_arcs):
+def _split(stored: Table, widths: Sequence[int]) -> list[Floats]:
+    """The numbers of a table by groups of columns, shape (rows, width) each."""
+    cells = _cells(stored)
+    if cells.shape[1] != sum(widths):
         raise ValueError(f"table {stored.title!r} has {cells.shape[1]} columns")
-    low, high, scores, errors, flows = np.split(cells, [inputs, 2 * inputs, 2 * inputs + 1, 2 * inputs + 2], axis=1)
-    return PlanTable(low.copy(), high.copy(), scores[:, 0].copy(), errors[:, 0].copy(), flows.copy())
+    return [part.copy() for part in np.split(cells, np.cumsum(widths)[:-1], axis=1)]
+
+
+def _cells(stored: Table) -> Floats:
+    return np.array(stored.rows, np.float64).reshape(len(stored.rows), len(stored.columns))
+
+
+def _shown_nodes(nodes: DFit) -> Iterator[Table]:
+    """Each node's table with ids, conditions, scores and shares; then the messages."""
+    wiring, kept = nodes.program.wiring, nodes.kept()
+    names = [node.name for node in wiring.network.nodes]
+    for node, state in kept.tables.items():
+        peer, rows = nodes.members[node], state.table
+        part, arriving = peer.part, rows.rates[:, : len(peer.part.entering)]
+        keeps = part.program.keeps(arriving, peer.planned(rows, arriving, np.arange(len(rows))))
+        columns = [
+            Column("plan", Kind.COUNT, about="id"),
+            *(Column(f"{wiring.arcs[arc].name} from", Kind.NUMBER, "tuples/s") for arc in rows.dimensions),
+            Column("score", Kind.NUMBER, "tuples/s", "weighted output rate downstream"),
+            *(Column(f"keep {wiring.arcs[arc].name}", Kind.SHARE) for arc in rows.drops),
+        ]
+        shares = keeps[:, part.program.drop_arcs[part.splits]]
+        cells = np.column_stack((rows.rates, rows.scores, shares)).tolist()
+        lines = ((number, *line) for number, line in enumerate(cells, 1))
+        yield Table.from_rows(f"Drop plans of d-fit, node {names[node]}", columns, lines)
+    columns = [Column("sender"), Column("receiver"), Column("about"), *_SENT]
+    said = ((names[way.sender], names[way.receiver], *row) for way, row in _messages(kept))
+    yield Table.from_rows("Messages between d-fit nodes", columns, said)
+
+
+def _stored_nodes(nodes: DFit) -> Iterator[tuple[str, Table]]:
+    """Tables and traffic of all nodes, from which `_kept_nodes` restores them exactly."""
+    kept, arcs = nodes.kept(), nodes.program.wiring.arcs
+    columns = (Column("sender", Kind.COUNT), Column("receiver", Kind.COUNT), Column("topic"), *_SENT)
+    said = ((way.sender, way.receiver, *row) for way, row in _messages(kept))
+    yield "messages", Table.from_rows("Messages", columns, said)
+    for node, state in kept.tables.items():
+        rows = state.table
+        rates = [Column(f"{arcs[arc].name} from", Kind.NUMBER) for arc in rows.dimensions]
+        flows = [Column(f"flow {arcs[arc].name}", Kind.NUMBER) for arc in rows.drops]
+        cells = np.column_stack((rows.rates, rows.scores, rows.flows)).tolist()
+        yield f"node-{node}", Table.from_rows("Drop plans", [*rates, Column("score", Kind.NUMBER), *flows], cells)
+        yield f"node-{node}-conditions", Table.from_rows("Drop plans", rates, state.conditions.tolist())
+
+
+def _kept_nodes(program: Program, epsilon: float, tables: Mapping[str, Table]) -> KeptTables:
+    """Restore what `_stored_nodes` gave."""
+    parts = {node: Part.from_program(program, node) for node in busy_nodes(program.wiring)}
+    topology = Topology.from_parts(parts, program.wiring)
+    made = {}
+    for node, part in parts.items():
+        dimensions = topology.dimensions[node]
+        rates, scores, flows = _split(tables[f"node-{node}"], (len(dimensions), 1, len(part.drops)))
+        rows = FitRows(dimensions, rates, scores[:, 0], part.drops, flows)
+        made[node] = NodeTable(rows, _cells(tables[f"node-{node}-conditions"]))
+    traffic = {
+        Channel(int(sent["sender"] or 0), int(sent["receiver"] or 0), Topic(str(sent["topic"]))): Traffic(
+            *(int(sent[column.name] or 0) for column in _SENT)
+        )
+        for sent in tables["messages"].records()
+    }
+    return KeptTables(epsilon, made, traffic)
+
+
+def _messages(kept: KeptTables) -> Iterator[tuple[Channel, tuple[Cell, ...]]]:
+    """Topic and traffic of each channel."""
+    for way in sorted(kept.traffic):
+        yield way, (way.topic.value, *astuple(kept.traffic[way]))

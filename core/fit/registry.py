@@ -8,11 +8,10 @@ from typing import TypeAlias
 
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
-from adapt.core.fit.central.coordinated import Coordinated
+from adapt.core.fit.distributed.coordinated import Coordinated
 from adapt.core.fit.distributed.coordinator import Fit, Fitting, fit, proved
-from adapt.core.fit.distributed.distributed import DFit
+from adapt.core.fit.distributed.distributed import DFit, KeptTables
 from adapt.core.fit.distributed.distributed_cuts import DFitCuts
-from adapt.core.fit.distributed.peer import KeptTables
 from adapt.core.fit.network.names import PRECOMPUTED, DropPlanner, Grid
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import AT_ONCE, Delivery, SheddingSettings, TableSettings

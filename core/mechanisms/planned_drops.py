@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
-from adapt.core.fit.control import Control, Sent
+from adapt.core.fit.control import Control
+from adapt.core.fit.distributed.messages import Traffic
 from adapt.core.fit.network.names import DropPlanner, OperatorKind
 from adapt.core.fit.network.network import Input, Network, Node, Operator, Output
 from adapt.core.fit.network.settings import SheddingSettings
@@ -34,7 +35,7 @@ class PlannedDrops:
 
     keeps: Floats  # shape (ticks, workers)
     tick_s: float  # planning interval
-    sent: Sent  # messages exchanged to plan
+    sent: Traffic  # messages exchanged to plan
     worker_of: NDArray[np.int32]  # the worker of each group of rows
     seed: int  # random seed of the drops
 

@@ -13,7 +13,7 @@ from adapt.core.elastic.policies.placements import Counting, PlannedPlacement
 from adapt.core.elastic.policies.registry import Chosen, policy_of, timed_policy
 from adapt.core.elastic.policies.scaler import ElasticController, Patience, Rebuild, check_pool
 from adapt.core.errors import UsageError
-from adapt.core.fit.control import Sent
+from adapt.core.fit.distributed.messages import Traffic
 from adapt.core.flux.policies.load_policy import MIN_COLLECTION_S
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
@@ -52,7 +52,7 @@ class Staged:
     memory: Memory | None  # memory of a worker; None, no limit
     rows_read: int  # number of rows, without merge messages and without those that a planner dropped
     dropped: int = 0  # rows that a planner dropped before they reached workers
-    sent: Sent = Sent()  # noqa: RUF009 - frozen
+    sent: Traffic = Traffic()  # noqa: RUF009 - frozen
 
     @property
     def bounds(self) -> Bounds:
@@ -185,7 +185,7 @@ def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
     if split is not None:
         rows = stream.rows(replace(reading, split=split))
         demand = Demand.from_chunks(rows.chunks(), settings)
-    sent = Sent()
+    sent = Traffic()
     if scenario.drops is not None:
         drops = PlannedDrops.planned(scenario.drops, whole, demand, settings, terms.period_s)
         rows, sent = drops.kept(whole), drops.sent

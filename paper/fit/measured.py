@@ -264,11 +264,11 @@ class Resent:
         program, channel = self.before.program(), Channel(1, 0, Topic.TABLE)
         nodes = DFit(program, _box(program), Spacing(self.epsilon, Grid.PAPER), distance=self.distance)
         nodes.settle()
-        first = nodes.traffic()[channel]
+        first = nodes.exchange.traffic()[channel]
         before, erased = first.rows, first.erased
         nodes.change(self.after.program())
         nodes.settle()
-        table, after = nodes.table(1), nodes.traffic()[channel]
+        table, after = nodes.table(1), nodes.exchange.traffic()[channel]
         return {
             "before": before,
             "after": 0 if table is None else len(table),

@@ -103,7 +103,7 @@ def deltas(kind, factor, distance):
 
 
 def sent(planner):
-    every = [each for part in planner.planners for each in part.traffic().items()]
+    every = [each for part in planner.planners for each in part.exchange.traffic().items()]
     return sum(traffic.size for channel, traffic in every if channel.topic in LASTING)
 
 

@@ -1,122 +1,230 @@
-"""Cuts: linear upper bounds of a node group's best score."""
+"""A node group's cuts: linear upper bounds of its best score."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
-from adapt.core.fit.distributed.messages import Sheet
+from adapt.core.fit.distributed.messages import Channel, Exchange, Member, Sheet, Topic
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.program.highs import WarmSolver
-from adapt.core.fit.program.program import Program, Scaled, flow_by_variable, power_of_two
+from adapt.core.fit.program.program import ROUNDING, Program, Scaled, flow_by_variable, power_of_two
 from adapt.core.fit.tables.local_plans import DropOrder, Part
 
+_FAR = 1e-11
+"""Relative gap above the best score at which a cut counts as tight."""
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Recipe:
-    """The ingredients of a cut; any values give a valid upper bound.
+_UPSTREAM = (Topic.CUTS, Topic.CONDITIONS)
+
+
+class Recipe(NamedTuple):
+    """The ingredients of a cut; any values give a valid upper bound."""
+
+    prices: Floats  # score per unit of each resource of the group, at least 0; shape (resources,)
+    shares: dict[int, Floats]  # weights of each child's cuts, summing to at least 1; by child, shape (cuts,) each
+
+
+Ask: TypeAlias = Callable[[int, Floats, float], bool]
+"""Asks a child whether it reaches a score at planned flows, shape (arcs,); returns whether a tighter cut follows."""
+
+
+class Group(Member):
+    """One or more nodes that know their own part and messages.
+
+    Arcs of its cuts that enter other groups count with the rates that these have sent, 0 before any; children without
+    cuts, with one per arriving tuple.
 
     Attributes:
-        prices: Score per unit of each resource of the group, at least 0; shape (resources,).
-        shares: Weights of each child's cuts, summing to at least 1; by child, shape (cuts,) each.
-    """
-
-    prices: Floats
-    shares: dict[int, Floats]
-
-
-class Group:
-    """One or more nodes with their operators and the groups downstream.
-
-    Attributes:
-        name: The lowest number of its nodes.
+        node: The lowest number of its nodes.
         entering: Arcs that enter it, on each of which it can drop; shape (entering,).
         passing: Arcs of inputs that enter groups downstream of it; shape (passing,).
-        children: Names of the groups that it sends tuples to.
+        dimensions: The arcs that its cuts cover; shape (entering + passing,).
+        children: The groups that it feeds, by their lowest nodes.
+        parent: The group that feeds it; -1: none.
         drop_arcs: The arc of each of its variables: entering arcs, then splits; shape (variables,).
         rows: Use of its resources per unit of each variable; shape (resources, variables).
         limits: Capacity of its resources: its nodes, then links that end in it; shape (resources,).
+        alone: Whether its first recipes are complete.
     """
 
-    def __init__(self, program: Program, nodes: Sequence[int], behind: Sequence["Group"]) -> None:
+    def __init__(
+        self, program: Program, nodes: Sequence[int], behind: Sequence["Group"], exchange: Exchange, max_cuts: int
+    ) -> None:
+        """A group that has received nothing, and takes its children from those behind it."""
+        super().__init__(min(nodes), exchange)
         wiring = program.wiring
         network = wiring.network
         names = {network.nodes[node].name for node in nodes}
         mine = [wiring.inputs + at for at, operator in enumerate(network.operators) if operator.node in names]
-        self.name, self.nodes = min(nodes), tuple(nodes)
+        self.nodes, self._max_cuts = tuple(nodes), max_cuts
         from_mine, to_mine = np.isin(wiring.source, mine), np.isin(wiring.target, mine)
         self.entering = np.flatnonzero(to_mine & ~from_mine)
         self.leaving = np.flatnonzero(from_mine & ~to_mine)
         self.inside = np.flatnonzero(from_mine | to_mine)
-        self.children = tuple(group.name for group in behind if np.isin(group.entering, self.leaving).any())
-        after = [group for group in behind if group.name in self.children]
-        passing = [arcs[~np.isin(arcs, self.leaving)] for arcs in (group.dimensions for group in after)]
+        self.parent = -1
+        self.children = {group.node: group for group in behind if np.isin(group.entering, self.leaving).any()}
+        for child in self.children.values():
+            child.parent = self.node
+        dimensions: list[Indices] = [child.dimensions for child in self.children.values()]
+        passing = [arcs[~np.isin(arcs, self.leaving)] for arcs in dimensions]
         self.passing = np.concatenate([np.empty(0, np.int64), *passing])
-        splits = program.drop_arcs[from_mine[program.drop_arcs]]
-        self.splits = splits
-        every = np.sort(np.concatenate((self.entering, splits)))
+        self.dimensions: Indices = np.concatenate((self.entering, self.passing))
+        self.splits = program.drop_arcs[from_mine[program.drop_arcs]]
+        variables = np.concatenate((self.entering, self.splits))
+        every = np.sort(variables)
         flow, offered = flow_by_variable(wiring, every)
-        order = np.searchsorted(every, np.concatenate((self.entering, splits)))
+        order = np.searchsorted(every, variables)
         self.drop_arcs, self.flow = every[order], np.zeros_like(flow)
         self.flow[self.inside] = flow[np.ix_(self.inside, order)]
         self._through = np.zeros((len(flow), len(self.entering)))
         self._through[self.inside] = flow_by_variable(wiring, self.entering)[0][self.inside]
-        self.from_inputs = wiring.source[self.entering] < wiring.inputs
         self._leaves, self._drops = (from_mine & ~to_mine)[self.inside], np.isin(self.inside, every)
-        self.offered = offered[np.ix_(splits, order)]
-        number = {node.name: at for at, node in enumerate(network.nodes)}
-        links = [row for row, link in enumerate(network.links, len(number)) if link.target in names]
+        self.offered = offered[np.ix_(self.splits, order)]
+        links = [row for row, link in enumerate(network.links, len(network.nodes)) if link.target in names]
         used = (row for row in links if wiring.use[row, self.inside].any())
         self.resources = np.array([*nodes, *used], np.int64)
         self.limits = program.limits[self.resources]
-        self.rows = wiring.use[np.ix_(self.resources, self.inside)] @ self.flow[self.inside]
         self._use, self._gain = wiring.use[np.ix_(self.resources, self.inside)], wiring.gain[self.inside]
+        self.rows = self._use @ self.flow[self.inside]
         self._worth = wiring.worth[self.inside]
         ends = np.concatenate((wiring.source[self.inside], wiring.target[self.inside]))
         self._source, self._target = np.split(np.unique(ends, return_inverse=True)[1].reshape(-1), 2)
+        self.from_others = wiring.source[self.entering] >= wiring.inputs
         self.alone = not self.children and len(self.resources) == 1
-        """Whether its first recipes are complete."""
-        self._part = Part.from_program(program, self.name) if self.alone else None
+        self._recipes = [Recipe(np.zeros(len(self.limits)), {child: np.ones(1) for child in self.children})]
+        if self.alone:
+            self._recipes += _prices_of(Part.from_program(program, self.node).program)
+        self._made: Master | None = None
 
-    @property
-    def dimensions(self) -> Indices:
-        """The arcs that its cuts cover; shape (entering + passing,)."""
-        return np.concatenate((self.entering, self.passing))
+    def channels(self) -> list[Channel]:
+        """The channels on which it receives messages."""
+        ways = [Channel(child, self.node, topic) for child in self.children for topic in _UPSTREAM]
+        return ways + [Channel(other, self.node, Topic.RATES) for other in self.watched]
 
-    def facts(self) -> tuple[object, ...]:
-        """Everything that determines its cuts, except its children's cuts; for comparison."""
-        arrays = (self.flow[self.inside], self.rows, self.limits, self._worth, self._gain)
-        return (*self.shape(), *(array.tobytes() for array in arrays))
+    def follow(self, before: "Group") -> None:
+        """Continue from itself before a change: recipes that still fit stay."""
+        if not self.alone and before.shape() == self.shape():
+            self._recipes = before._recipes
+        if before.decides() != self.decides():
+            self.react()
 
     def shape(self) -> tuple[object, ...]:
         """Everything that determines which recipes fit; for comparison."""
-        return (self.nodes, tuple(self.resources), self.children, tuple(self.dimensions), tuple(self.drop_arcs))
+        return (
+            self.nodes,
+            *self.children,
+            *(tuple(arcs) for arcs in (self.resources, self.dimensions, self.drop_arcs)),
+        )
 
-    def shares(self, arriving: Floats, values: Floats) -> Floats:
-        """The share that each variable keeps, 1 by default; shape (variables,)."""
+    def decides(self) -> tuple[object, ...]:
+        """Everything that determines its cuts, except messages; for comparison."""
+        arrays = (self.flow[self.inside], self.rows, self.limits, self._worth, self._gain)
+        return (self.parent, self.channels(), self.shape(), *(array.tobytes() for array in arrays))
+
+    def cuts(self) -> Floats:
+        """Its current cuts: a score, then a slope per dimension."""
+        sheets = self.sheets()
+        return np.array([self._cut(recipe, sheets) for recipe in self._recipes])
+
+    def fits(self, arriving: Floats, passing: Floats) -> NDArray[np.bool_]:
+        """Whether nothing needs to be dropped from here on; shape (points,).
+
+        Args:
+            arriving: Tuples/s on the entering arcs, shape (points, entering).
+            passing: Tuples/s on passing arcs, shape (points, passing).
+        """
+        rows = self._conditions()
+        if rows is None:
+            return np.zeros(len(arriving), np.bool_)
+        return np.asarray((np.concatenate((arriving, passing), axis=1) @ rows.T <= 1 + ROUNDING).all(axis=1))
+
+    def shares(self, arriving: Floats, passing: Floats, ask: Ask | None) -> Floats:
+        """The share that each of its variables keeps; shape (variables,).
+
+        Args:
+            arriving: Tuples/s on the entering arcs, shape (entering,).
+            passing: Tuples/s on passing arcs, shape (passing,).
+            ask: Asks the groups downstream first; None: they are not asked.
+        """
+        _, values = self._agreed(arriving, passing, ask)
         variables = values[: len(self.drop_arcs)]
         offered = np.concatenate((arriving, self.offered @ variables))
         share = np.divide(variables, offered, out=np.ones_like(offered), where=offered > 0)
         return np.clip(share, 0.0, 1.0)
 
-    def first_recipes(self) -> list[Recipe]:
-        """The recipes to start with; complete for a single node without children.
+    def answer(self, planned: Floats, passing: Floats, promised: float, ask: Ask) -> bool:
+        """Whether a tighter cut than promised follows; it is sent.
 
-        Such a node has a single price, that of load: one recipe per arc that it closes as load rises, and one for no
-        drops.
+        Args:
+            planned: Tuples/s on the entering arcs.
+            ask: Asks the groups downstream.
         """
-        nothing = {child: np.ones(1) for child in self.children}
-        recipes = [Recipe(np.zeros(len(self.limits)), nothing)]
-        if self._part is None:
-            return recipes
-        inner = self._part.program
-        order = DropOrder.from_program(inner)
-        scores = np.einsum("v,svd->s", inner.weights, order.flows)
-        prices = np.diff(scores) / np.diff(order.loads.sum(axis=1))
-        return recipes + [Recipe(np.array([max(price, 0.0)]), {}) for price in np.unique(prices)]
+        score, _ = self._agreed(planned, passing, ask)
+        return self._tightened(score, promised, np.concatenate((planned, passing)))
 
-    def cut(self, recipe: Recipe, sheets: dict[int, Sheet]) -> Floats:
+    def tighten(self, arriving: Floats, passing: Floats) -> None:
+        """Send a tighter cut if its cuts promise more than it reaches."""
+        if self.parent >= 0 and not self.alone:
+            point, cuts = np.concatenate((arriving, passing)), self.cuts()
+            score, _ = self._master().solve(arriving, passing)
+            self._tightened(score, float((cuts[:, 0] + cuts[:, 1:] @ point).min()), point)
+
+    def react(self) -> None:
+        """Send its cuts and conditions."""
+        self._made = None
+        if self.parent < 0:
+            return
+        self.send(self.parent, Topic.CUTS, Sheet(self.dimensions, self.cuts()))
+        rows = self._conditions()
+        if rows is not None:
+            self.send(self.parent, Topic.CONDITIONS, Sheet(self.dimensions, rows))
+
+    def worth(self) -> Floats:
+        """Weight per tuple on leaving arcs, 0 except at outputs; shape (leaving,)."""
+        return self._worth[np.searchsorted(self.inside, self.leaving)]
+
+    def sheets(self) -> dict[int, Sheet]:
+        """The received cuts of each child."""
+        sheets = {}
+        for child, group in self.children.items():
+            received, arcs = self.heard(child, Topic.CUTS, group.dimensions), group.dimensions
+            if received is None or not len(received.rows):
+                received = Sheet(arcs, np.concatenate((np.zeros((1, 1)), np.ones((1, len(arcs)))), axis=1))
+            sheets[child] = received
+        return sheets
+
+    def _agreed(self, arriving: Floats, passing: Floats, ask: Ask | None) -> tuple[float, Floats]:
+        """Its best score and variables, once no child that is asked has a tighter cut for them."""
+        columns, asked = len(self.drop_arcs), {} if ask is None else self.children
+        while True:
+            score, values = self._master().solve(arriving, passing)
+            flows, tighter = np.maximum(self.flow @ values[:columns], 0.0), False
+            for at, (child, group) in enumerate(asked.items()):
+                if not group.alone and ask is not None:
+                    tighter |= ask(child, flows, float(values[columns + at]))
+            if not tighter:
+                return score, values
+
+    def _tightened(self, score: float, promised: float, point: Floats) -> bool:
+        """Whether it reaches less than promised at a point and has a cut that says so; the cut is sent."""
+        if score >= promised * (1 - _FAR) or len(self._recipes) >= self._max_cuts:
+            return False
+        recipe = self._master().recipe()
+        cut = self._cut(recipe, self.sheets())
+        if float(cut[0] + cut[1:] @ point) >= promised * (1 - _FAR):
+            return False  # the solver's rounding
+        self._recipes.append(recipe)
+        self.react()
+        return True
+
+    def _master(self) -> "Master":
+        if self._made is None:
+            self._made = Master(self)
+        return self._made
+
+    def _cut(self, recipe: Recipe, sheets: dict[int, Sheet]) -> Floats:
         """A recipe's cut: score, then slope per dimension; shape (1 + dimensions,)."""
         worth, base = self._worth.copy(), float(recipe.prices @ self.limits)
         passing = np.zeros(len(self.flow))
@@ -137,21 +245,37 @@ class Group:
         entering = worth[np.searchsorted(self.inside, self.entering)]
         return np.concatenate(([base], entering, passing[self.passing]))
 
-    def worth(self) -> Floats:
-        """Weight per tuple on leaving arcs, 0 except at outputs; shape (leaving,)."""
-        return self._worth[np.searchsorted(self.inside, self.leaving)]
+    def _conditions(self) -> Floats | None:
+        """Conditions for no drops from here on: all rows @ rates <= 1; None while those of a child are missing.
 
-    def conditions(self) -> Floats:
-        """Utilization of its resources per tuple/s, without drops; shape (resources, dimensions)."""
+        They are the utilization of its resources per tuple/s, and the children's conditions over its own dimensions;
+        shape (conditions, dimensions).
+        """
         own = self._use @ self._through[self.inside] / self.limits[:, None]
-        return np.pad(own, ((0, 0), (0, len(self.passing))))
+        found = [np.pad(own, ((0, 0), (0, len(self.passing))))]
+        for child, group in self.children.items():
+            sheet = self.heard(child, Topic.CONDITIONS, group.dimensions)
+            if sheet is None:
+                return None
+            feeds = np.isin(sheet.arcs, self.leaving)
+            mine = sheet.rows[:, feeds] @ self._through[sheet.arcs[feeds]]
+            found.append(np.concatenate((mine, self.on_passing(sheet.rows[:, ~feeds], sheet.arcs[~feeds])), axis=1))
+        return np.concatenate(found)
 
-    def mapped(self, behind: Sheet) -> Floats:
-        """A child's conditions over its own dimensions; shape (conditions, dimensions)."""
-        feeds = np.isin(behind.arcs, self.leaving)
-        mine = behind.rows[:, feeds] @ self._through[behind.arcs[feeds]]
-        others = behind.rows[:, ~feeds] @ (behind.arcs[~feeds, None] == self.passing[None]).astype(float)
-        return np.concatenate((mine, others), axis=1)
+    def on_passing(self, rows: Floats, arcs: Indices) -> Floats:
+        """Rows over some passing arcs as rows over all of them."""
+        return np.asarray(rows @ (arcs[:, None] == self.passing[None]).astype(float))
+
+
+def _prices_of(inner: Program) -> list[Recipe]:
+    """The complete recipes of a single node without children, but for that of no drops.
+
+    Such a node has a single price, that of load: one recipe per arc that it closes as load rises.
+    """
+    order = DropOrder.from_program(inner)
+    scores = np.einsum("v,svd->s", inner.weights, order.flows)
+    prices = np.diff(scores) / np.diff(order.loads.sum(axis=1))
+    return [Recipe(np.array([max(price, 0.0)]), {}) for price in np.unique(prices)]
 
 
 class Master:
@@ -160,43 +284,43 @@ class Master:
     It maximizes the score of the group's own outputs plus t for each child, where t is below every cut of that child.
     """
 
-    def __init__(self, group: Group, sheets: dict[int, Sheet]) -> None:
+    def __init__(self, group: Group) -> None:
         self._group, worth = group, group.worth()
         own = group.leaving[worth != 0]
-        columns, children = len(group.drop_arcs), len(group.children)
-        weights = np.concatenate((worth[worth != 0] @ group.flow[own], np.ones(children)))
+        columns, children, resources = len(group.drop_arcs), len(group.children), len(group.limits)
+        self._weights = np.concatenate((worth[worth != 0] @ group.flow[own], np.ones(children)))
         kept = np.zeros((len(group.splits), columns))
         kept[np.arange(len(group.splits)), len(group.entering) + np.arange(len(group.splits))] = 1.0
-        blocks = [np.pad(group.rows, ((0, 0), (0, children))), np.pad(kept - group.offered, ((0, 0), (0, children)))]
         limits = [group.limits, np.zeros(len(group.splits))]
-        passing = [np.zeros((len(group.limits) + len(group.splits), len(group.passing)))]
-        self.cuts: dict[int, slice] = {}
-        for at, child in enumerate(group.children):
-            sheet = sheets[child]
-            mine = np.isin(sheet.arcs, group.leaving)
-            slopes = sheet.rows[:, 1:]
+        blocks = [np.pad(np.concatenate((group.rows, kept - group.offered)), ((0, 0), (0, children)))]
+        passing = [np.zeros((len(blocks[0]), len(group.passing)))]
+        self._cuts: dict[int, slice] = {}
+        for at, (child, sheet) in enumerate(group.sheets().items()):
+            mine, slopes = np.isin(sheet.arcs, group.leaving), sheet.rows[:, 1:]
             block = np.zeros((len(slopes), columns + children))
             block[:, :columns] = -slopes[:, mine] @ group.flow[sheet.arcs[mine]]
             block[:, columns + at] = 1.0
-            start = sum(map(len, limits))
-            self.cuts[child] = slice(start, start + len(slopes))
+            start = sum(map(len, blocks))
+            self._cuts[child] = slice(start, start + len(slopes))
             blocks.append(block)
             limits.append(sheet.rows[:, 0])
-            passing.append(slopes[:, ~mine] @ (sheet.arcs[~mine, None] == group.passing[None]).astype(float))
+            passing.append(group.on_passing(slopes[:, ~mine], sheet.arcs[~mine]))
         rows = np.concatenate(blocks)
         self._limits, self._passing = np.concatenate(limits), np.concatenate(passing)
-        self._weights = weights
-        self._unit, self._score = _units(group, rows, weights, columns)
+        # units of the variables and the score that bring limits, loads and weights near 1
+        with np.errstate(divide="ignore", invalid="ignore"):
+            most = np.where(group.rows > 0, group.limits[:, None] / group.rows, np.inf).min(axis=0, initial=np.inf)
+        self._unit = np.ones(columns + children)
+        self._unit[:columns] = unit = power_of_two(np.where(np.isfinite(most), most, 1.0))
+        steepest = np.abs(rows[len(blocks[0]) :, :columns] * unit).max(initial=0.0)
+        largest = max((self._weights[:columns] * unit).max(initial=0.0), steepest)
+        self._score = self._unit[columns:] = float(power_of_two(np.array(largest or 1.0)))
         scaled = rows * self._unit
-        largest = np.abs(scaled).max(axis=1, initial=0.0)
-        height = power_of_two(np.where(largest > 0, largest, 1.0))
-        height[: len(group.limits)] = power_of_two(group.limits)
-        self._height = height
-        gains = weights * self._unit / self._score
-        self._solver = WarmSolver(
-            Scaled(self._unit, self._score, scaled / height[:, None], self._limits / height, gains)
-        )
-        self._moves = bool(len(group.passing))
+        heights = np.abs(scaled).max(axis=1, initial=0.0)
+        self._height = power_of_two(np.where(heights > 0, heights, 1.0))
+        self._height[:resources] = power_of_two(group.limits)
+        weights, limit = self._weights * self._unit / self._score, self._limits / self._height
+        self._solver = WarmSolver(Scaled(self._unit, self._score, scaled / self._height[:, None], limit, weights))
 
     def solve(self, arriving: Floats, passing: Floats) -> tuple[float, Floats]:
         """The best score and the variables, followed by t of each child.
@@ -208,7 +332,7 @@ class Master:
         Returns:
             The score, and an array of shape (variables + children,).
         """
-        if self._moves:
+        if len(passing):
             self._solver.limit((self._limits + self._passing @ passing) / self._height)
         upper = np.full(len(self._unit), np.inf)
         upper[: len(arriving)] = arriving
@@ -220,7 +344,7 @@ class Master:
         prices = self._solver.prices() * self._score / self._height
         return Recipe(
             prices[: len(self._group.limits)],
-            {child: _shares(prices[rows], rows.stop - rows.start) for child, rows in self.cuts.items()},
+            {child: _shares(prices[rows], rows.stop - rows.start) for child, rows in self._cuts.items()},
         )
 
 
@@ -232,15 +356,3 @@ def _shares(shares: Floats, rows: int) -> Floats:
     if total <= 0:
         now[0] = 1.0
     return now / min(total, 1.0) if total > 0 else now
-
-
-def _units(group: Group, rows: Floats, weights: Floats, columns: int) -> tuple[Floats, float]:
-    """Units of the variables and the score that bring limits, loads and weights near 1."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        most = np.where(group.rows > 0, group.limits[:, None] / group.rows, np.inf).min(axis=0, initial=np.inf)
-    unit = np.ones(rows.shape[1])
-    unit[:columns] = power_of_two(np.where(np.isfinite(most), most, 1.0))
-    slopes = np.abs(rows[len(group.limits) + len(group.splits) :, :columns] * unit[:columns]).max(initial=0.0)
-    score = float(power_of_two(np.array(max((weights[:columns] * unit[:columns]).max(initial=0.0), slopes) or 1.0)))
-    unit[columns:] = score
-    return unit, score

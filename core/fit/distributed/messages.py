@@ -1,14 +1,20 @@
-"""Messages between nodes: sheets of rows, and their differences."""
+"""Messages between nodes: differences of sheets, delayed and counted."""
 
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from adapt.core.arrays import Floats
+from adapt.core.errors import UsageError
+from adapt.core.fit.network.settings import Delivery
 from adapt.core.fit.network.wiring import Indices
-from adapt.core.fit.tables.composition import covered
-from adapt.core.fit.tables.rows import PointTree
+from adapt.core.fit.planners.direct_planners import Plans
+from adapt.core.fit.program.program import Program
 
 
 class Topic(StrEnum):
@@ -43,9 +49,6 @@ LASTING = (Topic.BOUNDS, Topic.TABLE, Topic.CONDITIONS, Topic.CUTS, Topic.CATALO
 ERASED_BYTES = 8
 """Size of the number of an erased row."""
 
-_HALVINGS = 8
-"""Steps in which the least loss is found that makes a table small enough."""
-
 HEADER_BYTES = 8
 """Size of a message without its rows."""
 
@@ -61,123 +64,29 @@ class Sheet:
         """Whether both are equal to the bit."""
         return np.array_equal(self.arcs, other.arcs) and np.array_equal(_bits(self.rows), _bits(other.rows))
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Delta:
-    """The difference between two sheets."""
-
-    arcs: Indices  # of the new sheet
-    erased: Indices  # numbers of the old rows to erase, ascending
-    places: Indices  # numbers of the new rows to insert, ascending
-    rows: Floats  # these rows, shape (places, columns)
-
-    @classmethod
-    def between(cls, old: Sheet | None, new: Sheet) -> "Delta":
-        """The rows to add to and erase from an old sheet.
-
-        Rows that change their order are sent again.
-        """
-        every = np.arange(len(new.rows))
-        if old is None or not np.array_equal(old.arcs, new.arcs) or old.rows.shape[1] != new.rows.shape[1]:
-            return cls(new.arcs, np.arange(0 if old is None else len(old.rows)), every, new.rows)
-        _, same = np.unique(_bits(np.concatenate((old.rows, new.rows))), axis=0, return_inverse=True)
-        same = same.reshape(-1)
-        before, after = same[: len(old.rows)], same[len(old.rows) :]
-        first = np.full(len(same), -1, np.int64)
-        first[before[::-1]] = np.arange(len(before))[::-1]
-        match = first[after]
-        kept = match > np.maximum.accumulate(np.concatenate(([-1], match)))[:-1]
-        erased = np.setdiff1d(np.arange(len(before)), match[kept], assume_unique=True)
-        return cls(new.arcs, erased, every[~kept], new.rows[~kept])
-
-    def applied(self, old: Sheet | None) -> Sheet:
-        """The new sheet."""
-        stay = np.zeros((0, self.rows.shape[1]))
-        if old is not None and len(self.erased) < len(old.rows):
-            stay = np.delete(old.rows, self.erased, axis=0)
-        rows = np.empty((len(stay) + len(self.places), self.rows.shape[1]))
-        comes = np.zeros(len(rows), dtype=np.bool_)
-        comes[self.places] = True
-        rows[comes], rows[~comes] = self.rows, stay
-        return Sheet(self.arcs, rows)
-
-    def size(self, topic: Topic) -> int:
-        """Size in bytes; a table row takes 8 + 22 per arc.
+    def row_bytes(self, topic: Topic) -> int:
+        """Size of a row; of a table, 8 + 22 per arc.
 
         Source: FIT, Table 3.
         """
-        row = _row_bytes(self.arcs) if topic in (Topic.TABLE, Topic.CUTS) else 8 * self.rows.shape[1]
-        return row * len(self.rows) + ERASED_BYTES * len(self.erased)
+        return 8 + 22 * len(self.arcs) if topic in (Topic.TABLE, Topic.CUTS) else 8 * self.rows.shape[1]
 
 
-def small_enough(table: Sheet, most_bytes: int | None) -> Sheet:
-    """Part of a table of limited size, with the least loss.
+def difference(old: Sheet | None, new: Sheet) -> tuple[Indices, Indices]:
+    """The rows to erase from an old sheet, and the new ones.
 
-    The rows that stay represent the others. As every row is feasible by itself, any of them may go; points above it get
-    a row that scores less.
-
-    Args:
-        table: Rates and score, shape (rows, arcs + 1).
-        most_bytes: The size, at least that of one row; None: unlimited.
-
-    Source: FIT, section 8.2.5, which proposes to adjust epsilon to the communication overhead.
+    Rows that change their order are sent again. Numbers are ascending.
     """
-    rows = len(table.rows) if most_bytes is None else max(most_bytes // _row_bytes(table.arcs), 1)
-    if len(table.rows) <= rows:
-        return table
-    arcs = len(table.arcs)
-    best, low, high = None, 0.0, 1.0
-    for _ in range(_HALVINGS):
-        loss = (low + high) / 2
-        stays = covered(table.rows[:, :arcs], table.rows[:, arcs], loss)
-        if len(stays) <= rows:
-            best, high = stays, loss
-        else:
-            low = loss
-    if best is None:
-        best = stays[np.linspace(0, len(stays) - 1, rows).astype(np.int64)]
-    return Sheet(table.arcs, table.rows[best])
-
-
-def good_enough(sent: Sheet, new: Sheet, distance: float) -> Sheet:
-    """A table close to a new one that reuses rows already sent.
-
-    An old row stays if its score differs by at most a third of the distance from the new table's score at its rates. A
-    new row is added if no row that stays, at or below it, has a score as close. Choosing the best row of the result,
-    and getting the new table's score there, loses at most `distance` of the new table's best score.
-
-    Args:
-        sent: Rates and score of the table sent before; shape (rows, arcs + 1).
-        new: The current table, likewise.
-        distance: Relative score error, in [0, 1).
-
-    Source: FIT, section 8.2.5, which does not say how the rows to send are found.
-    """
-    if distance == 0 or not np.array_equal(sent.arcs, new.arcs):
-        return new
-    allowed, arcs = distance / 3, len(new.arcs)
-    given = _best_below(new.rows[:, :arcs], new.rows[:, arcs], sent.rows[:, :arcs])
-    says = sent.rows[:, arcs]
-    stays = (given >= 0) & (np.abs(says - given) <= allowed * given)
-    reached = _best_below(sent.rows[stays, :arcs], given[stays], new.rows[:, :arcs])
-    comes = reached < (1 - allowed) * new.rows[:, arcs]
-    comes |= reached < 0
-    if stays.sum() + comes.sum() > 2 * len(new.rows):
-        return new
-    return Sheet(new.arcs, np.concatenate((sent.rows[stays], new.rows[comes])))
-
-
-def _row_bytes(arcs: Indices) -> int:
-    """Size of a row of a table or cut."""
-    return 8 + 22 * len(arcs)
-
-
-def _best_below(rates: Floats, scores: Floats, points: Floats) -> Floats:
-    """The best score of a row at or below each point, else -1; shape (points,)."""
-    if not len(rates):
-        return np.full(len(points), -1.0)
-    found = PointTree.from_table(rates, scores, prune=True).find(np.ascontiguousarray(points))
-    return np.where(found >= 0, scores[found], -1.0)
+    every = np.arange(len(new.rows))
+    if old is None or not np.array_equal(old.arcs, new.arcs) or old.rows.shape[1] != new.rows.shape[1]:
+        return np.arange(0 if old is None else len(old.rows)), every
+    _, same = np.unique(_bits(np.concatenate((old.rows, new.rows))), axis=0, return_inverse=True)
+    before, after = np.split(same.reshape(-1), [len(old.rows)])
+    first = np.full(len(same.reshape(-1)), -1, np.int64)
+    first[before[::-1]] = np.arange(len(before))[::-1]
+    match = first[after]
+    kept = match > np.maximum.accumulate(np.concatenate(([-1], match)))[:-1]
+    return np.setdiff1d(np.arange(len(before)), match[kept], assume_unique=True), every[~kept]
 
 
 def _bits(rows: Floats) -> Indices:
@@ -193,44 +102,234 @@ class Channel:
     topic: Topic
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Message:
-    """A new sheet, as its difference from the one before."""
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Messages sent, with their rows and bytes."""
 
-    channel: Channel
-    delta: Delta
+    messages: int = 0
+    rows: int = 0
+    erased: int = 0  # rows withdrawn
+    size: int = 0  # bytes
 
-    @property
-    def size(self) -> int:
-        """Bytes."""
-        return self.delta.size(self.channel.topic) + HEADER_BYTES
+    def __add__(self, other: "Traffic") -> "Traffic":
+        """The sum of both."""
+        return Traffic(
+            self.messages + other.messages, self.rows + other.rows, self.erased + other.erased, self.size + other.size
+        )
+
+    def __sub__(self, before: "Traffic") -> "Traffic":
+        """The traffic since an earlier count."""
+        return self + Traffic(-before.messages, -before.rows, -before.erased, -before.size)
 
 
-@dataclass(slots=True, eq=False)
-class Mailbox:
-    """All ends of channels at one node."""
+class Member(ABC):
+    """A node that knows its own arcs and its messages only."""
 
-    sent: dict[Channel, Sheet] = field(default_factory=dict)  # the newest sheet sent, by channel
-    received: dict[Channel, Sheet] = field(default_factory=dict)  # the newest sheet that has arrived, by channel
-    out: list[Message] = field(default_factory=list)  # messages to be taken away
+    def __init__(self, node: int, exchange: "Exchange") -> None:
+        self.node, self.exchange = node, exchange
+        self.passing = np.empty(0, np.int64)
+        """Arcs that enter other nodes, and that it plans with; shape (passing,)."""
+        self.watched: dict[int, Indices] = {}
+        """These arcs, ascending, by the node where they enter."""
+
+    @abstractmethod
+    def channels(self) -> list[Channel]:
+        """The channels on which it receives messages."""
+
+    @abstractmethod
+    def react(self) -> None:
+        """Rebuild what follows from current knowledge, and send it."""
+
+    def take(self, topic: Topic) -> None:
+        """React to a message that has arrived."""
+        if topic is not Topic.RATES:
+            self.react()
+
+    def send(self, receiver: int, topic: Topic, sheet: Sheet) -> None:
+        """Send a sheet."""
+        self.exchange.send(Channel(self.node, receiver, topic), sheet)
+
+    def heard(self, sender: int, topic: Topic, arcs: Indices | None = None) -> Sheet | None:
+        """The newest sheet that has arrived, if it is about these arcs."""
+        sheet = self.exchange.received.get(Channel(sender, self.node, topic))
+        return None if sheet is None or (arcs is not None and not np.array_equal(sheet.arcs, arcs)) else sheet
+
+    def elsewhere(self) -> Floats:
+        """The latest rates on passing arcs, 0 before any; shape (passing,)."""
+        rates, order = np.zeros(len(self.passing)), np.argsort(self.passing)
+        for other, arcs in self.watched.items():
+            sheet = self.heard(other, Topic.RATES, arcs)
+            if sheet is not None:
+                rates[order[np.searchsorted(self.passing, arcs, sorter=order)]] = sheet.rows[0]
+        return rates
+
+
+Kind = TypeVar("Kind", bound=Member)
+
+
+class Exchange:
+    """The network that carries all messages between nodes.
+
+    All messages have the same delay, so they arrive in the order sent.
+
+    Attributes:
+        now: Seconds since the start.
+        sent: The newest sheet sent, by channel.
+        received: The newest sheet that has arrived, by channel.
+    """
+
+    def __init__(self, delay_s: float, members: Mapping[int, Member]) -> None:
+        self.now, self.delay_s, self.total = 0.0, delay_s, Traffic()
+        self.sent: dict[Channel, Sheet] = {}
+        self.received: dict[Channel, Sheet] = {}
+        self._members = members
+        self._traffic: dict[Channel, Traffic] = {}
+        self._on_their_way: deque[tuple[float, Channel, Sheet]] = deque()
+
+    def up_to_date(self, but: Topic | None = None) -> bool:
+        """Whether no message is on its way, except those of a topic."""
+        return all(channel.topic is but for _, channel, _ in self._on_their_way)
+
+    def traffic(self) -> dict[Channel, Traffic]:
+        """Traffic so far, by channel."""
+        return {channel: self._traffic[channel] for channel in sorted(self._traffic)}
+
+    def count(self, channel: Channel, traffic: Traffic) -> None:
+        """Add traffic, perhaps carried elsewhere."""
+        self._traffic[channel] = self._traffic.get(channel, Traffic()) + traffic
+        self.total += traffic
 
     def send(self, channel: Channel, sheet: Sheet) -> None:
-        """Send a sheet, unless it is the one sent before."""
+        """Send what differs from the sheet sent before, if anything does."""
         before = self.sent.get(channel)
         if before is None or not sheet.same(before):
+            erased, rows = map(len, difference(before, sheet))
+            size = sheet.row_bytes(channel.topic) * rows + ERASED_BYTES * erased + HEADER_BYTES
+            self.count(channel, Traffic(1, rows, erased, size))
             self.sent[channel] = sheet
-            self.out.append(Message(channel, Delta.between(before, sheet)))
-
-    def take(self, message: Message) -> None:
-        """Receive a message."""
-        self.received[message.channel] = message.delta.applied(self.received.get(message.channel))
-
-    def take_away(self) -> list[Message]:
-        """The messages that wait."""
-        out, self.out = self.out, []
-        return out
+            self._on_their_way.append((self.now + self.delay_s, channel, sheet))
 
     def keep(self, channels: set[Channel]) -> None:
-        """Close all other channels."""
-        self.sent = {channel: sheet for channel, sheet in self.sent.items() if channel in channels}
-        self.received = {channel: sheet for channel, sheet in self.received.items() if channel in channels}
+        """Close all other channels, and discard the messages on them."""
+        for sheets in (self.sent, self.received):
+            for channel in sheets.keys() - channels:
+                del sheets[channel]
+        self._on_their_way = deque(each for each in self._on_their_way if each[1] in channels)
+
+    def restart(self, traffic: Mapping[Channel, Traffic]) -> None:
+        """Start with the traffic of an earlier run."""
+        self.now, self._traffic, self.total = 0.0, dict(traffic), sum(traffic.values(), Traffic())
+
+    def next_s(self) -> float:
+        """When the next message arrives; inf without one."""
+        return self._on_their_way[0][0] if self._on_their_way else np.inf
+
+    def run(self, until_s: float, *, silent: bool = False) -> None:
+        """Deliver messages until none is on its way, or until a time.
+
+        Args:
+            silent: Whether receivers do not react.
+        """
+        while self._on_their_way and self._on_their_way[0][0] <= until_s:
+            self.now, channel, sheet = self._on_their_way.popleft()
+            self.received[channel] = sheet
+            if not silent:
+                self._members[channel.receiver].take(channel.topic)
+
+    def wait(self, until_s: float) -> None:
+        """The same, and advance the clock to that time."""
+        self.run(until_s)
+        self.now = self.now if until_s == np.inf else max(self.now, until_s)
+
+
+class Exchanging(ABC, Generic[Kind]):
+    """Nodes that communicate by an exchange, and plan together."""
+
+    program: Program
+
+    def __init__(self, delivery: Delivery) -> None:
+        """Nodes before they are placed."""
+        self.delivery, self.late = delivery, delivery.delay_s is not None
+        self.members: dict[int, Kind] = {}
+        self.exchange = Exchange(delivery.delay_s or 0.0, self.members)
+        self._reported: dict[Channel, Floats] = {}
+
+    @property
+    def stale(self) -> bool:
+        """Whether some nodes lack the latest sheets of others."""
+        return not self.exchange.up_to_date()
+
+    def settle(self, until_s: float = np.inf) -> None:
+        """Deliver messages until none is on its way, or until a time."""
+        self.exchange.wait(until_s)
+
+    def change(self, program: Program) -> None:
+        """Apply new costs, selectivities, capacities or placements; nodes exchange the consequences.
+
+        Args:
+            program: Of a network with the same inputs, operators and outputs.
+        """
+        if program.wiring.arcs != self.program.wiring.arcs:
+            raise UsageError(
+                "plans follow new costs, capacities and placements; a change of operators needs a new planner"
+            )
+        self._place(program)
+
+    def plan(self, rates: Floats) -> Plans:
+        """Plan node by node; where messages take time, tick by tick."""
+        if not self.late:
+            return self._plan(rates)
+        ticks = (self._plan(rates[[at]]) for at in range(len(rates)))
+        return Plans(*(np.concatenate(each) for each in zip(*ticks, strict=True)))
+
+    @abstractmethod
+    def _place(self, program: Program) -> None:
+        """Place a network on the nodes."""
+
+    @abstractmethod
+    def _plan(self, rates: Floats) -> Plans:
+        """Plan some points, or a single one where messages take time."""
+
+    @abstractmethod
+    def _follow(self, member: Kind, before: Kind | None) -> None:
+        """Let a node continue from itself before a change; None: it is new."""
+
+    def _deploy(self, made: Mapping[int, Kind]) -> None:
+        """Put nodes in the place of those before, in this order."""
+        self.exchange.keep({channel for member in made.values() for channel in member.channels()})
+        for node in self.members.keys() - made.keys():
+            del self.members[node]
+        for node, member in made.items():
+            before = self.members.get(node)
+            self.members[node] = member
+            self._follow(member, before)
+
+    def _exchange_rates(self, node: int, flows: Floats) -> None:
+        """Send, or only count, the messages with the rates that a node watches; flows have shape (points, arcs)."""
+        for other, arcs in self.members[node].watched.items():
+            channel, rows = Channel(other, node, Topic.RATES), flows[:, arcs]
+            if self.late:
+                self.exchange.send(channel, Sheet(arcs, rows))
+                continue
+            before = self._reported.get(channel)
+            first = before is None or before.shape[1] != len(arcs)
+            if before is not None and not first:
+                rows = np.concatenate((before, rows))
+            messages = int((rows[1:] != rows[:-1]).any(axis=1).sum()) + first
+            erased = messages - first
+            size = messages * (8 * len(arcs) + HEADER_BYTES) + erased * ERASED_BYTES
+            self.exchange.count(channel, Traffic(messages, messages, erased, size))
+            self._reported[channel] = rows[-1:]
+        if self.late:
+            self.exchange.run(self.exchange.now)
+
+
+def watching(entering: Mapping[int, Indices], members: Mapping[int, Member]) -> None:
+    """Let nodes know where the arcs enter that they plan with.
+
+    Args:
+        entering: The arcs that enter each node, ascending.
+    """
+    for member in members.values():
+        there = {other: arcs[np.isin(arcs, member.passing)] for other, arcs in entering.items()}
+        member.watched = {other: arcs for other, arcs in there.items() if len(arcs)}

@@ -1,7 +1,7 @@
 """Planners that make each plan on demand, and their interface."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -27,8 +27,7 @@ MADE = 1
 """Id of plans made on demand."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Plans:
+class Plans(NamedTuple):
     """Drop plans for several points of rates."""
 
     keeps: Floats  # share kept on each arc, in [0, 1]; shape (points, arcs)

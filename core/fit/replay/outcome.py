@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
-from adapt.core.fit.control import Decision, Sent
-from adapt.core.fit.distributed.exchange import Traffic
-from adapt.core.fit.distributed.messages import Topic
+from adapt.core.fit.control import Decision
+from adapt.core.fit.distributed.messages import Topic, Traffic
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.observing import Observation
 from adapt.core.fit.planners.plan_table import Proof
@@ -38,7 +37,7 @@ class FitOutcome:
     decisions: tuple[Decision, ...]  # one per tick
     latencies: NDArray[np.int64]  # results by latency bin; empty for a fluid flow
     prepared_s: float  # time to build the planner
-    sent: Sent  # messages exchanged to plan
+    sent: Traffic  # messages exchanged to plan
     table: int | None  # number of precomputed plans or table rows; None without tables
     proof: Proof  # the proved loss of precomputed plans
     kept_use: Floats  # utilization of each node and link by the tuples kept; shape (ticks, resources)

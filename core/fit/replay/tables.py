@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
-from adapt.core.fit.central.coordinated import dropping_node
+from adapt.core.fit.distributed.coordinated import dropping_node
 from adapt.core.fit.network.names import DropPlanner, Drops
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Wiring

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from adapt.core.fit.distributed.messages import Delta, Sheet, Topic
+from adapt.core.fit.distributed.messages import Sheet, Topic
 from adapt.core.table import Column, Kind, Table
 from paper.charts import lines
 from paper.claims import Claim, Judged, about, above, printed
@@ -213,8 +213,7 @@ def _entries(scope: Scope, planned: Mapping[_Key, list[Data]], grids: Mapping[_C
 
 def row_bytes(inputs: int) -> int:
     """Size of a row in a message."""
-    sheet = Sheet(np.arange(inputs), np.zeros((1, inputs + 1)))
-    return Delta.between(None, sheet).size(Topic.TABLE)
+    return Sheet(np.arange(inputs), np.zeros((1, inputs + 1))).row_bytes(Topic.TABLE)
 
 
 def close_after(steps: list[Data]) -> float:

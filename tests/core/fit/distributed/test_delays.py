@@ -47,7 +47,7 @@ def test_late_rates_that_take_no_time_are_not_late() -> None:
         one, other = nodes.plan(rates), steady.plan(rates)
         assert np.array_equal(one.keeps, other.keeps), seed
         assert np.array_equal(one.ids, other.ids), seed
-        assert nodes.traffic() == steady.traffic(), seed
+        assert nodes.exchange.traffic() == steady.exchange.traffic(), seed
 
 
 @pytest.mark.parametrize("made", [tables, cuts])
@@ -62,7 +62,7 @@ def test_no_node_is_overloaded_and_afterwards_plans_are_those_without_delay(made
             if random.random() < 0.5:
                 rates = random.random(2) * 4
             late += bool(planned(nodes, rates).scores[0] < planned(safe, rates).scores[0] * (1 - 1e-6))
-            nodes.settle(nodes.now_s + random.exponential(0.4))
+            nodes.settle(nodes.exchange.now + random.exponential(0.4))
         for _ in range(30):  # every plan may find a cut that a child has not sent yet
             nodes.settle()
             planned(nodes, rates)
@@ -76,15 +76,15 @@ def test_rates_of_other_nodes_travel_as_messages() -> None:
     for seed in range(4):
         nodes = tables(network_of(seed), 2.0)
         nodes.settle()
-        before = nodes.now_s
+        before = nodes.exchange.now
         planned(nodes, np.array([3.0, 3.0]))
-        sent = {channel: sent for channel, sent in nodes.traffic().items() if channel.topic is Topic.RATES}
+        sent = {channel: sent for channel, sent in nodes.exchange.traffic().items() if channel.topic is Topic.RATES}
         assert {channel: each.messages for channel, each in sent.items()} == dict.fromkeys(sent, 1)
         assert {(channel.sender, channel.receiver) for channel in sent} == {
-            (other, node) for node, deployment in nodes.deployments.items() for other in deployment.places.watched
+            (other, node) for node, member in nodes.members.items() for other in member.watched
         }
         assert nodes.stale == bool(sent)
         nodes.settle()
-        assert nodes.now_s == before + 2.0 * bool(sent)
+        assert nodes.exchange.now == before + 2.0 * bool(sent)
         seen |= set(sent)
     assert seen

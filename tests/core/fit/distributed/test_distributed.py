@@ -78,7 +78,7 @@ def test_nodes_end_with_the_tables_of_a_coordinator_and_plan_as_well(shape: str)
 
 def test_a_table_of_two_inputs_is_sent_once_by_52_bytes_a_row() -> None:
     nodes = made(CROSSED)
-    traffic = nodes.traffic()[Channel(1, 0, Topic.TABLE)]
+    traffic = nodes.exchange.traffic()[Channel(1, 0, Topic.TABLE)]
     rows = len(nodes.table(1))
     assert (traffic.messages, traffic.rows, traffic.erased) == (1, rows, 0)
     assert traffic.size == rows * 52 + 8
@@ -87,17 +87,17 @@ def test_a_table_of_two_inputs_is_sent_once_by_52_bytes_a_row() -> None:
 
 def test_after_a_change_of_selectivity_only_what_changed_is_sent_and_the_tables_are_those_from_scratch() -> None:
     nodes, channel = made(CROSSED), Channel(1, 0, Topic.TABLE)
-    before, first = nodes.table(1), nodes.traffic()[channel].rows
+    before, first = nodes.table(1), nodes.exchange.traffic()[channel].rows
     slower = changed(CROSSED, "B0", selectivity=0.75)
     nodes.change(Program.from_network(slower))
     nodes.settle()
     assert_same_tables(nodes, made(slower))
     # B0 feeds an output: rates are as before, scores of rows that use its chain are not.
     expected = np.count_nonzero(before.rates[:, 0])
-    traffic = nodes.traffic()[channel]
+    traffic = nodes.exchange.traffic()[channel]
     assert (traffic.rows - first, traffic.erased) == (expected, expected)
     assert 0 < expected < len(before)
-    assert nodes.traffic()[Channel(0, 1, Topic.BOUNDS)].rows == 2
+    assert nodes.exchange.traffic()[Channel(0, 1, Topic.BOUNDS)].rows == 2
 
 
 def three_in_a_row():
@@ -118,21 +118,21 @@ def three_in_a_row():
 def test_a_change_is_told_to_no_node_that_it_does_not_touch() -> None:
     network = three_in_a_row()
     nodes = made(network)
-    before = nodes.traffic()
+    before = nodes.exchange.traffic()
     messages = {channel: traffic.messages for channel, traffic in before.items()}
     nodes.change(Program.from_network(changed(network, "b", cost=0.5)))
     nodes.settle()
-    told = {channel for channel, traffic in nodes.traffic().items() if traffic.messages > messages[channel]}
+    told = {channel for channel, traffic in nodes.exchange.traffic().items() if traffic.messages > messages[channel]}
     assert told == {Channel(1, 0, Topic.TABLE), Channel(1, 0, Topic.CONDITIONS)}
 
 
 def test_a_cost_that_takes_no_row_away_is_told_as_a_condition_only() -> None:
     nodes = made(CROSSED)
-    rows = nodes.traffic()[Channel(1, 0, Topic.TABLE)].rows
+    rows = nodes.exchange.traffic()[Channel(1, 0, Topic.TABLE)].rows
     nodes.change(Program.from_network(changed(CROSSED, "B0", cost=0.033)))
     nodes.settle()
-    assert nodes.traffic()[Channel(1, 0, Topic.TABLE)].rows == rows
-    assert nodes.traffic()[Channel(1, 0, Topic.CONDITIONS)].rows == 2
+    assert nodes.exchange.traffic()[Channel(1, 0, Topic.TABLE)].rows == rows
+    assert nodes.exchange.traffic()[Channel(1, 0, Topic.CONDITIONS)].rows == 2
 
 
 @pytest.mark.parametrize("delay_s", [None, 0.4])
@@ -142,7 +142,7 @@ def test_after_any_changes_the_tables_are_those_from_scratch(delay_s: float | No
         network = random_network(seed, "tree", nodes=3, size=6)
         nodes = made(network, 0.3, 4.0, False, max_rows=5_000, delay_s=delay_s)
         for _ in range(3):
-            nodes.settle(nodes.now_s + random.exponential(1.0))
+            nodes.settle(nodes.exchange.now + random.exponential(1.0))
             name = network.operators[random.integers(len(network.operators))].name
             network = changed(network, name, cost=random.random(), selectivity=random.choice([0.25, 0.5, 1.0]))
             nodes.change(Program.from_network(network))
@@ -163,7 +163,7 @@ def test_a_moved_operator_and_a_moved_back_one() -> None:
         for name, node in [("A0", "B"), ("B0", "A"), ("A1", "B"), ("A1", "A"), ("B0", "B")]:
             moved = changed(longer, name, node=node) if name != "A0" else changed(longer, "B0", node="A")
             nodes.change(Program.from_network(moved))
-            nodes.settle(nodes.now_s + 0.5)
+            nodes.settle(nodes.exchange.now + 0.5)
             real_scores(nodes, np.random.default_rng(0).random((50, 2)) * 20)
             nodes.settle()
             assert_same_tables(nodes, made(moved))
@@ -172,12 +172,12 @@ def test_a_moved_operator_and_a_moved_back_one() -> None:
 def test_a_node_that_runs_nothing_any_more_is_told_nothing() -> None:
     network = three_in_a_row()
     nodes = made(network)
-    before = nodes.traffic()
+    before = nodes.exchange.traffic()
     nodes.change(Program.from_network(changed(network, "d", node="A")))
     nodes.settle()
     idle = [channel for channel in before if 2 in (channel.sender, channel.receiver)]
     assert idle
-    assert all(nodes.traffic()[channel] == before[channel] for channel in idle)
+    assert all(nodes.exchange.traffic()[channel] == before[channel] for channel in idle)
     assert_same_tables(nodes, made(changed(network, "d", node="A")))
 
 
@@ -191,7 +191,7 @@ def test_no_node_is_ever_overloaded_however_old_the_tables_of_others_are() -> No
         for _ in range(4):
             for _ in range(3):
                 real_scores(nodes, rates)
-                nodes.settle(nodes.now_s + random.exponential(0.4))
+                nodes.settle(nodes.exchange.now + random.exponential(0.4))
             name = network.operators[random.integers(len(network.operators))].name
             network = changed(network, name, cost=2 * random.random() + 0.01)
             nodes.change(Program.from_network(network))
@@ -215,10 +215,10 @@ def test_within_a_score_distance_fewer_rows_are_sent_and_plans_lose_no_more(chan
     sent, scores = [], []
     for distance in (0.0, 0.05, 0.2):
         nodes = made(CROSSED, 0.05, distance=distance)
-        first = nodes.traffic()[channel].rows
+        first = nodes.exchange.traffic()[channel].rows
         nodes.change(Program.from_network(change))
         nodes.settle()
-        sent.append(nodes.traffic()[channel].rows - first)
+        sent.append(nodes.exchange.traffic()[channel].rows - first)
         scores.append(real_scores(nodes, rates))
         assert (scores[-1] >= (1 - distance) * scores[0] - 1e-9).all()
     assert sent[0] >= sent[1] >= sent[2] < sent[0]
@@ -231,7 +231,7 @@ def test_until_a_message_arrives_the_old_tables_are_planned_by_and_links_are_kep
     rates = np.array([[1.0, 1.0], [0.3, 0.1]])
     real_scores(nodes, rates)
     nodes.settle(10.0)
-    assert nodes.now_s == 10.0
+    assert nodes.exchange.now == 10.0
     assert real_scores(nodes, rates)[0] >= 0.45
     nodes.change(Program.from_network(changed(network, "B1", selectivity=0.5)))
     settled = nodes.table(0).scores.copy()
@@ -293,7 +293,7 @@ def test_tables_within_a_size_overload_no_node_and_cost_score(shape: str) -> Non
         scores = real_scores(whole, rates)
         for most_bytes in (2000, 300):
             nodes = made(network, 0.1, 4.0, max_rows=20_000, sent_bytes=most_bytes)
-            traffic = nodes.traffic().items()
+            traffic = nodes.exchange.traffic().items()
             sizes = [sent.size - HEADER_BYTES for way, sent in traffic if way.topic is Topic.TABLE]
             assert nodes.epsilon > 0.1 or max(sizes, default=0) <= most_bytes
             lost.append(1 - real_scores(nodes, rates).sum() / max(scores.sum(), 1e-9))

@@ -111,9 +111,9 @@ def test_along_a_row_of_nodes_cuts_are_asked_for_and_then_known() -> None:
     best = [scipy_score(network, point) for point in rates]
     assert scores(groups, rates) == pytest.approx(best, rel=1e-9)
     assert groups.asked > 0
-    told = {way: sent for way, sent in groups.traffic().items() if way.topic is Topic.CUTS}
+    told = {way: sent for way, sent in groups.exchange.traffic().items() if way.topic is Topic.CUTS}
     assert scores(groups, rates) == pytest.approx(best, rel=1e-9)
-    assert {way: sent for way, sent in groups.traffic().items() if way.topic is Topic.CUTS} == told
+    assert {way: sent for way, sent in groups.exchange.traffic().items() if way.topic is Topic.CUTS} == told
 
 
 def test_links_are_kept_to() -> None:
@@ -132,7 +132,7 @@ def test_a_leaf_without_splits_tells_one_row_more_than_it_has_inputs_at_most() -
     for inputs in (1, 3, 8):
         costs = np.random.default_rng(inputs).uniform(0.1, 1, (inputs, 2))
         groups = made(chains([tuple(map(float, along)) for along in costs]))
-        traffic = groups.traffic()[Channel(1, 0, Topic.CUTS)]
+        traffic = groups.exchange.traffic()[Channel(1, 0, Topic.CUTS)]
         assert traffic.rows == inputs + 1
         assert traffic.size == (inputs + 1) * (8 + 22 * inputs) + 8
 
@@ -141,7 +141,7 @@ def test_eight_inputs_take_less_than_a_hundredth_of_the_rows_of_tables() -> None
     network = chains([(0.016, 0.016), (0.008, 0.008)] * 4)
     tables = DFit(Program.from_network(network), np.full(8, 1e3), Spacing(0.2))
     tables.settle()
-    rows = [sum(traffic.rows for traffic in planner.traffic().values()) for planner in (made(network), tables)]
+    rows = [sum(traffic.rows for traffic in planner.exchange.traffic().values()) for planner in (made(network), tables)]
     assert rows[0] < rows[1] / 100
 
 
@@ -149,7 +149,7 @@ def test_no_cut_lies_below_the_best_score() -> None:
     network = row(4)
     groups, random = made(network), np.random.default_rng(1)
     scores(groups, random.random((20, 3)) * 3)
-    cuts = groups.cuts(groups.groups[1].name)
+    cuts = groups.groups[1].cuts()
     operators = [replace(o, inputs=("in0",)) if o.name == "1.0" else o for o in network.operators if o.node != "n0"]
     rest = replace(network, nodes=network.nodes[1:], operators=tuple(operators))
     arcs = [groups.program.wiring.arcs[arc].source for arc in groups.groups[1].dimensions]
@@ -162,13 +162,13 @@ def test_no_cut_lies_below_the_best_score() -> None:
 def test_after_a_change_of_selectivity_only_what_changed_is_sent_and_the_cuts_are_those_from_scratch() -> None:
     network = chains([(0.1, 0.2), (0.3, 0.4), (0.2, 0.7)])
     groups, channel = made(network), Channel(1, 0, Topic.CUTS)
-    before, first = groups.cuts(1), groups.traffic()[channel].rows
+    before, first = groups.members[1].cuts(), groups.exchange.traffic()[channel].rows
     groups.change(Program.from_network(changed(network, "B1", selectivity=0.9)))
     groups.settle()
-    after = made(changed(network, "B1", selectivity=0.9)).cuts(1)
-    assert np.array_equal(groups.cuts(1), after)
+    after = made(changed(network, "B1", selectivity=0.9)).members[1].cuts()
+    assert np.array_equal(groups.members[1].cuts(), after)
     new = [r for r in after.tolist() if r not in before.tolist()]
-    assert groups.traffic()[channel].rows - first == len(new)
+    assert groups.exchange.traffic()[channel].rows - first == len(new)
     assert 0 < len(new) < len(after)
 
 
@@ -180,7 +180,7 @@ def test_after_any_changes_plans_are_the_best_again_and_before_that_they_fit() -
         rates = random_rates(seed, 2, 5)
         for _ in range(3):
             scores(groups, rates)
-            groups.settle(groups.now_s + random.exponential(0.5))
+            groups.settle(groups.exchange.now + random.exponential(0.5))
             name = network.operators[random.integers(len(network.operators))].name
             network = changed(network, name, cost=random.random(), selectivity=random.choice([0.25, 0.5, 1.0]))
             groups.change(Program.from_network(network))

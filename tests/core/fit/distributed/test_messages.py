@@ -1,12 +1,19 @@
-"""What one node tells another: only what changed, and enough of it."""
+"""What one node tells another: only what changed, late, and enough of it."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.fit.distributed.messages import Delta, Sheet, Topic, good_enough, small_enough
+from adapt.core.errors import UsageError
+from adapt.core.fit.distributed.distributed import good_enough, small_enough
+from adapt.core.fit.distributed.messages import Channel, Exchange, Sheet, Topic, difference
+from adapt.core.fit.registry import planner_of
+from tests.core.fit.networks import FIGURE_1
+from tests.core.fit.options import planner_options
 
 ARCS = np.array([3, 5])
+CHANNELS = [Channel(1, 0, Topic.TABLE), Channel(2, 0, Topic.TABLE)]
 
 
 def sheet(rows, arcs=ARCS):
@@ -17,17 +24,22 @@ def random_sheet(random, most=8):
     return Sheet(ARCS, random.integers(0, 3, (random.integers(0, most), 3)).astype(float))
 
 
+def applied(old, new):
+    """The new rows, made of the old ones and of those that differ."""
+    erased, places = difference(old, new)
+    stays = iter(np.delete(old.rows, erased, axis=0).tolist())
+    rows = [new.rows[at].tolist() if at in places else next(stays) for at in range(len(new.rows))]
+    assert next(stays, None) is None
+    return rows
+
+
 @given(st.integers(0, 2**32))
 def test_what_changed_makes_the_new_sheet_of_the_old(seed: int) -> None:
     random = np.random.default_rng(seed)
     old, new = random_sheet(random), random_sheet(random)
-    delta = Delta.between(old, new)
-    assert delta.applied(old).same(new)
-    assert len(old.rows) - len(delta.erased) + len(delta.rows) == len(new.rows)
-    assert Delta.between(None, new).applied(None).same(new)
-    nothing = Delta.between(new, new)
-    distinct = {tuple(row) for row in new.rows}
-    assert len(nothing.rows) == len(new.rows) - len(distinct)
+    assert applied(old, new) == new.rows.tolist()
+    assert len(difference(None, new)[1]) == len(new.rows)
+    assert len(difference(new, new)[1]) == len(new.rows) - len({tuple(row) for row in new.rows})
 
 
 @given(st.integers(0, 2**32))
@@ -37,21 +49,73 @@ def test_rows_that_stay_in_order_are_not_sent(seed: int) -> None:
     new = old.copy()
     changed = random.random(len(old)) < 0.3
     new[changed, 2] += 100 + np.arange(changed.sum())
-    delta = Delta.between(sheet(old), sheet(new))
-    assert delta.erased.tolist() == delta.places.tolist() == np.flatnonzero(changed).tolist()
+    erased, places = difference(sheet(old), sheet(new))
+    assert erased.tolist() == places.tolist() == np.flatnonzero(changed).tolist()
 
 
 def test_a_sheet_about_other_arcs_comes_whole() -> None:
-    old, new = sheet([[1, 2, 3]]), sheet([[1, 2, 3]], np.array([3, 6]))
-    delta = Delta.between(old, new)
-    assert (len(delta.rows), len(delta.erased)) == (1, 1)
-    assert delta.applied(old).same(new)
+    assert list(map(len, difference(sheet([[1, 2, 3]]), sheet([[1, 2, 3]], np.array([3, 6]))))) == [1, 1]
 
 
 def test_rows_of_tables_are_as_large_as_in_table_3() -> None:
-    for inputs, size in [(2, 52), (4, 96), (8, 184)]:
-        rows = Sheet(np.arange(inputs), np.ones((1, inputs + 1)))
-        assert Delta.between(None, rows).size(Topic.TABLE) == size
+    sizes = {inputs: sheet([], np.arange(inputs)).row_bytes(Topic.TABLE) for inputs in (2, 4, 8)}
+    assert sizes == {2: 52, 4: 96, 8: 184}
+
+
+class Listener:
+    def take(self, topic):
+        pass
+
+
+def exchange(delay_s):
+    return Exchange(delay_s, {0: Listener()})
+
+
+@given(st.integers(0, 2**32))
+def test_the_last_sheet_arrives(seed: int) -> None:
+    random, nodes, last = np.random.default_rng(seed), exchange(0.5), {}
+    for _ in range(12):
+        channel = CHANNELS[random.integers(2)]
+        if last and random.random() < 0.1:
+            nodes.keep(set(CHANNELS) - {channel})
+            last.pop(channel, None)
+            continue
+        last[channel] = random_sheet(random, 9)
+        nodes.send(channel, last[channel])
+        nodes.run(nodes.now + random.exponential(0.5))
+    nodes.run(np.inf)
+    assert nodes.up_to_date()
+    assert nodes.received.keys() == last.keys()
+    assert all(nodes.received[channel].same(sheet) for channel, sheet in last.items())
+
+
+def test_a_sheet_is_sent_once_with_its_rows_and_bytes_and_arrives_after_the_delay() -> None:
+    nodes, sent = exchange(0.5), sheet(np.arange(12.0))
+    for _ in range(3):
+        nodes.send(CHANNELS[0], sent)
+        nodes.run(np.inf)
+    traffic = nodes.traffic()[CHANNELS[0]]
+    assert (traffic.messages, traffic.rows, traffic.erased, traffic.size) == (1, 4, 0, 4 * 52 + 8)
+    assert nodes.now == 0.5
+    assert nodes.total == traffic
+
+
+def test_changes_follow_a_message_on_its_way() -> None:
+    nodes, rows = exchange(1.0), np.arange(12.0).reshape(4, 3)
+    for sent in (rows, rows[:3], rows[1:3]):
+        nodes.send(CHANNELS[0], sheet(sent))
+    assert not nodes.up_to_date()
+    assert nodes.up_to_date(but=Topic.TABLE)
+    nodes.run(np.inf)
+    traffic = nodes.traffic()[CHANNELS[0]]
+    assert (traffic.messages, traffic.rows, traffic.erased) == (3, 4, 2)
+    assert nodes.received[CHANNELS[0]].rows.tolist() == rows[1:3].tolist()
+
+
+@pytest.mark.parametrize("planner", ["d-fit", "d-fit-cuts"])
+def test_a_delay_below_0_is_refused(planner: str) -> None:
+    with pytest.raises(UsageError, match="delay_s must be at least 0"):
+        planner_of(planner, FIGURE_1, planner_options(max_rates=np.ones(2), delay_s=-1.0))
 
 
 def best_below(rows, scores, point):
@@ -85,7 +149,7 @@ def test_a_table_of_any_size_has_a_row_wherever_the_whole_table_has_one(seed: in
     scores = rates @ [1.0, 1.5] * random.uniform(0.7, 1.0, len(rates))
     whole = sheet(np.column_stack((rates, scores)))
     small = small_enough(whole, most_bytes)
-    assert Delta.between(None, small).size(Topic.TABLE) <= max(most_bytes, 52)
+    assert 52 * len(small.rows) <= max(most_bytes, 52)
     assert small_enough(whole, 52 * len(rates)).same(whole)
     assert small_enough(whole, None).same(whole)
     assert {tuple(row) for row in small.rows} <= {tuple(row) for row in whole.rows}
@@ -110,4 +174,4 @@ def test_nothing_is_sent_where_scores_hardly_changed() -> None:
     new = sheet(np.column_stack((rates, [0.99, 1.0, 1.99])))
     assert good_enough(told, new, 0.1).same(told)
     assert good_enough(told, new, 0.0).same(new)
-    assert len(Delta.between(told, good_enough(told, new, 0.02)).rows) == 1
+    assert len(difference(told, good_enough(told, new, 0.02))[1]) == 1

@@ -138,12 +138,17 @@ def test_a_planner_that_takes_the_place_of_another_plans_as_a_new_one_and_tells_
     rates = np.random.default_rng(0).random((50, 2)) * 4
     options = planner_options(max_rates=np.full(2, 4.0))
     first = planner_of(name, FIGURE_1, options)
-    sent = [traffic.rows for planner in first.planners if name != EXACT for traffic in planner.traffic().values()]
+    sent = [
+        traffic.rows for planner in first.planners if name != EXACT for traffic in planner.exchange.traffic().values()
+    ]
     following = planner_of(name, slower, options, first)
     new = planner_of(name, slower, options)
     assert following.plan(rates).scores == pytest.approx(new.plan(rates).scores, rel=1e-12)
     if name != EXACT:
-        rows = [sum(traffic.rows for traffic in planner.planners[0].traffic().values()) for planner in (following, new)]
+        rows = [
+            sum(traffic.rows for traffic in planner.planners[0].exchange.traffic().values())
+            for planner in (following, new)
+        ]
         assert sum(sent) < rows[0] < sum(sent) + rows[1]
 
 

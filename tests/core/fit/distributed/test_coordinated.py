@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from adapt.core.errors import UsageError
-from adapt.core.fit.central.coordinated import Coordinated
 from adapt.core.fit.control import Control
-from adapt.core.fit.distributed.distributed_cuts import GroupPeer
+from adapt.core.fit.distributed.coordinated import Coordinated
+from adapt.core.fit.distributed.cuts import Group
 from adapt.core.fit.distributed.messages import Topic
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.network import Input, Network, Node, Output
@@ -100,8 +100,8 @@ def test_no_plan_follows_rates_elsewhere_without_a_message(name) -> None:
 @pytest.mark.parametrize(("shape", "seed", "nodes"), [("tree", 4, 3), ("chains", 9, 4), ("dag", 7, 4)])
 def test_every_question_and_answer_of_cuts_is_counted(shape, seed, nodes, monkeypatch) -> None:
     asked = []
-    answer = GroupPeer.answer
-    monkeypatch.setattr(GroupPeer, "answer", lambda *given: asked.append(1) or answer(*given))
+    answer = Group.answer
+    monkeypatch.setattr(Group, "answer", lambda *given: asked.append(1) or answer(*given))
     network = random_network(seed, shape, nodes=nodes)
     rates = walk(network, seed, 40, 100.0)
     _, control = decisions(network, DropPlanner.D_FIT_CUTS, rates, options(rates))
@@ -163,12 +163,12 @@ def test_new_capacities_are_reported_and_only_changed_plans_sent_again() -> None
         return PLANNERS[DropPlanner.SOLVER](Program.from_network(network), given)
 
     nodes = Coordinated(make(FIGURE_1), program, make)
-    before = nodes.total
+    before = nodes.exchange.total
     slower = Network((Node("A", 0.8), Node("B")), FIGURE_1.inputs, FIGURE_1.operators, FIGURE_1.outputs)
     nodes.change(Program.from_network(slower))
     nodes.settle()
-    after = {topic: each for (channel, each) in nodes.traffic().items() for topic in [channel.topic]}
-    assert nodes.total.messages - before.messages == 2, "one row of a catalogue, and a table"
+    after = {topic: each for (channel, each) in nodes.exchange.traffic().items() for topic in [channel.topic]}
+    assert nodes.exchange.total.messages - before.messages == 2, "one row of a catalogue, and a table"
     assert after[Topic.PLANS].messages == 2
     np.testing.assert_allclose(nodes.plan(rates).keeps, make(slower).plan(rates).keeps)
 

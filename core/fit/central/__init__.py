@@ -1,1 +1,0 @@
-"""Central planners: a coordinator that plans, and nodes that follow it."""
