@@ -26,7 +26,8 @@ from adapt.core.mechanisms.sweep import Sweep
 from adapt.core.stage.conditions.service_times import UNKNOWN
 from adapt.core.stage.conditions.settings import Costs
 from adapt.core.stage.input.speed import Speed
-from adapt.traces.replay.compare import ComparingOptions, compare_on_trace
+from adapt.traces.replay.compare import Comparison
+from adapt.traces.replay.replay import replay
 from adapt.traces.store.trace import ROW_GROUP_ROWS, Trace
 
 ROWS, KEYS, EXPONENT = 1_000_000, 100_000, 1.1
@@ -53,7 +54,7 @@ def main() -> int:
         start, before = perf_counter(), cpu_s()
         sweep = Sweep(tuple(Speed(offered=load) for load in LOADS), (8,), (WANTED.hash,), SEEDS)
         wanted = replace(WANTED, speed=Speed(offered=max(LOADS)))
-        run = compare_on_trace(trace, None, ComparingOptions(wanted, scenarios, (), sweep))
+        run = replay(trace, Comparison(wanted, scenarios, (), sweep))
         swept_s, swept_cpu_s = perf_counter() - start, cpu_s() - before
     asked = len(scenarios) * len(LOADS) * SEEDS
     runs = sum(int(row["runs"]) for row in run.tables()["points"].records())
@@ -80,7 +81,7 @@ def cpu_s() -> float:
 def once(trace: Trace, scenarios: tuple[Scenario, ...]) -> float:
     """Seconds of a comparison without a sweep."""
     start = perf_counter()
-    compare_on_trace(trace, None, ComparingOptions(WANTED, scenarios, jobs=1 if len(scenarios) == 1 else None))
+    replay(trace, Comparison(WANTED, scenarios, jobs=1 if len(scenarios) == 1 else None))
     return perf_counter() - start
 
 

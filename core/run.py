@@ -1,31 +1,46 @@
-"""Runs: the common interface of replay results."""
+"""Runs: the one form of results of replays."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
-from adapt.core.table import Table
+from adapt.core.table import Displayed, Table
 
 SCHEMA = "adapt.run/2"
 """The format of a run as data."""
 
 
-class Run(Protocol):
-    """The result of any replay."""
+class Run(Displayed):
+    """The result of a replay: verdict and summary, cases, series.
 
-    @property
-    def mechanism(self) -> str:
-        """The replayed mechanism, as its command."""
+    A mechanism adds tables of its own.
+    """
 
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """Everything except the stream that decides the result, as JSON data."""
+    __slots__ = ()
+
+    mechanism: ClassVar[str]  # the replayed mechanism, as its command
+    first: ClassVar[str] = "cases"  # the table with the cases
+    parameters: Mapping[str, Any]  # everything except the stream that decides the result; JSON data
 
     def summary(self) -> Table:
         """The whole run in one row."""
+        raise NotImplementedError
 
     def tables(self) -> Mapping[str, Table]:
-        """Time series by name."""
+        """Cases and time series by name."""
+        raise NotImplementedError
+
+    def shown(self) -> Sequence[Table]:
+        """Cases noted with the verdict, and the rest of the summary."""
+        return verdict_under(self.tables()[self.first], self.summary())
+
+    def as_data(self) -> dict[str, Any]:
+        """The run as JSON data."""
+        return run_as_data(self.mechanism, self.parameters, self.summary(), self.tables())
+
+    def displayed(self) -> Sequence[Table]:
+        """Summary and cases."""
+        return [self.summary(), self.tables()[self.first]]
 
 
 def run_as_data(

@@ -12,6 +12,7 @@ from adapt.cli.terminal.terminal import Paragraph
 from adapt.core.table import Table
 
 if TYPE_CHECKING:
+    from adapt.core.run import Run
     from adapt.traces.ingest.ingest import Ingested
 
 BaselineOption: TypeAlias = Annotated[bool, option("Measure doing nothing too, for comparison.")]
@@ -55,14 +56,10 @@ class RunOutput:
             narrate_written(self.out)
         show(tables, self.format, document, lead=lead)
 
-    def show_verdict(self, tables: Sequence[Table], document: Mapping[str, Any]) -> None:
-        """Show a run, its verdict first.
-
-        Args:
-            tables: The first has the verdict as its note.
-        """
-        first, *rest = tables
-        self.show([replace(first, note=""), *rest], document, lead=[["Verdict", str(first.note)]])
+    def show_run(self, run: "Run") -> None:
+        """Show a run, its verdict first."""
+        first, *rest = run.shown()
+        self.show([replace(first, note=""), *rest], run.as_data(), lead=[["Verdict", str(first.note)]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from adapt.core.mechanisms.sweep import (
     sweep_sentences,
 )
 from adapt.core.metrics import column_named
-from adapt.core.run import run_as_data
+from adapt.core.run import Run
 from adapt.core.stage.input.offered_load import OWN_COLUMNS, own_cells
-from adapt.core.table import Cell, Column, Displayed, Kind, Table
+from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.values import duration, human, number
 
 LOWER = (
@@ -84,7 +84,7 @@ SUMMARY_COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ComparisonRun(Displayed):
+class ComparisonRun(Run):
     """The result of a comparison."""
 
     mechanism: ClassVar[str] = "compare"
@@ -139,10 +139,6 @@ class ComparisonRun(Displayed):
         here = {one.name: frame.channels if one.elastic is None else one.pool or frame.pool for one in self.scenarios}
         own = (row for row in rows if row["channels"] == here[str(row["scenario"])])
         return {str(row["scenario"]): row["sustainable"] for row in own}
-
-    def as_data(self) -> dict[str, Any]:
-        """The run as JSON data."""
-        return run_as_data(self.mechanism, self.parameters, self.summary(), self.tables())
 
     def shown(self) -> list[Table]:
         """Tables for people, the best cells of each column marked."""

@@ -11,11 +11,11 @@ from adapt.core.errors import UsageError
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.stage.conditions.names import DropCurve
 from adapt.core.stage.conditions.settings import (
-    PACKET_TUPLES,
     Costs,
     Network,
     Queueing,
     StageSettings,
+    check_buffer,
     check_workers,
     even_groups,
 )
@@ -78,10 +78,7 @@ class Terms:
         Rebuild(self.rebuild_s)
         if not 0 < self.speedup < np.inf:
             raise UsageError(f"the speed-up must be above 0 (got {self.speedup:g})")
-        if self.buffer_tuples < PACKET_TUPLES:
-            raise UsageError(
-                f"--producers buffer must hold at least one packet of {PACKET_TUPLES} rows (got {self.buffer_tuples})"
-            )
+        check_buffer(self.buffer_tuples)
 
     def as_data(self) -> dict[str, Any]:
         """The settings as JSON data."""

@@ -11,7 +11,7 @@ from adapt.core.elastic.replay.tables import elastic_series
 from adapt.core.mechanisms.scenario import Staged
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.metrics import columns_named
-from adapt.core.run import run_as_data
+from adapt.core.run import Run
 from adapt.core.stage.engine.series import Interval
 from adapt.core.stage.input.offered_load import Bounds
 from adapt.core.stage.outcome import QUEUEING, outcome_of
@@ -20,7 +20,7 @@ from adapt.core.table import Column, Kind, Table
 
 
 @dataclass(frozen=True, slots=True)
-class ScenarioRun:
+class ScenarioRun(Run):
     """The result of a scenario."""
 
     mechanism: ClassVar[str] = "scenario"
@@ -39,10 +39,6 @@ class ScenarioRun:
         """The series of the stage, `rescales`, and `sustained` where measured."""
         sustained = {} if self.sustained is None else {"sustained": self.sustained}
         return {**elastic_series([self.outcome], self.bounds), **sustained}
-
-    def as_data(self) -> dict[str, Any]:
-        """The run as JSON data."""
-        return run_as_data(self.mechanism, self.parameters, self.summary(), self.tables())
 
 
 _PARTS = 20

@@ -26,7 +26,7 @@ from adapt.core.repartition.decisions import Batches, Replan, Step, decided
 from adapt.core.repartition.names import FLUX, IN_SAMPLE, STATIC
 from adapt.core.repartition.outcome import LiveOutcome, cases_table, live_outcome_of, live_summary
 from adapt.core.repartition.periods import PeriodOutcome, RecentKeys, channels_table, periods_table, summary_table
-from adapt.core.run import run_as_data, verdict_under
+from adapt.core.run import Run, verdict_under
 from adapt.core.stage.charts import series_tables
 from adapt.core.stage.conditions.settings import StageSettings, even_groups
 from adapt.core.stage.control.workers import Decision, Placed, Scaling, Seen, Waiting
@@ -37,7 +37,7 @@ from adapt.core.stage.input.speed import LEAST_PERIOD_S
 from adapt.core.stage.outcome import INTERVALS, Told, outcome_of, stage_parameters, telling
 from adapt.core.stage.simulate import Actors, simulate
 from adapt.core.stream import KeyType, Weight
-from adapt.core.table import Displayed, Table
+from adapt.core.table import Table
 from adapt.core.units.settings import SettingError
 
 
@@ -177,50 +177,39 @@ class Live:
         return self.reading.speedup or 1.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LiveRun:
-    """Outcomes of a live replay, doing nothing first."""
-
-    cases: tuple[LiveOutcome, ...]
-    bounds: Bounds
-    speedup: float
-
-
 @dataclass(frozen=True, slots=True, repr=False)
-class RepartitionRun(Displayed):
+class RepartitionRun(Run):
     """Result of a repartitioning replay."""
 
     mechanism: ClassVar[str] = "repartition"
 
     outcomes: tuple[PeriodOutcome, ...]  # one per step
     parameters: Mapping[str, Any]  # everything but the stream that determines the result; JSON data
-    live: LiveRun | None = None  # outcomes in the stage, if it was simulated
+    live: tuple[LiveOutcome, ...] = ()  # outcomes in the stage, doing nothing first, if it was simulated
+    bounds: Bounds | None = None  # of its performance
 
     def summary(self) -> Table:
         """The run in one row, with its verdict if live."""
         periods = summary_table(self.outcomes)
-        if self.live is None:
+        if self.bounds is None:
             return periods
-        return live_summary(periods, self.live.cases, self.parameters["trigger"], self.live.bounds, self.live.speedup)
+        trigger, speedup = self.parameters["trigger"], self.parameters["speedup"]
+        return live_summary(periods, self.live, trigger, self.bounds, speedup or 1.0)
 
     def tables(self) -> dict[str, Table]:
         """`periods`, `channels` by period; if live, `cases` and their series."""
         tables = {"periods": periods_table(self.outcomes), "channels": channels_table(self.outcomes)}
-        if self.live is None:
+        if self.bounds is None:
             return tables
-        series = series_tables([each.outcome for each in self.live.cases], self.live.bounds)
-        return tables | {"cases": cases_table(self.live.cases)} | series
-
-    def as_data(self) -> dict[str, Any]:
-        """The run as JSON data."""
-        return run_as_data(self.mechanism, self.parameters, self.summary(), self.tables())
+        series = series_tables([each.outcome for each in self.live], self.bounds)
+        return tables | {"cases": cases_table(self.live)} | series
 
     def displayed(self) -> list[Table]:
         """Summary and periods, after the cases if live."""
         periods = periods_table(self.outcomes)
-        if self.live is None:
+        if not self.live:
             return [self.summary(), periods]
-        return [*verdict_under(cases_table(self.live.cases), self.summary()), periods]
+        return [*verdict_under(cases_table(self.live), self.summary()), periods]
 
 
 def replay_repartition(
@@ -242,10 +231,12 @@ def replay_repartition(
         raise SettingError(Replan, f"a live replay needs a {{period}} in time, such as 6h (got {replan.period})")
     steps = list(decided(replan, batches, clock))
     parameters = stage_parameters(live.settings, live.reading, None) | replan.as_data() | {"live": True}
-    return RepartitionRun(tuple(step.outcome for step in steps), parameters, _staged(batches, replan, live, steps))
+    return RepartitionRun(tuple(step.outcome for step in steps), parameters, *_staged(batches, replan, live, steps))
 
 
-def _staged(batches: Batches, replan: Replan, live: Live, steps: Sequence[Step]) -> LiveRun:
+def _staged(
+    batches: Batches, replan: Replan, live: Live, steps: Sequence[Step]
+) -> tuple[tuple[LiveOutcome, ...], Bounds]:
     """Run each case in the stage."""
     rescales = [
         step
@@ -282,7 +273,7 @@ def _staged(batches: Batches, replan: Replan, live: Live, steps: Sequence[Step])
         collection_s = max(MIN_COLLECTION_S, stage.bounds.last_s / MOST_ROUNDS)
         controller = controller_of(FluxPolicy.LOAD, collection_s, LoadBalancing())
         outcomes.insert(-1, by_flux.outcome(FLUX, Actors(controller)))
-    return LiveRun(tuple(outcomes), stage.bounds, live.speedup)
+    return tuple(outcomes), stage.bounds
 
 
 def _in_sample(batches: Batches, replan: Replan, rescales: Sequence[tuple[int, int]]) -> Mapping[int, Partitioner]:

@@ -22,6 +22,16 @@ from adapt.core.values import duration
 INTERVALS = 300
 """Default number of samples."""
 
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Speed-up, duration and sampling interval of a replay."""
+
+    speedup: float | None = 1.0  # trace seconds per simulated second; None, as fast as workers accept rows
+    duration_s: float | None = None  # upper limit of the simulated time; None, until all rows are processed
+    interval_s: float | None = None  # sampling interval; None, about 300 samples
+
+
 Told: TypeAlias = Callable[[str, float, int], None]
 """Progress callback: case, simulated seconds, rows taken so far."""
 

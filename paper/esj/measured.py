@@ -17,12 +17,13 @@ from adapt.core.elastic.policies.names import ScalingPolicy, Signal
 from adapt.core.elastic.policies.registry import Chosen, ChosenScalingPolicy
 from adapt.core.elastic.policies.scaler import Patience, ScaleOn
 from adapt.core.elastic.policies.thresholds import initial_workers
-from adapt.core.elastic.replay.replay import Elastic, replay_elastic
+from adapt.core.elastic.replay.replay import Elastic
 from adapt.core.stage.conditions.arrivals import Chunk, Rows
 from adapt.core.stage.conditions.names import DropCurve
 from adapt.core.stage.conditions.settings import Costs, StageSettings, even_groups, even_owners
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor, Thresholds
 from adapt.core.stage.input.offered_load import Demand
+from adapt.core.stage.outcome import Pace
 from paper.spread import ROOT
 
 CAPACITY, WINDOW_S = 1000, 1.0
@@ -104,7 +105,7 @@ class Shedding:
         )
         chunk = self._chunk(partitions)
         demand = Demand.from_chunks([chunk], settings)
-        run = replay_elastic(Rows(lambda: iter([chunk])), demand, settings, elastic, interval_s=self.phase_s / 5)
+        run = elastic.replay(Rows(lambda: iter([chunk])), demand, settings, Pace(interval_s=self.phase_s / 5))
         one = run.outcomes[-1 if self.pool else 0]
         return {
             "shed": one.drop_rate,

@@ -1,6 +1,5 @@
 """Comparison of scenarios on a trace, each a run of its own."""
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -32,14 +31,15 @@ from adapt.traces.locations.location import is_stored
 from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.own.modules import own_code, ship
 from adapt.traces.read_errors import parsed
-from adapt.traces.replay.ahead.length import Length
 from adapt.traces.replay.comparing.parallel import RunAll, runner_of_scenarios
 from adapt.traces.replay.comparing.shared_reading import EPSILON, counted, one_reading, shared_stream
 from adapt.traces.replay.comparing.sweeping import FILE, FOLDER, Outcomes, Swept, sweep
-from adapt.traces.replay.flux import rows_of
+from adapt.traces.replay.length import Length
 from adapt.traces.replay.operators import check_columns
+from adapt.traces.replay.replay import Asked, Replayed
+from adapt.traces.replay.stage import rows_of
 from adapt.traces.spark.names import RunnerName
-from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.spark.progress import Progress
 from adapt.traces.spark.runner import runs_on_spark
 from adapt.traces.spark.session import Spark
 from adapt.traces.store.atomic import check_folder_free, claim
@@ -53,23 +53,6 @@ CHILD = ".run"
 
 PROBES = 12
 """About how many rates are tried to find the one that a scenario sustains."""
-
-
-@dataclass(frozen=True, slots=True)
-class ComparingOptions:
-    """What to compare, and where to run it."""
-
-    wanted: Wanted  # settings that all scenarios share
-    scenarios: tuple[Scenario, ...]  # the scenarios, `BASELINE` first
-    sustained: tuple[int, ...] = ()  # numbers of channels for which sustained rates are measured; empty for none
-    sweep: Sweep | None = None  # loads, workers and seeds to vary; None, one run of each scenario
-    jobs: int | None = None  # processes on this machine; None, one per core. Ignored on Spark
-    spark: Spark = None  # where scenarios run: on Spark only if requested
-
-    @property
-    def runner(self) -> RunnerName:
-        """Where scenarios run."""
-        return RunnerName.SPARK if runs_on_spark(0, self.spark) else RunnerName.IN_PROCESS
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,92 +86,95 @@ class Job:
         return Provenance(command, self.parameters, [self.source], self.terms.seed, self.runner.value)
 
 
-def compare_on_trace(
-    trace: Trace,
-    out: Path | None,
-    options: ComparingOptions,
-    *,
-    force: bool = False,
-    command: str = "adapt.traces.replay.compare.compare_on_trace",
-    progress: Progress = silent,
-    say: Callable[[str], None] = lambda _: None,
-) -> ComparisonRun:
-    """Run several scenarios on one trace and compare them.
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Several scenarios on one trace, compared.
 
-    Every scenario is a run of its own, kept as soon as it is finished: in a folder next to `out` until all are
-    finished, then in `out`. A run with the same trace, parameters and program is reused, so an interrupted comparison
-    resumes. Where a scenario runs does not change its result.
-
-    Args:
-        out: Where to keep the comparison; None keeps nothing.
-        force: Overwrite `out`; its runs are reused where they are still valid.
-        say: Called with the first answer, before a sweep.
+    Every scenario is a run of its own, kept as soon as it is finished: in a folder next to the comparison until all are
+    finished, then in it. A run with the same trace, parameters and program is reused, so an interrupted comparison
+    resumes; overwriting one reuses its runs where they are still valid. Where a scenario runs does not change its
+    result.
     """
-    check_folder_free(out, force=force)
-    wanted = options.wanted
-    check_columns(trace, reading_of(wanted), sized=wanted.state is Weight.BYTES)
-    progress("reading", 0, len(options.scenarios))
-    demand = Demand.from_chunks(rows_of(trace, reading_of(wanted)).chunks(), wanted.uniform)
-    terms = wanted.terms(demand)
-    for scenario in options.scenarios:
-        check_scenario(scenario, terms)
-    if options.runner is RunnerName.SPARK:
-        for own in (own for each in options.scenarios for own in (each.flux, each.elastic, each.plan)):
-            if isinstance(own, OwnCode):
-                ship(own)
-    place = runner_of_scenarios(options.runner, options.jobs, options.spark)
-    with one_reading(), _unfinished(out, force=force) as folder, place as run_all:
-        source = (trace.path.absolute(), trace.as_input)
-        jobs = [
-            Job(*source, scenario, terms, options.sustained, code_hash(), folder / f"{name}{CHILD}", options.runner)
-            for name, scenario in ((each.name, each) for each in options.scenarios)
-        ]
-        made = _made(jobs, out, run_all, progress, options, _least_s(demand, wanted.uniform, trace.rows))
-        runs = [made[job.scenario.name] for job in jobs]
-        chunks = rows_of(trace, reading_of(wanted, terms)).chunks()
-        bounds = bounds_of(Demand.from_chunks(chunks, wanted.uniform), wanted.uniform)
-        share = top_share(counted(trace))
-        frame = Frame(
-            rows=bounds.rows,
-            channels=terms.channels,
-            pool=terms.pool,
-            speedup=terms.speedup,
-            offered=bounds.static_load or 0.0,
-            work=bounds.rows * bounds.row_s / bounds.last_s,
-            last_s=bounds.last_s,
-            top_share=0.0 if share is None else share[0],
-            own=bounds.own_rate(terms.speedup),
-        )
-        sustained = [row for run in runs if "sustained" in run.tables for row in run.tables["sustained"].rows]
-        parts = {f"{run.path.name}/{name}": path for run in runs for name, path in run.files.items()}
-        findings = []
-        if options.sweep is not None:
-            outcomes = Outcomes(folder, out)
-            start = Swept(trace, options.scenarios, wanted, demand, terms, frame, code_hash())
-            found = advice_of(
-                [run.summary.records()[0] for run in runs], {each.name: each for each in options.scenarios}, frame
+
+    wanted: Wanted  # settings that all scenarios share
+    scenarios: tuple[Scenario, ...]  # the scenarios, `BASELINE` first
+    sustained: tuple[int, ...] = ()  # numbers of channels for which sustained rates are measured; empty for none
+    sweep: Sweep | None = None  # loads, workers and seeds to vary; None, one run of each scenario
+    jobs: int | None = None  # processes on this machine; None, one per core. Ignored on Spark
+    spark: Spark = None  # where scenarios run: on Spark only if requested
+    say: Callable[[str], None] = lambda _: None  # called with the first answer, before a sweep
+
+    @property
+    def runner(self) -> RunnerName:
+        """Where scenarios run."""
+        return RunnerName.SPARK if runs_on_spark(0, self.spark) else RunnerName.IN_PROCESS
+
+    @contextmanager
+    def replayed(self, trace: Trace, asked: Asked) -> Iterator[Replayed[ComparisonRun]]:
+        """Compare the scenarios on a trace."""
+        wanted = self.wanted
+        check_columns(trace, reading_of(wanted), sized=wanted.state is Weight.BYTES)
+        asked.progress("reading", 0, len(self.scenarios))
+        demand = Demand.from_chunks(rows_of(trace, reading_of(wanted)).chunks(), wanted.uniform)
+        terms = wanted.terms(demand)
+        for scenario in self.scenarios:
+            check_scenario(scenario, terms)
+        if self.runner is RunnerName.SPARK:
+            for own in (own for each in self.scenarios for own in (each.flux, each.elastic, each.plan)):
+                if isinstance(own, OwnCode):
+                    ship(own)
+        place = runner_of_scenarios(self.runner, self.jobs, self.spark)
+        with one_reading(), _unfinished(asked.out, force=asked.force) as folder, place as run_all:
+            source = (trace.path.absolute(), trace.as_input)
+            jobs = [
+                Job(*source, scenario, terms, self.sustained, code_hash(), folder / f"{name}{CHILD}", self.runner)
+                for name, scenario in ((each.name, each) for each in self.scenarios)
+            ]
+            made = _made(
+                jobs, asked.out, run_all, asked.progress, self.sweep, _least_s(demand, wanted.uniform, trace.rows)
             )
-            say(f"with one seed: {found.sentence} Now other seeds.")
-            first = {job.scenario.name: run.summary.records()[0] for job, run in zip(jobs, runs, strict=True)}
-            findings = sweep(start, options.sweep, first, outcomes, run_all, progress)
-            parts |= {f"{FOLDER}/{FILE}": path for path in [outcomes.folder / FILE] if path.is_file()}
-        run = ComparisonRun(
-            frame,
-            outcome_table([row for run in runs for row in run.summary.rows]),
-            Table.from_rows("Sustained", SUSTAINED_COLUMNS, sustained),
-            options.scenarios,
-            {
-                "scenarios": {job.scenario.name: job.scenario.as_data() for job in jobs},
-                **{name: value for name, value in jobs[0].parameters.items() if name != "scenario"},
-                "offered": wanted.speed.offered,
-                **({} if options.sweep is None else {"sweep": options.sweep.as_data()}),
-            },
-            findings,
-        )
-        if out is not None:
-            made_so = Provenance(command, dict(run.parameters), [trace.as_input], terms.seed, options.runner.value)
-            write_run(run, out, made_so, force=force, parts=parts)
-    return run
+            runs = [made[job.scenario.name] for job in jobs]
+            chunks = rows_of(trace, reading_of(wanted, terms)).chunks()
+            bounds = bounds_of(Demand.from_chunks(chunks, wanted.uniform), wanted.uniform)
+            share = top_share(counted(trace))
+            frame = Frame(
+                rows=bounds.rows,
+                channels=terms.channels,
+                pool=terms.pool,
+                speedup=terms.speedup,
+                offered=bounds.static_load or 0.0,
+                work=bounds.rows * bounds.row_s / bounds.last_s,
+                last_s=bounds.last_s,
+                top_share=0.0 if share is None else share[0],
+                own=bounds.own_rate(terms.speedup),
+            )
+            sustained = [row for run in runs if "sustained" in run.tables for row in run.tables["sustained"].rows]
+            parts = {f"{run.path.name}/{name}": path for run in runs for name, path in run.files.items()}
+            findings = []
+            if self.sweep is not None:
+                outcomes = Outcomes(folder, asked.out)
+                start = Swept(trace, self.scenarios, wanted, demand, terms, frame, code_hash())
+                found = advice_of(
+                    [run.summary.records()[0] for run in runs], {each.name: each for each in self.scenarios}, frame
+                )
+                self.say(f"with one seed: {found.sentence} Now other seeds.")
+                first = {job.scenario.name: run.summary.records()[0] for job, run in zip(jobs, runs, strict=True)}
+                findings = sweep(start, self.sweep, first, outcomes, run_all, asked.progress)
+                parts |= {f"{FOLDER}/{FILE}": path for path in [outcomes.folder / FILE] if path.is_file()}
+            run = ComparisonRun(
+                frame,
+                outcome_table([row for run in runs for row in run.summary.rows]),
+                Table.from_rows("Sustained", SUSTAINED_COLUMNS, sustained),
+                self.scenarios,
+                {
+                    "scenarios": {job.scenario.name: job.scenario.as_data() for job in jobs},
+                    **{name: value for name, value in jobs[0].parameters.items() if name != "scenario"},
+                    "offered": wanted.speed.offered,
+                    **({} if self.sweep is None else {"sweep": self.sweep.as_data()}),
+                },
+                findings,
+            )
+            yield Replayed(run, [trace.as_input], terms.seed, self.runner.value, parts)
 
 
 def run_scenario(job: Job) -> str:
@@ -281,7 +267,7 @@ def _made(
     out: Path | None,
     run_all: RunAll,
     progress: Progress,
-    options: ComparingOptions,
+    sweep: Sweep | None,
     least_s: float,
 ) -> Mapping[str, StoredRun]:
     """The run of each scenario by name; only missing ones are made."""
@@ -289,7 +275,7 @@ def _made(
     missing = [job for job in jobs if job.scenario.name not in found]
     done = len(found)
     if missing:
-        _check_length(missing, options.sweep, least_s)
+        _check_length(missing, sweep, least_s)
     progress(f"resuming after {done} finished scenarios" if done else "simulating", done, len(jobs))
     for name in run_all(run_scenario, missing):
         done += 1
@@ -338,11 +324,6 @@ def _finished(job: Job, out: Path | None) -> StoredRun | None:
             if same == (as_json(job.parameters), list(job.provenance.inputs), program_versions()):
                 return run
     return None
-
-
-def _processes(jobs: Sequence[Job], options: ComparingOptions) -> int:
-    """Processes that run scenarios on this machine."""
-    return min(len(jobs), options.jobs or len(os.sched_getaffinity(0)))
 
 
 def read_scenario_file(path: Path) -> tuple[Scenario, ...]:

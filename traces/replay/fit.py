@@ -1,8 +1,10 @@
 """Replays of traces through query networks, from file to run, without Spark."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from adapt.core.errors import BadInput, UsageError
@@ -17,13 +19,12 @@ from adapt.core.fit.replay.bound_rows import Binding
 from adapt.core.fit.replay.replay import FitOptions, FitRun, planner_options, replay_fit
 from adapt.core.fit.running.window_drop import doubts_of_batches
 from adapt.traces.read_errors import parsed
-from adapt.traces.replay.ahead.length import Length
+from adapt.traces.replay.length import Length
+from adapt.traces.replay.replay import Asked, Replayed
 from adapt.traces.replay.rules import write_rules
-from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
 from adapt.traces.store.drop_plans import read_drop_plans, write_drop_plans
 from adapt.traces.store.manifest import Manifest, Provenance
-from adapt.traces.store.runs import keep_run
 from adapt.traces.store.trace import Trace
 
 MOST_TUPLES = 20_000_000
@@ -46,8 +47,11 @@ def open_network(path: Path) -> NamedNetwork:
 
 
 @dataclass(frozen=True, slots=True)
-class FitTraceOptions:
-    """Options of a replay of a trace through a query network."""
+class FitReplay:
+    """Replay through a query network with each planner; see `replay_fit`.
+
+    The trace is read twice, one row group at a time.
+    """
 
     network: NamedNetwork  # the network; the settings are those of `fit`
     fit: FitOptions  # options of load shedding
@@ -56,81 +60,63 @@ class FitTraceOptions:
     # costs fitted to measurements, by operator, to record in the run; None: those of the network file
     costs: Mapping[str, float] | None = None
     workload_source: Mapping[str, Any] | None = None  # where the workload of `fit` comes from, to record in the run
+    clock: Callable[[], float] = perf_counter  # seconds; measures planning time
+    # called with a warning for each input that reads no row, or whose rates exceed those of `plans`
+    warn: Callable[[str], None] | None = None
 
-
-def replay_fit_trace(
-    trace: Trace,
-    out: Path | None,
-    options: FitTraceOptions,
-    *,
-    clock: Callable[[], float],
-    force: bool = False,
-    command: str = "adapt.traces.replay.fit.replay_fit_trace",
-    progress: Progress = silent,
-    warn: Callable[[str], None] | None = None,
-) -> FitRun:
-    """Replay a trace through a network with each planner; keep the run.
-
-    See `replay_fit`.
-
-    Args:
-        trace: Read twice, one row group at a time.
-        out: Where to keep the run; None: nowhere.
-        clock: Seconds; measures planning time.
-        warn: Called with a warning for each input that reads no row, or whose rates exceed those of `plans`.
-    """
-    check_folder_free(out, force=force)
-    check_folder_free(options.rules, force=force)
-    network, fit = options.network, options.fit
-    binding = Binding(network.read.network, fit.settings.tick_us, fit.execution.speedup)
-    binding.check(trace.columns)
-    columns = binding.columns
-    parameters: dict[str, Any] = {"network": {"name": network.name, "text": network.text}}
-    if options.plans is not None and isinstance(fit.workload, Learnt):
-        raise UsageError("--plans cannot be combined with --workload online, which makes new plans while it runs")
-    if options.workload_source is not None:
-        parameters["workload"] = dict(options.workload_source)
-    if options.costs is not None:
-        if options.plans is not None:
-            raise UsageError("--plans cannot be combined with --utilization; write the costs to the network file")
-        parameters["costs"] = dict(options.costs)
-    inputs = [trace.as_input]
-    kept = None
-    if options.plans is not None:
-        kept = _Kept(options.plans, network, fit, Provenance(command, parameters, inputs))
-    ticks = (trace.last_us - trace.first_us) / binding.speedup / binding.tick_us
-    cases = len({*fit.planners, "best possible"})
-    Length(trace.rows, ticks, cases=cases).check("increase --speedup or --network tick, or choose fewer planners")
-    tuples = round(trace.rows * max(each.scale for each in network.read.network.inputs))
-    if fit.execution.flow is Flow.TUPLES and tuples > max(MOST_TUPLES, trace.rows):
-        raise UsageError(
-            f"the scale of the inputs makes up to {tuples:,} tuples of {trace.rows:,} rows, and at most"
-            f" {MOST_TUPLES:,} are simulated one by one; decrease scale, or give --flow fluid"
+    @contextmanager
+    def replayed(self, trace: Trace, asked: Asked) -> Iterator[Replayed[FitRun]]:
+        """Replay a trace."""
+        check_folder_free(self.rules, force=asked.force)
+        network, fit = self.network, self.fit
+        binding = Binding(network.read.network, fit.settings.tick_us, fit.execution.speedup)
+        binding.check(trace.columns)
+        columns = binding.columns
+        parameters: dict[str, Any] = {"network": {"name": network.name, "text": network.text}}
+        if self.plans is not None and isinstance(fit.workload, Learnt):
+            raise UsageError("--plans cannot be combined with --workload online, which makes new plans while it runs")
+        if self.workload_source is not None:
+            parameters["workload"] = dict(self.workload_source)
+        if self.costs is not None:
+            if self.plans is not None:
+                raise UsageError("--plans cannot be combined with --utilization; write the costs to the network file")
+            parameters["costs"] = dict(self.costs)
+        inputs = [trace.as_input]
+        kept = None
+        if self.plans is not None:
+            kept = _Kept(self.plans, network, fit, Provenance(asked.command, parameters, inputs))
+        ticks = (trace.last_us - trace.first_us) / binding.speedup / binding.tick_us
+        cases = len({*fit.planners, "best possible"})
+        Length(trace.rows, ticks, cases=cases).check("increase --speedup or --network tick, or choose fewer planners")
+        tuples = round(trace.rows * max(each.scale for each in network.read.network.inputs))
+        if fit.execution.flow is Flow.TUPLES and tuples > max(MOST_TUPLES, trace.rows):
+            raise UsageError(
+                f"the scale of the inputs makes up to {tuples:,} tuples of {trace.rows:,} rows, and at most"
+                f" {MOST_TUPLES:,} are simulated one by one; decrease scale, or give --flow fluid"
+            )
+        run = replay_fit(
+            lambda: trace.batches(columns),
+            binding,
+            fit,
+            clock=self.clock,
+            parameters=parameters,
+            progress=lambda what, done, total: asked.progress(what, done, total or trace.rows),
+            plans=kept,
         )
-    run = replay_fit(
-        lambda: trace.batches(columns),
-        binding,
-        fit,
-        clock=clock,
-        parameters=parameters,
-        progress=lambda what, done, total: progress(what, done, total or trace.rows),
-        plans=kept,
-    )
-    wiring = Wiring.from_network(run.network)
-    warnings = [*run.counts.unmatched(run.network), *doubts(wiring, run.rates)]
-    if fit.settings.drops is Drops.WINDOW:
-        warnings += doubts_of_batches(wiring, fit.settings.batch, run.rates, fit.settings.tick_us)
-    if kept is not None:
-        run = replace(run, parameters={**run.parameters, "plans": kept.manifest.content_hash})
-        warnings += kept.plans.beyond(run.rates)
-        inputs.append(kept.manifest.as_input(kept.path.name))
-    for sentence in warnings:
-        if warn is not None:
-            warn(sentence)
-    keep_run(run, out, command, inputs, force=force)
-    if options.rules is not None:
-        write_rules(run.rules, options.rules, force=force)
-    return run
+        wiring = Wiring.from_network(run.network)
+        warnings = [*run.counts.unmatched(run.network), *doubts(wiring, run.rates)]
+        if fit.settings.drops is Drops.WINDOW:
+            warnings += doubts_of_batches(wiring, fit.settings.batch, run.rates, fit.settings.tick_us)
+        if kept is not None:
+            run = replace(run, parameters={**run.parameters, "plans": kept.manifest.content_hash})
+            warnings += kept.plans.beyond(run.rates)
+            inputs.append(kept.manifest.as_input(kept.path.name))
+        for sentence in warnings:
+            if self.warn is not None:
+                self.warn(sentence)
+        yield Replayed(run, inputs)
+        if self.rules is not None:
+            write_rules(run.rules, self.rules, force=asked.force)
 
 
 class _Kept:

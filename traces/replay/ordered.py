@@ -1,8 +1,9 @@
 """Ordered replay of a stored trace, without Spark."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,13 @@ from adapt.core.ordered.replay.sustainable import SEARCH_CASES
 from adapt.core.stage.input.keyed_rows import KEY
 from adapt.core.stream import KeyType
 from adapt.core.values import duration
-from adapt.traces.replay.ahead.length import Length
 from adapt.traces.replay.chains import NamedChain
 from adapt.traces.replay.egress import EgressTarget, opened_egress
 from adapt.traces.replay.files.scratch import Scratch
+from adapt.traces.replay.length import Length
+from adapt.traces.replay.replay import Asked, Replayed
 from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.store.atomic import check_folder_free
 from adapt.traces.store.plans import NamedPlan
-from adapt.traces.store.runs import keep_run
 from adapt.traces.store.trace import BLOCK_ROWS, Trace
 
 IN_MEMORY_BYTES = 1 << 27
@@ -43,8 +43,12 @@ _ANY = "ts"
 
 
 @dataclass(frozen=True, slots=True)
-class OrderedOptions:
-    """Options of an ordered replay of a trace."""
+class OrderedReplay:
+    """Replay through a chain by each number of workers.
+
+    The order of the rows is the serial order. The columns that the chain names take 8 bytes per value: in memory, or if
+    they are more than `IN_MEMORY_BYTES`, in a temporary file, which is read along with the run.
+    """
 
     chain: NamedChain  # chain of operators
     ordered: Ordered  # workers, backend and settings
@@ -54,65 +58,50 @@ class OrderedOptions:
     output: EgressTarget | None = None
     # traces of further inputs of the chain, by their names in it
     more: Mapping[str, Trace] = field(default_factory=dict)
+    clock: Callable[[], float] = perf_counter  # seconds, for a serial run
+    cpu_clock: Callable[[], float] = process_time  # CPU seconds of this process
 
-
-def replay_ordered_trace(
-    trace: Trace,
-    out: Path | None,
-    options: OrderedOptions,
-    *,
-    clock: Callable[[], float],
-    cpu_clock: Callable[[], float],
-    force: bool = False,
-    command: str = "adapt.traces.replay.ordered.replay_ordered_trace",
-    progress: Progress = silent,
-) -> OrderedRun:
-    """Run a trace through a chain by each number of workers.
-
-    The order of the rows is the serial order. The columns that the chain names take 8 bytes per value: in memory, or if
-    they are more than `IN_MEMORY_BYTES`, in a temporary file, which is read along with the run. `clock` gives seconds,
-    for a serial run, `cpu_clock` the CPU seconds of this process. The run is kept at `out`, if given.
-    """
-    check_folder_free(out, force=force)
-    if options.output is not None:
-        options.output.check()
-        if options.ordered.backend is Backend.SIM:
-            raise UsageError(f"--output needs --backend {Backend.THREADS}; the model gives times, and no rows")
-    chain, plan, rows = options.chain, options.plan, options.rows
-    others = _others(chain, options.more)
-    chain.check_columns(trace.columns, *(other.columns for other in others))
-    _check_plan(chain, plan)
-    if rows is not None and rows < 1:
-        raise UsageError(f"--rows must be at least 1 (got {rows})")
-    with Scratch() as scratch:
-        bound = bound_trace(trace, chain, plan, rows, progress, others, scratch)
-        check_chain(bound, options.ordered)
-        times_us = None
-        if any(each.follows_trace for each in options.ordered.arrivals):
-            times_us = read_times_us((trace, *others), bound, progress, chain.chain)
-        _check_length(bound, options.ordered, times_us)
-        parameters: dict[str, Any] = {"chain": {"name": chain.name, "text": chain.text}, "rows": rows}
-        inputs = [each.as_input for each in (trace, *others)]
-        if plan is not None:
-            parameters["plan"] = plan.plan.content_hash()
-            inputs.append(plan.as_input)
-        with opened_egress(bound, chain.preset, options.output) as egress:
-            run = replay_ordered(
-                bound,
-                options.ordered,
-                clock=clock,
-                cpu_clock=cpu_clock,
-                parameters=parameters,
-                told=progress,
-                taken=None if options.output is None and chain.preset is None else egress.take,
-                times_us=times_us,
-            )
-            if options.output is not None and run.outcomes[-1].is_ordered is False:
-                raise RuntimeError("the output differs from the serial run's, so it was not written; this is a bug")
-            answer = egress.finish() if options.ordered.backend is Backend.THREADS else None
-        run = replace(run, answer=answer)
-        keep_run(run, out, command, inputs, force=force)
-        return run
+    @contextmanager
+    def replayed(self, trace: Trace, asked: Asked) -> Iterator[Replayed[OrderedRun]]:
+        """Replay a trace."""
+        if self.output is not None:
+            self.output.check()
+            if self.ordered.backend is Backend.SIM:
+                raise UsageError(f"--output needs --backend {Backend.THREADS}; the model gives times, and no rows")
+        chain, plan, rows = self.chain, self.plan, self.rows
+        others = _others(chain, self.more)
+        chain.check_columns(trace.columns, *(other.columns for other in others))
+        _check_plan(chain, plan)
+        if rows is not None and rows < 1:
+            raise UsageError(f"--rows must be at least 1 (got {rows})")
+        with Scratch() as scratch:
+            bound = bound_trace(trace, chain, plan, rows, asked.progress, others, scratch)
+            check_chain(bound, self.ordered)
+            times_us = None
+            if any(each.follows_trace for each in self.ordered.arrivals):
+                times_us = read_times_us((trace, *others), bound, asked.progress, chain.chain)
+            _check_length(bound, self.ordered, times_us)
+            parameters: dict[str, Any] = {"chain": {"name": chain.name, "text": chain.text}, "rows": rows}
+            inputs = [each.as_input for each in (trace, *others)]
+            if plan is not None:
+                parameters["plan"] = plan.plan.content_hash()
+                inputs.append(plan.as_input)
+            with opened_egress(bound, chain.preset, self.output) as egress:
+                run = replay_ordered(
+                    bound,
+                    self.ordered,
+                    clock=self.clock,
+                    cpu_clock=self.cpu_clock,
+                    parameters=parameters,
+                    told=asked.progress,
+                    taken=None if self.output is None and chain.preset is None else egress.take,
+                    times_us=times_us,
+                )
+                if self.output is not None and run.outcomes[-1].is_ordered is False:
+                    raise RuntimeError("the output differs from the serial run's, so it was not written; this is a bug")
+                answer = egress.finish() if self.ordered.backend is Backend.THREADS else None
+            run = replace(run, answer=answer)
+            yield Replayed(run, inputs)
 
 
 def _others(chain: NamedChain, more: Mapping[str, Trace]) -> tuple[Trace, ...]:

@@ -1,8 +1,8 @@
 """Repartitioning replay of a trace on disk, without Spark."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from pathlib import Path
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -12,9 +12,8 @@ from adapt.core.stream import Weight
 from adapt.traces.counting.count import check_window
 from adapt.traces.counting.weights import WEIGHT_COLUMNS, chosen_weight
 from adapt.traces.replay.operators import check_columns, encoded
-from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.store.atomic import check_folder_free
-from adapt.traces.store.runs import keep_run
+from adapt.traces.replay.replay import Asked, Replayed
+from adapt.traces.spark.progress import Progress
 from adapt.traces.store.trace import Trace
 
 
@@ -28,37 +27,33 @@ def weighed(replan: Replan, trace: Trace, weight: Weight | None) -> Replan:
     return replace(replan, recipe=recipe, weight=chosen, weight_column=WEIGHT_COLUMNS.get(chosen))
 
 
-def replay_trace(
-    trace: Trace,
-    out: Path | None,
-    replan: Replan,
-    live: Live | None = None,
-    *,
-    clock: Callable[[], float] | None = None,
-    force: bool = False,
-    command: str = "adapt.traces.replay.repartition.replay_trace",
-    progress: Progress = silent,
-) -> RepartitionRun:
-    """Replay a trace, `weighed` for it; see `replay_repartition`.
+@dataclass(frozen=True, slots=True)
+class RepartitionReplay:
+    """Replay with plans adopted by a trigger; see `replay_repartition`.
 
-    Memory grows with the distinct keys of a window, and with the number of measurements. The run is written to `out`,
-    if given.
+    Memory grows with the distinct keys of a window, and with the number of measurements.
     """
-    check_folder_free(out, force=force)
-    if live is not None:
-        check_columns(trace, live.reading, sized=False)
-        live = replace(
-            live, told=lambda case, at_s, done: progress(f"{case}, {at_s:,.1f} s simulated", done, trace.rows)
-        )
 
-    def batches(columns: list[str]) -> Iterator[pa.RecordBatch]:
+    replan: Replan  # `weighed` for the trace
+    live: Live | None = None
+    clock: Callable[[], float] | None = None  # seconds, for build times
+
+    @contextmanager
+    def replayed(self, trace: Trace, asked: Asked) -> Iterator[Replayed[RepartitionRun]]:
+        """Replay a trace."""
+        live, progress = self.live, asked.progress
         if live is not None:
-            return trace.batches(columns, encoded(trace, columns))
-        return _with_progress(trace, columns, progress)
+            check_columns(trace, live.reading, sized=False)
+            live = replace(
+                live, told=lambda case, at_s, done: progress(f"{case}, {at_s:,.1f} s simulated", done, trace.rows)
+            )
 
-    run = replay_repartition(batches, replan, live, clock=clock)
-    keep_run(run, out, command, [trace.as_input], force=force)
-    return run
+        def batches(columns: list[str]) -> Iterator[pa.RecordBatch]:
+            if live is not None:
+                return trace.batches(columns, encoded(trace, columns))
+            return _with_progress(trace, columns, progress)
+
+        yield Replayed(replay_repartition(batches, self.replan, live, clock=self.clock), [trace.as_input])
 
 
 def _with_progress(trace: Trace, columns: list[str], progress: Progress) -> Iterator[pa.RecordBatch]:

@@ -1,9 +1,9 @@
 """Flux replay of a trace through a DAG of stages, without Spark."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,111 +11,93 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import BadInput, did_you_mean
 from adapt.core.flux.replay.dag import DagInput, DagRun, replay_dag
-from adapt.core.flux.replay.replay import Pace, check_replay, parameters_of
+from adapt.core.flux.replay.replay import Flux
 from adapt.core.stage.conditions.arrivals import Made, Rows, Source
 from adapt.core.stage.conditions.faults import FaultSchedule
-from adapt.core.stage.conditions.settings import StageSettings, even_groups
+from adapt.core.stage.conditions.settings import even_groups
 from adapt.core.stage.dag.settings import DagSettings, StageEntry, StagesFile, read_stages
 from adapt.core.stage.input.keyed_rows import KEY, StateSource
 from adapt.core.stage.input.mini_partitions import KeyGroups
 from adapt.core.stage.input.offered_load import Demand
+from adapt.core.stage.outcome import Pace
 from adapt.traces.read_errors import parsed
-from adapt.traces.replay.ahead.length import Length
-from adapt.traces.replay.flux import FluxOptions, shorter
+from adapt.traces.replay.length import Length
 from adapt.traces.replay.operators import check_columns, encoded
-from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.store.atomic import check_folder_free
-from adapt.traces.store.runs import keep_run
+from adapt.traces.replay.replay import Asked, Replayed
+from adapt.traces.replay.stage import StageReplay, shorter
 from adapt.traces.store.trace import Trace
 
 
-@dataclass(frozen=True, slots=True)
-class NamedStages:
-    """A file of stages with its name."""
-
-    name: str
-    file: StagesFile
-
-    def check_columns(self, trace: Trace) -> None:
-        """Check that a trace has the key columns."""
-        for one in self.file.stages:
-            if one.key not in trace.columns:
-                fault = self.file.located(
-                    f"stage {one.name!r}: key column {one.key!r} does not exist{did_you_mean(one.key, trace.columns)};"
-                    " keep more columns of a source with `adapt ingest --keep`"
-                )
-                raise BadInput(f"{self.name}, {fault}")
-
-
-def open_stages(path: Path) -> NamedStages:
+def open_stages(path: Path) -> StagesFile:
     """Read a file of stages."""
     no_text = "is not UTF-8 text; give stages in TOML"
-    return parsed(path, lambda text: NamedStages(path.name, read_stages(text)), no_text)
+    return parsed(path, lambda text: replace(read_stages(text), name=path.name), no_text)
 
 
-def replay_stages_trace(
-    trace: Trace,
-    out: Path | None,
-    named: NamedStages,
-    settings: StageSettings,
-    options: FluxOptions,
-    *,
-    force: bool = False,
-    command: str = "adapt.traces.replay.stages.replay_stages_trace",
-    progress: Progress = silent,
-) -> DagRun:
-    """Replay a trace through a DAG, static and with each policy.
+@dataclass(frozen=True, slots=True)
+class DagReplay:
+    """Replay through a DAG of stages, static and with each policy.
 
     Stages that read the trace process its rows. A tuple that a later stage receives has a key drawn with the frequency
     that the keys of that stage have in the trace. The trace is read once per stage for its keys, and once per case and
     stage that reads it.
-
-    Args:
-        settings: What holds for stages whose entry does not say otherwise.
     """
-    check_folder_free(out, force=force)
-    named.check_columns(trace)
-    check_replay(settings, options.adapting, options.conditions)
-    progress("reading", 0, trace.rows)
-    made = [_Stage(trace, entry, settings, options) for entry in named.file.stages]
-    of = _dag(named.file, made)
-    told: dict[str, Any] = {
-        **parameters_of(settings, options.reading, options.adapting, options.conditions, options.duration_s),
-        **options.operator.parameters(),
-        "stages": {"name": named.name, "text": named.file.text},
-    }
-    faults, adapting = options.conditions.faults or FaultSchedule(), options.adapting
-    ends_s = min(max(of.least_s(faults), options.interval_s or 0.0), options.duration_s or np.inf)
-    samples = ends_s / (options.interval_s or np.inf)
-    length = Length(of.rows, ends_s / adapting.round_s, samples, len(adapting.cases()))
-    length.check("set --duration, or let queries arrive earlier", shorter(options.reading, "--min-collection"))
-    run = replay_dag(
-        of,
-        options.adapting,
-        options.conditions,
-        Pace(options.reading.speedup, options.duration_s, options.interval_s),
-        parameters=told,
-        told=lambda case, at_s, done: progress(f"{case}, {at_s:,.1f} s simulated", done, of.rows),
-    )
-    keep_run(run, out, command, [trace.as_input], force=force)
-    return run
+
+    file: StagesFile
+    stage: StageReplay  # what holds for stages whose entry does not say otherwise
+    flux: Flux
+
+    @contextmanager
+    def replayed(self, trace: Trace, asked: Asked) -> Iterator[Replayed[DagRun]]:
+        """Replay a trace."""
+        file, stage, flux = self.file, self.stage, self.flux
+        _check_keys(file, trace)
+        flux.check(stage.settings)
+        asked.progress("reading", 0, trace.rows)
+        of = _dag(file, [_Stage(trace, entry, stage) for entry in file.stages])
+        pace = Pace(stage.reading.speedup, stage.duration_s, stage.interval_s)
+        ends_s = min(max(of.least_s(flux.faults or FaultSchedule()), pace.interval_s or 0.0), pace.duration_s or np.inf)
+        samples = ends_s / (pace.interval_s or np.inf)
+        length = Length(of.rows, ends_s / flux.period_s, samples, len(flux.cases()))
+        length.check("set --duration, or let queries arrive earlier", shorter(stage.reading, flux))
+        run = replay_dag(
+            *(of, flux, pace),
+            parameters={
+                **stage.parameters(stage.settings, stage.reading),
+                "stages": {"name": file.name, "text": file.text},
+            },
+            told=lambda case, at_s, done: asked.progress(f"{case}, {at_s:,.1f} s simulated", done, of.rows),
+        )
+        yield Replayed(run, [trace.as_input])
+
+
+def _check_keys(file: StagesFile, trace: Trace) -> None:
+    """Check that a trace has the key columns."""
+    for one in file.stages:
+        if one.key not in trace.columns:
+            fault = file.located(
+                f"stage {one.name!r}: key column {one.key!r} does not exist{did_you_mean(one.key, trace.columns)};"
+                " keep more columns of a source with `adapt ingest --keep`"
+            )
+            raise BadInput(f"{file.name}, {fault}")
 
 
 class _Stage:
     """A stage of the file, bound to a trace."""
 
-    def __init__(self, trace: Trace, entry: StageEntry, base: StageSettings, options: FluxOptions) -> None:
+    def __init__(self, trace: Trace, entry: StageEntry, given: StageReplay) -> None:
+        base = given.settings
         own = base if entry.service_s is None else replace(base, costs=replace(base.costs, service_s=entry.service_s))
-        partitions = options.reading.partitions
+        partitions = given.reading.partitions
         partitions = replace(partitions, per_worker=entry.partitions or partitions.per_worker)
-        state = options.operator.state if entry.state is None else entry.state
+        state = given.operator.state if entry.state is None else entry.state
         fixed = state if isinstance(state, int) else None
         growth = state.growth(base.costs.tuple_bytes) if isinstance(state, StateSource) else None
         self._trace, self._key = trace, entry.key
         self.reading = replace(
-            options.reading,
+            given.reading,
             partitions=partitions,
-            costs=options.reading.costs if entry.service_s is None else None,
+            costs=given.reading.costs if entry.service_s is None else None,
             sized=growth is not None and growth.sized,
             timed=growth is not None and growth.window is not None,
         )

@@ -40,26 +40,20 @@ def compare(
 
     Example: adapt replay compare web.trace --channels 8 -o web.run
     """
-    from adapt.traces.replay.compare import ComparingOptions, compare_on_trace
+    from adapt.traces.replay.compare import Comparison
+    from adapt.traces.replay.replay import replay
     from adapt.traces.store.trace import open_trace
 
     output.check()
     chosen = scenarios.chosen()
     opened = open_trace(trace)
     wanted = workers.wanted(stage, opened)
-    options = ComparingOptions(
-        wanted,
-        chosen,
-        scenarios.sustained(wanted.channels),
-        workers.sweep(),
-        jobs,
-        spark.options(),
+    comparison = Comparison(
+        *(wanted, chosen, scenarios.sustained(wanted.channels), workers.sweep(), jobs, spark.options(), narrate)
     )
     try:
         with stages() as progress:
-            run = compare_on_trace(
-                opened, output.out, options, force=output.force, command=command_line(), progress=progress, say=narrate
-            )
+            run = replay(opened, comparison, output.out, force=output.force, command=command_line(), progress=progress)
     except KeyboardInterrupt as stopped:
         if output.out is None:
             raise

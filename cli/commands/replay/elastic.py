@@ -41,8 +41,8 @@ def elastic(
 
     Example: adapt replay elastic web.trace --pool 12 --speedup 20000 -o web.elastic
     """
-    from adapt.traces.replay.ahead.tempo import tempo_of_pool
-    from adapt.traces.replay.elastic import ElasticOptions, replay_elastic_trace
+    from adapt.traces.replay.replay import replay
+    from adapt.traces.replay.stage import StageReplay
     from adapt.traces.store.trace import open_trace
 
     output.check()
@@ -53,30 +53,33 @@ def elastic(
     units = plans.units(scaling.pool, stage.queues.engine)
     if units is not None:
         narrate_keys(trace, units.engine)
-    reading = stage.reading(opened, placed, 1.0)
     window_s = None if operator.join is None else operator.join.window / 1e6
+    staged = StageReplay(
+        settings=stage.settings(placed, trouble, window_s=window_s),
+        reading=stage.reading(opened, placed, 1.0),
+        operator=operator,
+        duration_s=stage.duration_s,
+        interval_s=stage.interval_s,
+    )
     with stages() as progress:
-        staged = stage.settings(placed, trouble, window_s=window_s)
-        tempo = tempo_of_pool(opened, asked, reading, staged, operator, progress)
+        tempo = staged.tempo(opened, asked, pooled=True, progress=progress)
     speedup = tempo.speedup or 1.0
-    settings = stage.settings(placed, trouble, window_s=None if window_s is None else window_s / speedup)
-    options = ElasticOptions(
-        reading=replace(reading, speedup=speedup),
-        elastic=scaling.elastic(
+    staged = replace(
+        staged,
+        settings=stage.settings(placed, trouble, window_s=None if window_s is None else window_s / speedup),
+        reading=replace(staged.reading, speedup=speedup),
+        mechanism=scaling.elastic(
             plans,
             stage.shedding.thresholds(),
             tempo,
             engine=stage.queues.engine,
             profile=stage.costs.profile(),
         ),
-        operator=operator,
-        duration_s=stage.duration_s,
-        interval_s=stage.interval_s,
     )
     with stages() as progress:
-        run = replay_elastic_trace(
-            opened, output.out, settings, options, force=output.force, command=command_line(), progress=progress
+        run: ElasticRun = replay(
+            opened, staged, output.out, force=output.force, command=command_line(), progress=progress
         )
     stage.costs.say_what_is_assumed(opened, None if speed.chosen else asked.offered, tempo.lasts_s)
-    output.show_verdict(run.shown(), run.as_data())
+    output.show_run(run)
     return run

@@ -1,7 +1,6 @@
 """`adapt replay fit`: load shedding in a query network, planner by planner."""
 
 from dataclasses import replace
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 from adapt.cli.options.artefacts import TracePath
@@ -54,7 +53,8 @@ def fit(
     """
     from adapt.core.fit.replay.replay import FitOptions
     from adapt.traces.replay.files.workloads import open_workload, read_costs
-    from adapt.traces.replay.fit import FitTraceOptions, open_network, replay_fit_trace
+    from adapt.traces.replay.fit import FitReplay, open_network
+    from adapt.traces.replay.replay import replay
     from adapt.traces.store.trace import open_trace
 
     output.check()
@@ -82,15 +82,16 @@ def fit(
     plans, source = running.plans, None if likely is None else likely.source
     opened, makes_plans = open_trace(trace), plans is not None and not plans.exists()
     with stages() as progress:
-        run = replay_fit_trace(
+        run = replay(
             opened,
+            FitReplay(
+                *(named, shedding, plans, running.rules, costs, source),
+                warn=lambda sentence: narrate(f"warning: {sentence}"),
+            ),
             output.out,
-            FitTraceOptions(named, shedding, plans, running.rules, costs, source),
-            clock=perf_counter,
             force=output.force,
             command=command_line(),
             progress=progress,
-            warn=lambda sentence: narrate(f"warning: {sentence}"),
         )
     if plans is not None and makes_plans:
         narrate_written(plans)

@@ -1,7 +1,7 @@
 """`adapt replay flux`: rebalance the partitions of a simulated stage online."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import setting, short_help
@@ -53,9 +53,9 @@ def flux(
 
     Example: adapt replay flux web.trace --workers 8 --speedup 20000 --load 3@5s -o web.flux
     """
-    from adapt.traces.replay.ahead.tempo import tempo_of_stage
-    from adapt.traces.replay.flux import FluxOptions, replay_flux_trace
-    from adapt.traces.replay.stages import replay_stages_trace
+    from adapt.traces.replay.replay import replay
+    from adapt.traces.replay.stage import StageReplay
+    from adapt.traces.replay.stages import DagReplay
     from adapt.traces.store.trace import open_trace
 
     output.check()
@@ -70,29 +70,31 @@ def flux(
     if policy.split_hot is not None and stage.state is None:  # parts begin empty; the partition has its rows
         stage = replace(stage, state=str(opened.rows // placed.count))
     settings = stage.settings(placed, faults, router)
-    operator, reading = stage.operator(join, opened), stage.reading(opened, placed, None)
-    conditions, tempo = faults.conditions(settings), Tempo(None)
-    if arrivals is Arrivals.TRACE:
-        with stages() as progress:
-            tempo = tempo_of_stage(opened, asked, reading, settings, operator, progress)
-    options = FluxOptions(
-        reading=replace(reading, speedup=tempo.speedup, rotates=arrivals is Arrivals.ROTATE),
-        adapting=policy.adapting(router, tempo),
-        conditions=conditions,
-        operator=operator,
+    staged = StageReplay(
+        settings=settings,
+        reading=replace(stage.reading(opened, placed, None), rotates=arrivals is Arrivals.ROTATE),
+        operator=stage.operator(join, opened),
         duration_s=stage.duration_s,
         interval_s=stage.interval_s,
         plan=plan,
     )
-    run: AnyFluxRun
+    conditions, tempo = faults.conditions(settings), Tempo(None)
+    if arrivals is Arrivals.TRACE:
+        with stages() as progress:
+            tempo = staged.tempo(opened, asked, pooled=False, progress=progress)
+    mechanism = policy.flux(router, tempo, conditions)
+    staged = replace(staged, reading=replace(staged.reading, speedup=tempo.speedup), mechanism=mechanism)
     with stages() as progress:
-        kept: dict[str, Any] = {"force": output.force, "command": command_line(), "progress": progress}
-        if named is None:
-            run = replay_flux_trace(opened, output.out, settings, options, **kept)
-        else:
-            run = replay_stages_trace(opened, output.out, named, settings, options, **kept)
+        run: AnyFluxRun = replay(
+            opened,
+            staged if named is None else DagReplay(named, staged, mechanism),
+            output.out,
+            force=output.force,
+            command=command_line(),
+            progress=progress,
+        )
     stage.costs.say_what_is_assumed(
         opened, None if speed.chosen or tempo.speedup is None else asked.offered, tempo.lasts_s
     )
-    output.show_verdict(run.shown(), run.as_data())
+    output.show_run(run)
     return run

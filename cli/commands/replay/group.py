@@ -55,7 +55,8 @@ def repartition(
     Example: adapt replay repartition web.trace --channels 8 --period 6h -o web.run
     """
 
-    from adapt.traces.replay.repartition import replay_trace, weighed
+    from adapt.traces.replay.repartition import RepartitionReplay, weighed
+    from adapt.traces.replay.replay import replay
     from adapt.traces.store.trace import open_trace
 
     replan = replans.replan(plans, today)
@@ -71,9 +72,10 @@ def repartition(
         replan = weighed(replan, opened, weight)
     replan = replace(replan, today=today.engine if baseline else None, costs=stage.stage.costs.costs())
     with stages() as progress:
-        run = replay_trace(
-            *(opened, output.out, replan, staged),
-            clock=perf_counter,
+        run = replay(
+            opened,
+            RepartitionReplay(replan, staged, perf_counter),
+            output.out,
             force=output.force,
             command=command_line(),
             progress=progress,

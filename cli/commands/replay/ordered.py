@@ -2,7 +2,6 @@
 
 from contextlib import nullcontext
 from pathlib import Path
-from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Annotated
 
 from adapt.cli.options.amounts import above_0
@@ -80,7 +79,8 @@ def ordered(
     from adapt.core.ordered.replay.replay import Ordered
     from adapt.traces.replay.chains import open_chain
     from adapt.traces.replay.egress import STDOUT, EgressTarget
-    from adapt.traces.replay.ordered import OrderedOptions, replay_ordered_trace
+    from adapt.traces.replay.ordered import OrderedReplay
+    from adapt.traces.replay.replay import replay
     from adapt.traces.store.plans import open_named_plan
     from adapt.traces.store.trace import open_trace
 
@@ -117,7 +117,7 @@ def ordered(
     planned = None if plan is None else open_named_plan(plan)
     if planned is not None:
         narrate_keys(trace, planned.plan.hashing)
-    options = OrderedOptions(
+    chained = OrderedReplay(
         named,
         how,
         planned,
@@ -126,16 +126,7 @@ def ordered(
         inputs.opened(),
     )
     with written_out() if output_rows == STDOUT else nullcontext(), stages() as progress:
-        run = replay_ordered_trace(
-            opened,
-            output.out,
-            options,
-            clock=perf_counter,
-            cpu_clock=process_time,
-            force=output.force,
-            command=command_line(),
-            progress=progress,
-        )
+        run = replay(opened, chained, output.out, force=output.force, command=command_line(), progress=progress)
     for why in run.obstacles:
         narrate(f"{why}; the chain ran serially, in plain Python")
     if output_rows is not None and output_rows != STDOUT:

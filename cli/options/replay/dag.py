@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from adapt.cli.options.groups import setting
 
 if TYPE_CHECKING:
-    from adapt.traces.replay.stages import NamedStages
+    from adapt.core.stage.dag.settings import StagesFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class DagOptions:
         needs=("--engine flux", "--arrivals trace|saturate"),
     )
 
-    def opened(self) -> "NamedStages | None":
+    def opened(self) -> "StagesFile | None":
         """The stages; None without a file."""
         from adapt.traces.replay.stages import open_stages
 

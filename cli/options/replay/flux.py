@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapt.cli.options import own
 from adapt.cli.options.amounts import above_0, above_0_or, bits_of_workers, seconds
@@ -16,7 +16,7 @@ from adapt.core.stage.conditions.names import Router
 from adapt.core.units.settings import settings, settings_from
 
 if TYPE_CHECKING:
-    from adapt.core.flux.replay.replay import Adapting, Conditions
+    from adapt.core.flux.replay.replay import Flux
     from adapt.core.stage.conditions.settings import StageSettings
     from adapt.core.stage.input.mini_partitions import MiniPartitions
     from adapt.core.stage.input.speed import Tempo
@@ -92,21 +92,26 @@ class PolicyOptions:
         unless="--stages",
     )
 
-    def adapting(self, router: Router, tempo: "Tempo") -> "Adapting":
-        """The policies with their parameters, and delta_min."""
+    def flux(self, router: Router, tempo: "Tempo", conditions: "Mapping[str, Any]") -> "Flux":
+        """The policies with their parameters, and delta_min.
+
+        Args:
+            conditions: Memory, faults and standby replicas.
+        """
         from adapt.core.flux.policies.load_policy import MIN_COLLECTION_S, LoadBalancing
         from adapt.core.flux.policies.registry import ChosenFluxPolicy
-        from adapt.core.flux.replay.replay import Adapting, policies_of
+        from adapt.core.flux.replay.replay import Flux, policies_of
 
         collection_s = above_0_or("--min-collection", self.min_collection, tempo.at_most_a_period(MIN_COLLECTION_S))
         chosen = [
             ChosenFluxPolicy(policy, settings_from(each, LoadBalancing), own.given(each))
             for policy, each in zip(own.policies(FluxPolicy, self.policy), self.policy, strict=True)
         ]
-        return Adapting(
+        return Flux(
             policies=policies_of(chosen, router),
             min_collection_s=collection_s,
             hot=None if self.split_hot is None else _hot_split(self.split_hot),
+            **conditions,
         )
 
 
@@ -156,13 +161,12 @@ class FaultOptions(TroubleOptions):
     )
     disk: DiskOptions
 
-    def conditions(self, settings: "StageSettings") -> "Conditions":
+    def conditions(self, settings: "StageSettings") -> dict[str, Any]:
         """Memory, faults and standby replicas of a stage."""
-        from adapt.core.flux.replay.replay import Conditions
-        from adapt.traces.replay.flux import read_faults
+        from adapt.traces.replay.stage import read_faults
 
         faults = read_faults(self.faults, settings) if self.faults else None
-        return Conditions(self._memory(settings.workers), faults, self.standby)
+        return {"memory": self._memory(settings.workers), "faults": faults, "standby": self.standby}
 
     def _memory(self, workers: int) -> "Memory | None":
         from adapt.core.stage.control.schedules import memory_of_workers

@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from adapt.core.stage.conditions.names import Migrating
 from adapt.core.stage.conditions.shed_factor import Overload
 from adapt.core.stage.control.elasticity import Step, Stop, Watched
 from adapt.core.stage.engine.series import Interval
@@ -53,14 +52,6 @@ class Waste:
         return cls(int(watched.shed[falsely].sum()), int(watched.shed[unevenly].sum()))
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
-    """What a policy brings along."""
-
-    first_s: float = 0.0  # when it decides first
-    migration: str = Migrating.ALL.value  # how partitions migrate in rescales
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ElasticOutcome:
     """The outcome of one case of an elastic replay."""
@@ -71,7 +62,8 @@ class ElasticOutcome:
     paused_s: float  # time during which at least one partition was paused
     pauses_s: float  # sum of the pauses of all partitions
     waste: Waste | None = None  # rows shed without overload
-    start: Start | None = None  # what its policy brings along
+    # when its policy decides first, and how partitions migrate in its rescales; None, it has no policy
+    start: tuple[float, str] | None = None
     expected: int | None = None  # answers of a serial run over all rows; None without a join
 
     @property
@@ -170,7 +162,7 @@ def elastic_outcome_of(
     outcome: Outcome,
     overload: Overload | None = None,
     pool: int = 0,
-    start: Start | None = None,
+    start: tuple[float, str] | None = None,
     expected: int | None = None,
 ) -> ElasticOutcome:
     """The outcome of a case; `pool` is the maximum number of workers."""

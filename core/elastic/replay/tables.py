@@ -67,7 +67,7 @@ def elastic_cases(outcomes: Sequence[ElasticOutcome]) -> Table:
 
 def _case(one: ElasticOutcome) -> list[str | int | float | None]:
     outcome, waste = one.outcome, one.waste
-    migration = None if one.start is None else one.start.migration
+    migration = None if one.start is None else one.start[1]
     workers = one.case, one.mean_workers, one.most_workers, one.restarts, len(one.reversals), migration
     wasted = (0, 0) if waste is None else (waste.dropped_falsely, waste.dropped_unevenly)
     latencies = (outcome.total.share_below_s(share) for share in (0.5, 0.95, 0.99))
@@ -173,7 +173,7 @@ def _verdict(outcomes: Sequence[ElasticOutcome], least: int, starts: float | Non
         if not one.restarts:
             said.append(f"With {one.case}, no rescale{_too_short(one)}.")
             continue
-        by = f" by {one.start.migration}" if one.start is not None and one.downtime_s else ""
+        by = f" by {one.start[1]}" if one.start is not None and one.downtime_s else ""
         rescales = f"{counted(one.restarts, 'rescale')}{by}"
         workers = f"{one.mean_workers:.1f} workers on average, at most {one.most_workers}"
         said.append(f"With {one.case} ({workers}, {rescales}), {_quality(one)}{_oscillation(one)}.")
@@ -192,9 +192,9 @@ def _verdict(outcomes: Sequence[ElasticOutcome], least: int, starts: float | Non
 
 def _too_short(one: ElasticOutcome) -> str:
     """Why a policy cannot have rescaled; empty if it could."""
-    if one.start is None or one.ended_s >= one.start.first_s:
+    if one.start is None or one.ended_s >= one.start[0]:
         return ""
-    return f": it decides first after {duration(one.start.first_s)}, the run takes {duration(one.ended_s)}"
+    return f": it decides first after {duration(one.start[0])}, the run takes {duration(one.ended_s)}"
 
 
 def _oscillation(one: ElasticOutcome) -> str:

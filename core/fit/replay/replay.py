@@ -45,9 +45,9 @@ from adapt.core.fit.running.fluid import Fluid, scales
 from adapt.core.fit.running.tick import Running, Tick
 from adapt.core.fit.running.tuples import Tuples
 from adapt.core.fit.running.window_drop import LivingWindows, windows_of_arcs
-from adapt.core.run import run_as_data, verdict_under
+from adapt.core.run import Run, verdict_under
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
-from adapt.core.table import Displayed, Table
+from adapt.core.table import Table
 from adapt.core.units.settings import SettingError, settings
 
 Progress: TypeAlias = Callable[[str, int, int], None]
@@ -91,7 +91,7 @@ class FitOptions:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class FitRun(Displayed):
+class FitRun(Run):
     """The measurements of a replay."""
 
     mechanism: ClassVar[str] = "fit"
@@ -200,10 +200,6 @@ class FitRun(Displayed):
     def _planners(self) -> Table:
         wiring, tick_us = Wiring.from_network(self.network), self.options.settings.tick_us
         return planners_table(self.outcomes, wiring, self.optimum, self.full, tick_us, self._sample)
-
-    def as_data(self) -> dict[str, Any]:
-        """The run as JSON data."""
-        return run_as_data(self.mechanism, self.parameters, self.summary(), self.tables())
 
     def displayed(self) -> list[Table]:
         """Summary and planners."""

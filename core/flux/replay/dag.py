@@ -6,12 +6,11 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from adapt.core.flux.policies.registry import controller_of
-from adapt.core.flux.replay.replay import Adapting, Conditions, FluxRun, Pace
+from adapt.core.flux.replay.replay import Flux, FluxRun
 from adapt.core.flux.replay.tables import COSTS, GAINS, KEEPS_UP
 from adapt.core.metrics import column_named, columns_named
 from adapt.core.phrases import counted
-from adapt.core.run import run_as_data, verdict_under
+from adapt.core.run import Run, verdict_under
 from adapt.core.stage.charts import CASE
 from adapt.core.stage.conditions.arrivals import Made, Source
 from adapt.core.stage.conditions.faults import FaultSchedule
@@ -19,9 +18,9 @@ from adapt.core.stage.dag.settings import DagSettings, StagesFile
 from adapt.core.stage.dag.simulation import DagControl, SimulatedDag, simulate_dag
 from adapt.core.stage.engine.series import Interval, Latencies, together
 from adapt.core.stage.movement.controller import STEPS
-from adapt.core.stage.outcome import Told, round_interval_s
+from adapt.core.stage.outcome import Pace, Told, round_interval_s
 from adapt.core.stage.simulate import Simulated
-from adapt.core.table import Cell, Column, Displayed, Kind, Table
+from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.values import duration, size
 
 _LATENCY = "from the arrival of a row until the last stage has processed what was made of it"
@@ -303,7 +302,7 @@ def _by_interval(stages: Sequence[Simulated]) -> list[tuple[Interval, ...]]:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class DagRun(Displayed):
+class DagRun(Run):
     """Result of a Flux replay of a DAG of stages."""
 
     mechanism: ClassVar[str] = "flux-dag"
@@ -330,10 +329,6 @@ class DagRun(Displayed):
         cases, rest = verdict_under(tables["cases"], self.summary())
         return *map(without_zeros, (cases, tables["stages"], tables["queries"])), rest
 
-    def as_data(self) -> dict[str, Any]:
-        """The run as JSON data."""
-        return run_as_data(self.mechanism, self.parameters, self.summary(), self.tables())
-
     def displayed(self) -> list[Table]:
         """Summary, cases and stages."""
         tables = self.tables()
@@ -346,8 +341,7 @@ AnyFluxRun: TypeAlias = FluxRun | DagRun
 
 def replay_dag(
     of: DagInput,
-    adapting: Adapting,
-    conditions: Conditions | None = None,
+    flux: Flux,
     pace: Pace | None = None,
     *,
     parameters: Mapping[str, Any] | None = None,
@@ -358,13 +352,11 @@ def replay_dag(
     Args:
         parameters: Parameters to record with the run.
     """
-    under, pace = conditions or Conditions(), pace or Pace()
-    faults, settings = under.faults or FaultSchedule(), of.settings
+    pace, faults, settings = pace or Pace(), flux.faults or FaultSchedule(), of.settings
     every_s = pace.interval_s or round_interval_s(pace.duration_s or of.least_s(faults))
     outcomes = []
-    for case, chosen in adapting.cases().items():
-        controller = controller_of(chosen.policy, adapting.min_collection_s, chosen.parameters)
-        control = DagControl(controller, faults=faults, memory=under.memory)
+    for case, controller in flux.controllers().items():
+        control = DagControl(controller, faults=faults, memory=flux.memory)
         taken = 0
 
         def tell(intervals: list[Interval], case: str = case) -> None:

@@ -11,19 +11,19 @@ from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import ChosenFluxPolicy, controller_of
 from adapt.core.flux.replay.tables import cases_table, rounds_table, summary_table
 from adapt.core.own.own_code import by_case, own_parameters
-from adapt.core.run import run_as_data, verdict_under
+from adapt.core.run import Run
 from adapt.core.stage.charts import series_tables
 from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.faults import FaultSchedule, segments_of
 from adapt.core.stage.conditions.names import Router
-from adapt.core.stage.conditions.settings import PACKET_TUPLES, StageSettings
-from adapt.core.stage.input.keyed_rows import Reading
+from adapt.core.stage.conditions.settings import StageSettings, check_buffer
 from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
+from adapt.core.stage.movement.controller import Controller
 from adapt.core.stage.movement.spilling import Memory, check_memory, check_room
 from adapt.core.stage.movement.splitting import HotSplit
-from adapt.core.stage.outcome import Outcome, Told, outcome_of, stage_parameters, telling, usual_interval_s, with_queues
+from adapt.core.stage.outcome import Outcome, Pace, Told, outcome_of, telling, usual_interval_s, with_queues
 from adapt.core.stage.simulate import Actors, simulate
-from adapt.core.table import Displayed, Table
+from adapt.core.table import Table
 
 STATIC = "static"
 """Name of the case without moves."""
@@ -31,44 +31,8 @@ STATIC = "static"
 LOAD, NONE = (ChosenFluxPolicy(policy, LoadBalancing()) for policy in (FluxPolicy.LOAD, FluxPolicy.NONE))
 
 
-@dataclass(frozen=True, slots=True)
-class Adapting:
-    """Rebalancing policies."""
-
-    policies: tuple[ChosenFluxPolicy, ...] = (LOAD,)  # policies to compare with the static case
-    min_collection_s: float = MIN_COLLECTION_S  # minimum collection time, delta_min
-    hot: HotSplit | None = None  # when partitions are split; None, never
-
-    def cases(self) -> dict[str, ChosenFluxPolicy]:
-        """Policy of each case by name, static first, without duplicates."""
-        return {STATIC: NONE, **by_case(each for each in self.policies if each.policy is not FluxPolicy.NONE)}
-
-    @property
-    def round_s(self) -> float:
-        """Shortest time between rounds; infinite without a policy."""
-        return self.min_collection_s if len(self.cases()) > 1 else inf
-
-
-@dataclass(frozen=True, slots=True)
-class Conditions:
-    """Memory limits, faults and standby replicas of a replay."""
-
-    memory: Memory | None = None  # memory of each worker; None, unlimited
-    faults: FaultSchedule | None = None  # loads, slowdowns, pauses and crashes
-    standby: bool = False  # whether every partition has a standby replica on another worker
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """Speed-up, duration and sampling interval of a replay."""
-
-    speedup: float | None = 1.0  # trace seconds per simulated second; None, as fast as workers accept rows
-    duration_s: float | None = None  # upper limit of the simulated time; None, until all rows are processed
-    interval_s: float | None = None  # sampling interval; None, some hundred samples
-
-
 @dataclass(frozen=True, slots=True, repr=False)
-class FluxRun(Displayed):
+class FluxRun(Run):
     """Result of a Flux replay."""
 
     mechanism: ClassVar[str] = "flux"
@@ -92,99 +56,99 @@ class FluxRun(Displayed):
             "rounds": rounds_table(self.outcomes),
         }
 
-    def shown(self) -> tuple[Table, Table]:
-        """The cases with the verdict, and the rest of the summary."""
-        return verdict_under(self.tables()["cases"], self.summary())
 
-    def as_data(self) -> dict[str, Any]:
-        """The run as JSON data."""
-        return run_as_data(self.mechanism, self.parameters, self.summary(), self.tables())
+@dataclass(frozen=True, slots=True)
+class Flux:
+    """Rebalancing policies, with memory, faults and replicas of workers."""
 
-    def displayed(self) -> list[Table]:
-        """Summary and cases."""
-        return [self.summary(), cases_table(self.outcomes)]
+    policies: tuple[ChosenFluxPolicy, ...] = (LOAD,)  # policies to compare with the static case
+    min_collection_s: float = MIN_COLLECTION_S  # minimum collection time, delta_min
+    hot: HotSplit | None = None  # when partitions are split, so that each key has aggregates of its own; None, never
+    memory: Memory | None = None  # memory of each worker; None, unlimited
+    faults: FaultSchedule | None = None  # loads, slowdowns, pauses and crashes
+    standby: bool = False  # whether every partition has a standby replica on another worker
 
+    def cases(self) -> dict[str, ChosenFluxPolicy]:
+        """Policy of each case by name, static first, without duplicates."""
+        return {STATIC: NONE, **by_case(each for each in self.policies if each.policy is not FluxPolicy.NONE)}
 
-def replay_flux(
-    rows: Rows,
-    demand: Demand,
-    settings: StageSettings,
-    adapting: Adapting,
-    conditions: Conditions | None = None,
-    pace: Pace | None = None,
-    *,
-    parameters: Mapping[str, Any] | None = None,
-    told: Told | None = None,
-) -> FluxRun:
-    """Replay a stream through a stage, static and with each policy.
+    def controllers(self) -> dict[str, Controller | None]:
+        """The controller of each case; None, static."""
+        return {
+            case: controller_of(each.policy, self.min_collection_s, each.parameters)
+            for case, each in self.cases().items()
+        }
 
-    Args:
-        rows: The tuples, repeatable.
-        settings: The stage; its groups are its partitions.
-        parameters: Parameters to record with the run.
-    """
-    under, pace = conditions or Conditions(), pace or Pace()
-    bounds = bounds_of(demand, settings, under.faults)
-    every_s = usual_interval_s(bounds, pace.duration_s) if pace.interval_s is None else pace.interval_s
-    crashes = under.faults is not None and under.faults.crashes
-    if under.memory is not None and settings.overload is None and not crashes:
-        check_room(rows.chunks(), settings, under.memory)
-    outcomes = []
-    for case, chosen in adapting.cases().items():
-        controller = controller_of(chosen.policy, adapting.min_collection_s, chosen.parameters)
-        actors = Actors(
-            *(controller, under.memory, under.faults),
-            standby=under.standby,
-            hot=adapting.hot,
-        )
-        done = simulate(settings, rows, pace.duration_s, actors, interval_s=every_s, on_interval=telling(case, told))
-        outcomes.append(outcome_of(case, done, bounds))
-    failed = [one.simulated.failed for one in outcomes]
-    if failed[0] is not None and all(failed):
-        raise BadInput(failed[0])
-    return FluxRun(tuple(outcomes), bounds, settings, pace.speedup, {**(parameters or {}), "interval_s": every_s})
+    @property
+    def period_s(self) -> float:
+        """Shortest time between rounds; infinite without a policy."""
+        return self.min_collection_s if len(self.cases()) > 1 else inf
 
+    def parameters(self) -> dict[str, Any]:
+        """All but the stage, as JSON data."""
+        return {
+            "policies": [str(policy) for policy in self.cases().values()],
+            **own_parameters(each.policy for each in self.policies),
+            "min_collection_s": self.min_collection_s,
+            "split_hot": None if self.hot is None else asdict(self.hot),
+            "memory": None if self.memory is None else asdict(self.memory),
+            "faults": None if self.faults is None else self.faults.document(),
+            "standby": self.standby,
+        }
 
-def parameters_of(
-    settings: StageSettings, reading: Reading, adapting: Adapting, conditions: Conditions, duration_s: float | None
-) -> dict[str, Any]:
-    """Parameters of a replay, as JSON data."""
-    return {
-        **stage_parameters(settings, reading, duration_s),
-        "policies": [str(policy) for policy in adapting.cases().values()],
-        **own_parameters(each.policy for each in adapting.policies),
-        "min_collection_s": adapting.min_collection_s,
-        "split_hot": None if adapting.hot is None else asdict(adapting.hot),
-        "memory": None if conditions.memory is None else asdict(conditions.memory),
-        "faults": None if conditions.faults is None else conditions.faults.document(),
-        "standby": conditions.standby,
-    }
-
-
-def check_replay(settings: StageSettings, adapting: Adapting, conditions: Conditions) -> None:
-    """Check a replay before its rows are read."""
-    if settings.router is Router.FLUX and settings.buffer_tuples < PACKET_TUPLES:
-        raise UsageError(
-            f"--producers buffer must be at least one packet, {PACKET_TUPLES} tuples (got {settings.buffer_tuples});"
-            " --router exchange needs no buffer"
-        )
-    memory, faults = conditions.memory, conditions.faults
-    settings.queueing.check(conditions.standby, faults and faults.crashes, adapting.hot)
-    placed = len(adapting.cases()) > 1 or memory is not None or conditions.standby or (faults and faults.crashes)
-    if settings.router is Router.RIVER and placed:
-        raise UsageError(
-            "--router river sends a tuple to any worker, so policies, memory limits, crashes and standby do not apply;"
-            " use --router flux, or --policy none without them"
-        )
-    if adapting.hot is not None:
-        adapting.hot.check(settings)
-    if faults is not None:
+    def check(self, settings: StageSettings) -> None:
+        """Check a replay before its rows are read."""
+        if settings.router is Router.FLUX:
+            check_buffer(settings.buffer_tuples, "; --router exchange needs no buffer")
+        faults = self.faults or FaultSchedule()
+        settings.queueing.check(self.standby, faults.crashes, self.hot)
+        placed = len(self.cases()) > 1 or self.memory is not None or self.standby or faults.crashes
+        if settings.router is Router.RIVER and placed:
+            raise UsageError(
+                "--router river sends a tuple to any worker, so policies, memory limits, crashes and standby do not"
+                " apply; use --router flux, or --policy none without them"
+            )
+        if self.hot is not None:
+            self.hot.check(settings)
         faults.check(settings.workers, settings.disturbances)
-    segments_of(settings.workers, (*settings.disturbances, *(faults.disturbances if faults else ())))
-    for chosen in adapting.cases().values():
-        controller_of(chosen.policy, adapting.min_collection_s, chosen.parameters)
-    if memory is not None:
-        check_memory(settings, memory)
+        segments_of(settings.workers, (*settings.disturbances, *faults.disturbances))
+        self.controllers()
+        if self.memory is not None:
+            check_memory(settings, self.memory)
+
+    def replay(
+        self,
+        rows: Rows,
+        demand: Demand,
+        settings: StageSettings,
+        pace: Pace | None = None,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        told: Told | None = None,
+    ) -> FluxRun:
+        """Replay a stream through a stage, static and with each policy.
+
+        Args:
+            rows: The tuples, repeatable.
+            settings: The stage; its groups are its partitions.
+            parameters: Parameters to record with the run.
+        """
+        pace = pace or Pace()
+        bounds = bounds_of(demand, settings, self.faults)
+        every_s = usual_interval_s(bounds, pace.duration_s) if pace.interval_s is None else pace.interval_s
+        crashes = self.faults is not None and self.faults.crashes
+        if self.memory is not None and settings.overload is None and not crashes:
+            check_room(rows.chunks(), settings, self.memory)
+        outcomes = []
+        for case, controller in self.controllers().items():
+            actors = Actors(controller, self.memory, self.faults, standby=self.standby, hot=self.hot)
+            tell = telling(case, told)
+            done = simulate(settings, rows, pace.duration_s, actors, interval_s=every_s, on_interval=tell)
+            outcomes.append(outcome_of(case, done, bounds))
+        failed = [one.simulated.failed for one in outcomes]
+        if failed[0] is not None and all(failed):
+            raise BadInput(failed[0])
+        return FluxRun(tuple(outcomes), bounds, settings, pace.speedup, {**(parameters or {}), "interval_s": every_s})
 
 
 def policies_of(chosen: Sequence[ChosenFluxPolicy], router: Router) -> tuple[ChosenFluxPolicy, ...]:

@@ -44,8 +44,8 @@ from adapt.core.ordered.replay.tables import (
     with_columns,
     workers_table,
 )
-from adapt.core.run import run_as_data, verdict_under
-from adapt.core.table import Displayed, Table
+from adapt.core.run import Run, verdict_under
+from adapt.core.table import Table
 
 TIMED = 10_000
 """Default number of timed tuples in a run."""
@@ -106,10 +106,11 @@ class Ordered:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OrderedRun(Displayed):
+class OrderedRun(Run):
     """Result of an ordered replay."""
 
     mechanism: ClassVar[str] = "ordered"
+    first: ClassVar[str] = "workers"
 
     chain: BoundChain
     ordered: Ordered
@@ -182,14 +183,6 @@ class OrderedRun(Displayed):
             *(tables[name] for name in ("costs", "constants") if name in tables),
             summary,
         )
-
-    def as_data(self) -> dict[str, Any]:
-        """Run as JSON data."""
-        return run_as_data(self.mechanism, self.parameters, self.summary(), self.tables())
-
-    def displayed(self) -> list[Table]:
-        """Summary and workers."""
-        return [self.summary(), workers_table(self.outcomes)]
 
 
 def replay_ordered(

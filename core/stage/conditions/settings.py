@@ -250,6 +250,14 @@ def check_workers(workers: int) -> None:
         raise UsageError(f"a stage needs 2 to {MOST_WORKERS:,} workers (got {workers:,})")
 
 
+def check_buffer(rows: int, instead: str = "") -> None:
+    """Check the buffer of a producer."""
+    if rows < PACKET_TUPLES:
+        raise UsageError(
+            f"--producers buffer must hold at least one packet of {PACKET_TUPLES} rows (got {rows}){instead}"
+        )
+
+
 def of_workers(what: str, values: float | tuple[float | None, ...] | None, workers: int) -> NDArray[np.float64]:
     """One value per worker, infinite for None, shape (workers,)."""
     given = np.nan_to_num(np.asarray(values, np.float64), nan=np.inf)

@@ -173,6 +173,7 @@ class StagesFile:
     stages: tuple[StageEntry, ...]  # the stages, each after its inputs
     queries: Mapping[str, Life]  # when each query arrives and leaves
     text: str = field(repr=False)
+    name: str = ""  # of the file
 
     @property
     def edges(self) -> tuple[Edge, ...]:

@@ -47,7 +47,7 @@ def replayed(
 
 
 def by_case(run):
-    return {one.case: one for one in run.live.cases}
+    return {one.case: one for one in run.live}
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_too_many_units_are_refused():
 def test_every_row_is_processed_where_the_plan_in_force_says(drifting):
     rows, run = drifting
     assert list(by_case(run)) == ["static", "period", "flux", "in-sample"]
-    for one in run.live.cases:
+    for one in run.live:
         assert one.outcome.processed == len(rows)
     period = by_case(run)["period"]
     by_worker = sum(interval.by_worker for interval in period.outcome.simulated.intervals)
@@ -147,7 +147,7 @@ def test_workers_follow_the_schedule_and_all_rows_are_processed():
     schedule = "0s:3,60s:5,130s:2"
     run = replayed(lambda columns: [rows.select(columns)], TriggerName.VIOLATION, schedule, Scheme.CONSISTENT)
     assert list(by_case(run)) == ["static", "violation", "in-sample"]  # Flux cannot scale
-    for one in run.live.cases:
+    for one in run.live:
         assert one.outcome.processed == len(rows)
         assert [workers for _, workers in one.outcome.simulated.workers] == [3, 5, 2]
     assert run.summary().values("rescales") == [2]

@@ -18,8 +18,9 @@ from adapt.core.stage.input.speed import Speed
 from adapt.core.stream import Weight
 from adapt.traces.leftovers import leftovers
 from adapt.traces.replay import compare as comparing
-from adapt.traces.replay.compare import ComparingOptions, compare_on_trace
+from adapt.traces.replay.compare import Comparison
 from adapt.traces.replay.comparing import sweeping
+from adapt.traces.replay.replay import replay
 from adapt.traces.spark.session import SparkOptions
 from adapt.traces.store.manifest import write_manifest
 from adapt.traces.store.runs import read_run
@@ -57,11 +58,11 @@ def made(monkeypatch):
 
 
 def options(names=NAMES, wanted=WANTED, **said):
-    return ComparingOptions(wanted, chosen(names), **{"jobs": 1, **said})
+    return Comparison(wanted, chosen(names), **{"jobs": 1, **said})
 
 
 def test_every_scenario_is_a_whole_run_and_the_comparison_has_its_row(trace, tmp_path, made):
-    run = compare_on_trace(trace, tmp_path / "x.run", options())
+    run = replay(trace, options(), tmp_path / "x.run")
     assert made == ["static-uniform", *NAMES]
     kept = read_run(tmp_path / "x.run")
     assert kept.as_data() == run.as_data()
@@ -76,7 +77,7 @@ def test_every_scenario_is_a_whole_run_and_the_comparison_has_its_row(trace, tmp
 
 
 def test_the_speed_is_that_at_which_the_busiest_channel_has_what_was_asked_for(trace):
-    run = compare_on_trace(trace, None, options(("static-uniform",), wanted=replace(WANTED, speed=Speed(offered=1.5))))
+    run = replay(trace, options(("static-uniform",), wanted=replace(WANTED, speed=Speed(offered=1.5))))
     told = run.summary().records()[0]
     uniform = run.tables()["scenarios"].records()[0]
     assert told["offered"] == pytest.approx(1.5)
@@ -104,9 +105,7 @@ def acted(row):
 
 def test_every_mechanism_acts_and_no_row_is_forgotten(trace):
     """Rows are processed, shed or left; tuples that merge parts of keys are no rows."""
-    rows = (
-        compare_on_trace(trace, None, options((), replace(WANTED, state=Weight.COUNT))).tables()["scenarios"].records()
-    )
+    rows = replay(trace, options((), replace(WANTED, state=Weight.COUNT))).tables()["scenarios"].records()
     assert [row["scenario"] for row in rows] == [one.name for one in SCENARIOS]
     assert [row["scenario"] for row in rows if not acted(row)] == []
     for row in rows:
@@ -126,27 +125,27 @@ def test_what_is_there_is_not_run_again(trace, tmp_path, made, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(comparing, "run_scenario", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            compare_on_trace(trace, out, options())
+            replay(trace, options(), out)
     assert made == ["static-uniform", "static-hybrid", "flux-load"]
     assert not out.exists()
     made.clear()
     told = []
-    first = compare_on_trace(trace, out, options(), progress=lambda what, done, _: told.append((what, done)))
+    first = replay(trace, options(), out, progress=lambda what, done, _: told.append((what, done)))
     assert made == ["elastic-shed", "split-w-choices"]
     assert ("resuming after 3 finished scenarios", 3) in told
     made.clear()
-    again = compare_on_trace(trace, out, options(), force=True)
+    again = replay(trace, options(), out, force=True)
     assert made == []
     assert again.as_data() == first.as_data()
-    whole = compare_on_trace(trace, None, options())
+    whole = replay(trace, options())
     assert whole.as_data() == first.as_data()
     made.clear()
     intervals = out / "flux-load.run" / "intervals.parquet"
     intervals.write_bytes(intervals.read_bytes()[:-1] + b"x")
-    compare_on_trace(trace, out, options(), force=True)
+    replay(trace, options(), out, force=True)
     assert made == ["flux-load"]
     made.clear()
-    compare_on_trace(trace, out, options(wanted=replace(WANTED, seed=1)), force=True)
+    replay(trace, options(wanted=replace(WANTED, seed=1)), out, force=True)
     assert len(made) == 5
 
 
@@ -157,12 +156,12 @@ def test_a_second_comparison_and_a_cleaning_leave_a_running_one_alone(trace, tmp
 
     def meanwhile(job):
         with pytest.raises(EnvironmentFailure, match=r"x\.run is being written by another run"):
-            compare_on_trace(trace, tmp_path / "x.run", options(names))
+            replay(trace, options(names), tmp_path / "x.run")
         refused.append(leftovers(tmp_path))
         return run(job)
 
     monkeypatch.setattr(comparing, "run_scenario", meanwhile)
-    compare_on_trace(trace, tmp_path / "x.run", options(names))
+    replay(trace, options(names), tmp_path / "x.run")
     assert refused == [[], []]
     assert len(read_run(tmp_path / "x.run").tables["scenarios"].rows) == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.run", "x.trace"]
@@ -172,25 +171,25 @@ def test_a_comparison_writes_through_no_link(trace, tmp_path):
     (tmp_path / "aside").mkdir()
     (tmp_path / ".x.run.scenarios").symlink_to(tmp_path / "aside")
     with pytest.raises(EnvironmentFailure, match="is a link or a pipe; remove it"):
-        compare_on_trace(trace, tmp_path / "x.run", options(()))
+        replay(trace, options(()), tmp_path / "x.run")
     assert list((tmp_path / "aside").iterdir()) == []
 
 
 def test_another_program_or_another_trace_makes_them_again(trace, tmp_path, made, monkeypatch):
     out = tmp_path / "x.run"
-    compare_on_trace(trace, out, options(("shed",)))
+    replay(trace, options(("shed",)), out)
     made.clear()
     monkeypatch.setattr(comparing, "code_hash", lambda: "another")
-    compare_on_trace(trace, out, options(("shed",)), force=True)
+    replay(trace, options(("shed",)), out, force=True)
     assert len(made) == 2
     made.clear()
     write_manifest(trace.path, replace(trace.manifest, content_hash="decaf0"))
-    compare_on_trace(open_trace(trace.path), out, options(("shed",)), force=True)
+    replay(open_trace(trace.path), options(("shed",)), out, force=True)
     assert len(made) == 2
 
 
 def test_sustained_rates_and_the_demand_curve_are_kept_with_it(trace, tmp_path):
-    run = compare_on_trace(trace, tmp_path / "x.run", options(("static-uniform",), sustained=(2, 4)))
+    run = replay(trace, options(("static-uniform",), sustained=(2, 4)), tmp_path / "x.run")
     rows = run.tables()["sustained"].records()
     assert [row["channels"] for row in rows] == [2, 4]
     for row in rows:
@@ -220,29 +219,28 @@ def test_a_sweep_goes_on_where_it_was_interrupted(trace, tmp_path, monkeypatch):
     )
     monkeypatch.setattr(sweeping, "run_case", counted)
     with pytest.raises(KeyboardInterrupt):
-        compare_on_trace(trace, out, asked)
+        replay(trace, asked, out)
     kept = tmp_path / ".x.run.scenarios" / "outcomes" / "outcomes.jsonl"
     kept.write_text(kept.read_text()[:-9])
     first = keys[:4]
-    whole = compare_on_trace(trace, out, asked)
+    whole = replay(trace, asked, out)
     assert keys[5] == first[3]
     assert not set(keys[6:]) & set(first)
     assert len(set(keys)) == len(keys) - 2
     keys.clear()
-    again = compare_on_trace(trace, out, asked, force=True)
+    again = replay(trace, asked, out, force=True)
     assert keys == []
     assert again.as_data() == whole.as_data() == read_run(out).as_data()
     monkeypatch.setattr(sweeping, "run_case", run)
-    assert compare_on_trace(trace, None, asked).as_data() == whole.as_data()
+    assert replay(trace, asked).as_data() == whole.as_data()
 
 
 def test_a_case_of_a_sweep_is_the_run_with_that_load_and_seed(trace):
     """What is read once for many scenarios is what each reads for itself."""
-    swept = compare_on_trace(trace, None, options(("split-w-choices",), sweep=Sweep(SPEEDS, seeds=2)))
+    swept = replay(trace, options(("split-w-choices",), sweep=Sweep(SPEEDS, seeds=2)))
     for speed in SPEEDS:
         alone = [
-            compare_on_trace(trace, None, options(("split-w-choices",), replace(WANTED, speed=speed, seed=seed)))
-            for seed in (0, 1)
+            replay(trace, options(("split-w-choices",), replace(WANTED, speed=speed, seed=seed))) for seed in (0, 1)
         ]
         finding = next(each for each in swept.findings if each.point.offered == speed.offered)
         for name, outcomes in finding.race.runs.items():
@@ -253,13 +251,13 @@ def test_a_case_of_a_sweep_is_the_run_with_that_load_and_seed(trace):
 
 def test_on_spark_and_in_other_processes_results_are_the_same(spark, trace, tmp_path):
     names = ("flux-shed",)
-    here = compare_on_trace(trace, None, options(names))
-    there = compare_on_trace(trace, tmp_path / "x.run", options(names, spark=SparkOptions()))
+    here = replay(trace, options(names))
+    there = replay(trace, options(names, spark=SparkOptions()), tmp_path / "x.run")
     assert there.as_data() == here.as_data()
     assert json.dumps(read_run(tmp_path / "x.run").as_data()) == json.dumps(here.as_data())
 
 
 @pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="starts processes; ADAPT_SOAK=1 runs it")
 def test_in_other_processes_results_are_the_same(trace):
-    here = compare_on_trace(trace, None, options())
-    assert compare_on_trace(trace, None, options(jobs=2)).as_data() == here.as_data()
+    here = replay(trace, options())
+    assert replay(trace, options(jobs=2)).as_data() == here.as_data()

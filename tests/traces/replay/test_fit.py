@@ -13,7 +13,8 @@ from adapt.core.fit.network.settings import Observing, SheddingSettings
 from adapt.core.fit.planners.solver import Observed
 from adapt.core.fit.registry import planner_of
 from adapt.traces.replay.files.workloads import open_true
-from adapt.traces.replay.fit import FitTraceOptions, open_network, replay_fit_trace
+from adapt.traces.replay.fit import FitReplay, open_network
+from adapt.traces.replay.replay import replay
 from adapt.traces.reports.reporting import reported
 from adapt.traces.store.drop_plans import read_drop_plans
 from adapt.traces.store.manifest import read_manifest
@@ -110,13 +111,9 @@ def replayed(
 ):
     seconds, warn = count(step=step), others.pop("warn", None)
     shedding = fit_options(planners, settings, **(options or {}))
-    return replay_fit_trace(
-        open_trace(here / "x.trace"),
-        out and here / out,
-        FitTraceOptions(open_network(here / "n.toml"), shedding, **others),
-        clock=lambda: next(seconds),
-        warn=warn,
-    )
+    network, clock = open_network(here / "n.toml"), lambda: next(seconds)
+    fit = FitReplay(network, shedding, clock=clock, warn=warn, **others)
+    return replay(open_trace(here / "x.trace"), fit, out and here / out)
 
 
 def test_the_content_hash_of_a_run_is_of_what_was_measured_not_of_how_long_planning_took(here):

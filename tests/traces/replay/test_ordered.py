@@ -20,7 +20,8 @@ from adapt.traces.replay.chains import NamedChain, open_chain
 from adapt.traces.replay.egress import EgressTarget
 from adapt.traces.replay.files import scratch
 from adapt.traces.replay.files.scratch import Scratch
-from adapt.traces.replay.ordered import OrderedOptions, bound_trace, replay_ordered_trace
+from adapt.traces.replay.ordered import OrderedReplay, bound_trace
+from adapt.traces.replay.replay import replay
 from adapt.traces.store.trace import Trace
 from tests.traces.small_traces import write_trace
 
@@ -94,8 +95,8 @@ def test_a_trace_that_is_read_by_blocks_gives_what_it_gives_as_a_whole(
         is_real = backend is Backend.THREADS
         output = EgressTarget.named(tmp_path / f"{name}.parquet") if is_real else None
         how = Ordered((1, 3), backend, RunSettings(mark_every=7), arrivals=arrivals)
-        options = OrderedOptions(chain(tmp_path, LONG), how, output=output)
-        return replay_ordered_trace(trace, None, options, clock=lambda: 0.0, cpu_clock=lambda: 0.0)
+        options = OrderedReplay(chain(tmp_path, LONG), how, output=output, clock=lambda: 0.0, cpu_clock=lambda: 0.0)
+        return replay(trace, options)
 
     whole = replayed("whole")
     monkeypatch.setattr(ordered_replaying, "IN_MEMORY_BYTES", 0)
@@ -137,17 +138,11 @@ def test_a_trace_without_rows_is_refused(tmp_path: Path) -> None:
 def test_a_taken_place_is_refused_before_anything_is_read(tmp_path: Path, trace: Trace) -> None:
     (tmp_path / "x.run").mkdir()
     with pytest.raises(Exception, match=r"x\.run"):
-        replay_ordered_trace(
-            trace,
-            tmp_path / "x.run",
-            OrderedOptions(chain(tmp_path, PLAIN), Ordered((1,))),
-            clock=lambda: 0.0,
-            cpu_clock=lambda: 0.0,
-        )
+        replay(trace, OrderedReplay(chain(tmp_path, PLAIN), Ordered((1,))), tmp_path / "x.run")
 
 
 def test_rows_that_arrive_for_hours_are_refused(tmp_path: Path, trace: Trace) -> None:
     slow = Ordered((1,), Backend.THREADS, repeats=2, arrivals=(Arrivals(rate=0.5),))
-    options = OrderedOptions(chain(tmp_path, PLAIN), slow)
+    options = OrderedReplay(chain(tmp_path, PLAIN), slow)
     with pytest.raises(UsageError, match=r"rows arrive for 3.h 20.min in all runs, .* a higher rate of arrivals"):
-        replay_ordered_trace(trace, None, options, clock=lambda: 0.0, cpu_clock=lambda: 0.0)
+        replay(trace, options)

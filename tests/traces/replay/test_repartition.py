@@ -14,7 +14,8 @@ from adapt.core.repartition.decisions import Replan, Schedule
 from adapt.core.repartition.replay import replay_repartition
 from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length
-from adapt.traces.replay.repartition import replay_trace, weighed
+from adapt.traces.replay.repartition import RepartitionReplay, weighed
+from adapt.traces.replay.replay import replay
 from adapt.traces.store.manifest import Manifest, Provenance, write_manifest
 from adapt.traces.store.runs import read_run
 from adapt.traces.store.trace import Trace, open_trace, part_entry
@@ -43,7 +44,7 @@ def trace(tmp_path) -> Trace:
 
 
 def test_a_trace_is_replayed_as_its_rows_are_and_kept(trace, tmp_path):
-    run = replay_trace(trace, tmp_path / "a.run", OPTIONS)
+    run = replay(trace, RepartitionReplay(OPTIONS), tmp_path / "a.run")
     rows = pa.record_batch({"ts": TIMES, "key": KEYS})
     assert (
         run.as_data()
@@ -56,12 +57,12 @@ def test_a_trace_is_replayed_as_its_rows_are_and_kept(trace, tmp_path):
 
 
 def test_without_a_place_nothing_is_written(trace, tmp_path):
-    replay_trace(trace, None, OPTIONS)
+    replay(trace, RepartitionReplay(OPTIONS))
     assert [path.name for path in tmp_path.iterdir()] == ["a.trace"]
 
 
 def test_sizes_are_the_loads_where_they_are_asked_for(trace):
-    run = replay_trace(trace, None, weighed(OPTIONS, trace, Weight.BYTES))
+    run = replay(trace, RepartitionReplay(weighed(OPTIONS, trace, Weight.BYTES)))
     assert sum(run.tables()["channels"].values("network")) == ROWS * (ROWS - 1) / 2
     assert run.parameters["weight"] == "bytes"
 
@@ -73,7 +74,7 @@ def test_a_weight_that_the_trace_has_not_is_refused(trace):
 
 def test_progress_tells_rows_done_of_rows_in_all(trace):
     told = []
-    replay_trace(trace, None, OPTIONS, progress=lambda *each: told.append(each))
+    replay(trace, RepartitionReplay(OPTIONS), progress=lambda *each: told.append(each))
     assert told[0] == ("replaying", 0, ROWS)
     assert told[-1] == ("replaying", ROWS, ROWS)
     assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
@@ -83,7 +84,7 @@ def test_a_taken_place_is_refused_before_the_work(trace, tmp_path):
     (tmp_path / "a.run").write_text("mine")
     told = []
     with pytest.raises(EnvironmentFailure, match="--force"):
-        replay_trace(trace, tmp_path / "a.run", OPTIONS, progress=lambda *each: told.append(each))
+        replay(trace, RepartitionReplay(OPTIONS), tmp_path / "a.run", progress=lambda *each: told.append(each))
     assert told == []
 
 
@@ -92,5 +93,5 @@ def test_a_damaged_trace_leaves_no_run(trace, tmp_path):
     whole = part.read_bytes()
     part.write_bytes(whole[:100] + bytes([whole[100] ^ 1]) + whole[101:])
     with pytest.raises(BadInput, match=r"part-00001\.parquet is damaged"):
-        replay_trace(trace, tmp_path / "a.run", OPTIONS)
+        replay(trace, RepartitionReplay(OPTIONS), tmp_path / "a.run")
     assert not (tmp_path / "a.run").exists()

@@ -5,19 +5,20 @@ import pyarrow as pa
 import pytest
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.flux.replay.replay import Adapting
+from adapt.core.flux.replay.replay import Flux
 from adapt.core.stage.conditions.settings import StageSettings, even_groups
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.mini_partitions import MiniPartitions
-from adapt.traces.replay.flux import FluxOptions
-from adapt.traces.replay.stages import open_stages, replay_stages_trace
+from adapt.traces.replay.replay import replay
+from adapt.traces.replay.stage import StageReplay
+from adapt.traces.replay.stages import DagReplay, open_stages
 from adapt.traces.store.runs import read_run
 from tests.traces.small_traces import write_trace
 
 ROWS = 3000
 PARTITIONS = MiniPartitions(3, 4)
 STAGE = StageSettings(3, PARTITIONS.owners, even_groups(12, 12), state_tuples=50)
-OPTIONS = FluxOptions(Reading(PARTITIONS), Adapting(min_collection_s=0.02), interval_s=0.02)
+STAGE_REPLAY = StageReplay(STAGE, Reading(PARTITIONS), interval_s=0.02)
 STAGES = """
 [[stage]]
 name = "users"
@@ -63,14 +64,14 @@ def named(folder, text=STAGES):
 def test_a_run_is_kept_and_does_not_depend_on_the_files(trace, tmp_path):
     other = made(tmp_path, "b.trace", 7, 90)
     stages = named(tmp_path)
-    run = replay_stages_trace(trace, tmp_path / "a.flux", stages, STAGE, OPTIONS)
+    run = replay(trace, DagReplay(stages, STAGE_REPLAY, Flux(min_collection_s=0.02)), tmp_path / "a.flux")
     assert read_run(tmp_path / "a.flux").as_data() == run.as_data()
-    assert replay_stages_trace(other, None, stages, STAGE, OPTIONS).as_data() == run.as_data()
+    assert replay(other, DagReplay(stages, STAGE_REPLAY, Flux(min_collection_s=0.02))).as_data() == run.as_data()
     assert [row["case"] for row in run.as_data()["cases"]] == ["static", "load"]
 
 
 def test_stages_and_queries_process_what_the_file_says(trace, tmp_path):
-    run = replay_stages_trace(trace, None, named(tmp_path), STAGE, OPTIONS).as_data()
+    run = replay(trace, DagReplay(named(tmp_path), STAGE_REPLAY, Flux(min_collection_s=0.02))).as_data()
     users, pages = run["stages"][:2]
     assert users["processed"] == ROWS
     assert pages["processed"] == pytest.approx(2 * 1000, abs=60)
@@ -98,4 +99,4 @@ def test_stages_and_queries_process_what_the_file_says(trace, tmp_path):
 )
 def test_stages_that_do_not_fit_are_refused(trace, tmp_path, text, error, said):
     with pytest.raises(error, match=said):
-        replay_stages_trace(trace, None, named(tmp_path, text), STAGE, OPTIONS)
+        replay(trace, DagReplay(named(tmp_path, text), STAGE_REPLAY, Flux(min_collection_s=0.02)))

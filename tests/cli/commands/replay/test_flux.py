@@ -251,7 +251,7 @@ def test_the_speed_is_that_of_the_offered_load(adapt, here):
         (
             2,
             "x.trace --workers 4 --producers buffer=11",
-            "--producers buffer must be at least one packet, 12 tuples (got 11)",
+            "--producers buffer must hold at least one packet of 12 rows (got 11)",
         ),
         (2, "x.trace --workers 4 --network connection-buffer=11", "a connection must buffer at least one packet"),
         (2, "x.trace --workers 4 --router river --policy load", "--router river sends a tuple to any worker"),

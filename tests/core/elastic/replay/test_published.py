@@ -7,7 +7,7 @@ import pytest
 
 from adapt.core.elastic.policies.names import ScalingPolicy
 from adapt.core.elastic.policies.registry import PUBLISHED, Chosen, ChosenScalingPolicy
-from adapt.core.elastic.replay.outcome import ElasticOutcome, Start
+from adapt.core.elastic.replay.outcome import ElasticOutcome
 from adapt.core.elastic.replay.tables import OSCILLATES, _oscillation
 from adapt.core.stage.control.elasticity import Step
 from adapt.core.values import duration
@@ -54,7 +54,7 @@ def outcome(*sizes):
     numbers = [2, *(workers for _, workers in sizes)]
     steps = [Step(at_s, before, after, 0) for (at_s, after), before in zip(sizes, numbers, strict=False)]
     done = SimpleNamespace(case="lag", simulated=SimpleNamespace(steps=steps))
-    return ElasticOutcome(done, (), 0.0, 0.0, 0.0, None, Start())
+    return ElasticOutcome(done, (), 0.0, 0.0, 0.0, None, (0.0, "all"))
 
 
 def test_a_rescale_that_takes_back_the_one_before_is_a_reversal():

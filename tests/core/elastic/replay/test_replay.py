@@ -12,7 +12,7 @@ from adapt.core.elastic.policies.placements import Counting
 from adapt.core.elastic.policies.registry import Chosen, ChosenScalingPolicy
 from adapt.core.elastic.policies.scaler import Patience, Rebuild, ScaleOn
 from adapt.core.elastic.replay.outcome import Waste, covered_s
-from adapt.core.elastic.replay.replay import Elastic, check_elastic, replay_elastic
+from adapt.core.elastic.replay.replay import Elastic
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.schemes.names import Construction, Scheme
@@ -24,6 +24,7 @@ from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor, Thresh
 from adapt.core.stage.control.elasticity import Watched
 from adapt.core.stage.control.workers import Migration
 from adapt.core.stage.input.offered_load import Demand
+from adapt.core.stage.outcome import Pace
 
 POOL, PER_WORKER = 6, 5
 STAGE = StageSettings(
@@ -59,10 +60,10 @@ def burst(cost_s=None):
     return Chunk(groups, np.arange(len(due)) % POOL, due, cost)
 
 
-def replayed(elastic=ELASTIC, settings=STAGE, chunk=None, **options):
+def replayed(elastic=ELASTIC, settings=STAGE, chunk=None):
     chunk = chunk or burst()
     demand = Demand.from_chunks([chunk], settings)
-    return replay_elastic(Rows(lambda: iter([chunk])), demand, settings, elastic, interval_s=0.1, **options)
+    return elastic.replay(Rows(lambda: iter([chunk])), demand, settings, Pace(interval_s=0.1))
 
 
 @pytest.fixture(scope="module")
@@ -216,6 +217,6 @@ def test_what_cannot_be_is_refused():
         (STAGE, replace(ELASTIC, startup_s=-1.0), "-1 s"),
     ):
         with pytest.raises(UsageError, match=said):
-            check_elastic(settings, elastic)
+            elastic.check(settings)
     with pytest.raises(UsageError, match="smaller than the"):
         replayed(replace(ELASTIC, pool=2, least=None), replace(STAGE, workers=2, owners=STAGE.owners % 2), burst(2e-3))

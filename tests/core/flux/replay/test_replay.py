@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.flux.policies.names import FluxPolicy
-from adapt.core.flux.replay.replay import LOAD, Adapting, Conditions, Pace, check_replay, policies_of, replay_flux
+from adapt.core.flux.replay.replay import LOAD, Flux, policies_of
 from adapt.core.flux.replay.tables import verdict_of
 from adapt.core.stage.conditions.arrivals import Chunk, Rows
 from adapt.core.stage.conditions.faults import Capacity, Crash, ExternalLoad, FaultSchedule, SlowDown
@@ -20,6 +20,7 @@ from adapt.core.stage.control.recovery import CrashReport
 from adapt.core.stage.engine.series import Latencies
 from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stage.movement.spilling import Memory, MemoryChange
+from adapt.core.stage.outcome import Pace
 from adapt.core.values import duration
 
 WORKERS, PER_WORKER = 4, 8
@@ -36,7 +37,7 @@ def by(policy):
     return replace(LOAD, policy=policy)
 
 
-FAST = Adapting((LOAD, by(FluxPolicy.LOAD_SEVERAL)), min_collection_s=0.02)
+FAST = Flux((LOAD, by(FluxPolicy.LOAD_SEVERAL)), min_collection_s=0.02)
 ROWS = 30_000
 
 
@@ -48,10 +49,10 @@ def chunk(rows=ROWS, heaviest=0.0, rate=None, seed=0):
     return Chunk(groups, np.arange(rows) % WORKERS, due)
 
 
-def replayed(chunk, settings=STAGE, adapting=FAST, conditions=None, duration_s=None):
-    demand = Demand.from_chunks([chunk], settings, conditions.faults if conditions else None)
+def replayed(chunk, settings=STAGE, flux=FAST, duration_s=None, **conditions):
+    demand = Demand.from_chunks([chunk], settings, conditions.get("faults"))
     pace = Pace(None if chunk.due_s is None else 1.0, duration_s, 0.02)
-    return replay_flux(Rows(lambda: iter([chunk])), demand, settings, adapting, conditions, pace)
+    return replace(flux, **conditions).replay(Rows(lambda: iter([chunk])), demand, settings, pace)
 
 
 def verdict(run):
@@ -120,7 +121,7 @@ def test_where_moves_keep_partitions_off_the_disk_they_are_advised():
     half = STAGE.state_sizes()[owned].sum() * STAGE.costs.tuple_bytes / 2
     memory = Memory(1e9, (MemoryChange(0, 0.0, half),), seek_s=1e-4, seek_sd_s=0.0, quantum_s=1e-3)
     hybrid = replace(FAST, policies=(by(FluxPolicy.HYBRID),))
-    run = replayed(chunk(4_000, rate=8_000), adapting=hybrid, conditions=Conditions(memory))
+    run = replayed(chunk(4_000, rate=8_000), flux=hybrid, memory=memory)
     assert "Use hybrid: " in verdict(run)
 
 
@@ -147,7 +148,7 @@ def test_a_case_that_outgrows_its_memory_fails_alone():
     of = replace(STAGE, state=Growth(row_bytes=80, window=50_000), disturbances=(ExternalLoad(1, 0.0, np.inf),))
     memory = Memory(2e4, disk_bytes_per_s=1e9, seek_s=1e-5, seek_sd_s=0.0, quantum_s=1e-3)
     rows = replace(chunk(rate=rate), times=np.arange(ROWS) * 1_000_000 // rate)
-    run = replayed(rows, of, conditions=Conditions(memory))
+    run = replayed(rows, of, memory=memory)
     static, load, _ = run.outcomes
     assert static.processed + static.left == ROWS == load.processed
     assert "Static fails: partition 0 has grown to " in verdict(run)
@@ -163,7 +164,7 @@ def test_state_that_is_lost_is_said(loaded):
 
 
 def test_a_partition_too_heavy_for_a_worker_is_named():
-    run = replayed(chunk(heaviest=0.6), adapting=replace(FAST, policies=(by(FluxPolicy.LOAD_GUARDED),)))
+    run = replayed(chunk(heaviest=0.6), flux=replace(FAST, policies=(by(FluxPolicy.LOAD_GUARDED),)))
     assert "The hottest partition alone has 6" in verdict(run)
 
 
@@ -213,9 +214,7 @@ def test_the_bound_is_when_all_workers_as_one_would_be_done(rows, size, start_s)
 
 def test_a_dead_worker_takes_rows_along_and_with_standby_none():
     faults = FaultSchedule((Crash(1, 0.1),), 0.02)
-    lossy, safe = (
-        replayed(chunk(), conditions=Conditions(faults=faults, standby=standby)) for standby in (False, True)
-    )
+    lossy, safe = (replayed(chunk(), faults=faults, standby=standby) for standby in (False, True))
     assert all(one.lost > 0 and one.left == 0 for one in lossy.outcomes)
     assert "Rows lost in crashes" in verdict(lossy)
     assert all(one.lost == 0 and one.processed == ROWS for one in safe.outcomes)
@@ -228,37 +227,35 @@ def test_a_dead_worker_takes_rows_along_and_with_standby_none():
 
 
 def test_without_a_policy_the_static_case_stands_alone():
-    run = replayed(chunk(), replace(STAGE, router=Router.RIVER), Adapting(policies_of((), Router.RIVER)))
+    run = replayed(chunk(), replace(STAGE, router=Router.RIVER), Flux(policies_of((), Router.RIVER)))
     assert [one.case for one in run.outcomes] == ["static"]
     assert run.summary().records()[0]["best"] is None
     assert policies_of((), Router.FLUX) == (LOAD,)
 
 
 @pytest.mark.parametrize(
-    ("settings", "adapting", "conditions", "error", "told"),
+    ("settings", "flux", "error", "told"),
     [
         (
             {"buffer_tuples": 11},
             {},
-            {},
             UsageError,
-            "must be at least one packet, 12 tuples (got 11)",
+            "must hold at least one packet of 12 rows (got 11); --router exchange needs no buffer",
         ),
-        ({"router": Router.RIVER}, {}, {}, UsageError, "river sends a tuple to any worker"),
-        ({}, {"min_collection_s": 0.0}, {}, UsageError, "above 0"),
-        ({}, {}, {"memory": Memory(7_999)}, BadInput, "the largest partition, 8,000 bytes (got 7,999)"),
-        ({}, {}, {"memory": Memory(1e9, (MemoryChange(1, 1.0, 10),))}, BadInput, "the largest partition, 8,000 bytes"),
-        ({}, {}, {"faults": FaultSchedule((Crash(4, 1.0),))}, BadInput, "faults[0].worker must be from 0"),
+        ({"router": Router.RIVER}, {}, UsageError, "river sends a tuple to any worker"),
+        ({}, {"min_collection_s": 0.0}, UsageError, "above 0"),
+        ({}, {"memory": Memory(7_999)}, BadInput, "the largest partition, 8,000 bytes (got 7,999)"),
+        ({}, {"memory": Memory(1e9, (MemoryChange(1, 1.0, 10),))}, BadInput, "the largest partition, 8,000 bytes"),
+        ({}, {"faults": FaultSchedule((Crash(4, 1.0),))}, BadInput, "faults[0].worker must be from 0"),
         (
             {"disturbances": (ExternalLoad(1, 0.0, 5.0), SlowDown(1, 4.0, 6.0, 0.5))},
-            {},
             {},
             BadInput,
             "two disturbances of worker 1 overlap from 4 to 5 s",
         ),
     ],
 )
-def test_what_cannot_be_is_refused_before_the_trace_is_read(settings, adapting, conditions, error, told):
+def test_what_cannot_be_is_refused_before_the_trace_is_read(settings, flux, error, told):
     with pytest.raises(error) as refused:
-        check_replay(replace(STAGE, **settings), replace(FAST, **adapting), Conditions(**conditions))
+        replace(FAST, **flux).check(replace(STAGE, **settings))
     assert told in str(refused.value)

@@ -8,21 +8,22 @@ import pytest
 
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.flux.policies.load_policy import LoadBalancing
-from adapt.core.flux.replay.replay import LOAD, Adapting
+from adapt.core.flux.replay.replay import LOAD, Flux
 from adapt.core.stage.conditions.settings import StageSettings, even_groups
 from adapt.core.stage.input.keyed_rows import Reading, StateSource, StateUnit
 from adapt.core.stage.input.mini_partitions import MiniPartitions
 from adapt.core.stage.movement.splitting import HotSplit
 from adapt.core.units.row_or_time_span import Length
-from adapt.traces.replay.flux import FluxOptions, read_faults, replay_flux_trace
 from adapt.traces.replay.operators import Operator
+from adapt.traces.replay.replay import replay
+from adapt.traces.replay.stage import StageReplay, read_faults
 from adapt.traces.store.runs import read_run
 from tests.traces.small_traces import write_trace
 
 ROWS = 3000
 PARTITIONS = MiniPartitions(3, 4)
 STAGE = StageSettings(3, PARTITIONS.owners, even_groups(12, 12), state_tuples=50)
-OPTIONS = FluxOptions(Reading(PARTITIONS), Adapting(min_collection_s=0.02), interval_s=0.02)
+REPLAY = StageReplay(STAGE, Reading(PARTITIONS), Flux(min_collection_s=0.02), interval_s=0.02)
 
 
 def columns(text):
@@ -45,21 +46,21 @@ def test_a_trace_is_replayed_the_same_however_it_is_cut_into_files(tmp_path, tex
         write_trace(tmp_path / f"{name}.trace", columns(text), parts, row_group)
         for name, parts, row_group in (("whole", 1, 10**6), ("cut", 7, 90))
     ]
-    runs = [replay_flux_trace(trace, None, STAGE, OPTIONS).as_data() for trace in cut]
+    runs = [replay(trace, REPLAY).as_data() for trace in cut]
     assert runs[0] == runs[1]
     assert [case["processed"] for case in runs[0]["cases"]] == [ROWS, ROWS]
 
 
 def test_a_run_is_kept_as_it_was_measured(trace, tmp_path):
-    run = replay_flux_trace(trace, tmp_path / "a.flux", STAGE, OPTIONS)
+    run = replay(trace, REPLAY, tmp_path / "a.flux")
     stored = read_run(tmp_path / "a.flux")
     assert stored.as_data() == run.as_data()
     assert list(stored.manifest.made.inputs) == [{"name": "a.trace", "content_hash": "c0ffee"}]
 
 
 def test_a_split_partition_has_aggregates_by_key(trace):
-    adapting = replace(OPTIONS.adapting, hot=HotSplit(0.1, 0.005))
-    run = replay_flux_trace(trace, None, STAGE, replace(OPTIONS, adapting=adapting))
+    flux = replace(REPLAY.mechanism, hot=HotSplit(0.1, 0.005))
+    run = replay(trace, replace(REPLAY, mechanism=flux))
     for case in run.outcomes:
         counts = np.unique(columns(text=True)["key"].to_numpy(zero_copy_only=False), return_counts=True)[1]
         assert sorted(case.simulated.totals["count"].tolist()) == sorted(counts.tolist())
@@ -73,7 +74,7 @@ def test_a_split_partition_has_aggregates_by_key(trace):
 
 def test_progress_tells_the_case_the_time_and_the_rows(trace):
     told = []
-    replay_flux_trace(trace, None, STAGE, OPTIONS, progress=lambda *each: told.append(each))
+    replay(trace, REPLAY, progress=lambda *each: told.append(each))
     assert told[0] == ("reading", 0, ROWS)
     for case in ("static", "load"):
         done = [rows for what, rows, total in told if what.startswith(f"{case}, ") and total == ROWS]
@@ -82,11 +83,7 @@ def test_progress_tells_the_case_the_time_and_the_rows(trace):
 
 
 def test_state_grows_to_that_of_the_rows_their_bytes_or_their_keys(trace):
-    options = {
-        "reading": OPTIONS.reading,
-        "adapting": Adapting((replace(LOAD, parameters=LoadBalancing(1.01)),), 0.02),
-        "interval_s": 0.02,
-    }
+    flux = Flux((replace(LOAD, parameters=LoadBalancing(1.01)),), 0.02)
     keys, sizes = (
         np.concatenate([batch.column(0).to_numpy(zero_copy_only=False) for batch in trace.batches([name])])
         for name in ("key", "bytes")
@@ -102,7 +99,7 @@ def test_state_grows_to_that_of_the_rows_their_bytes_or_their_keys(trace):
     }.items():
         unit, _, window = text.partition("@")
         state = StateSource(StateUnit(unit), Length.parse(window) if window else None)
-        run = replay_flux_trace(trace, None, STAGE, FluxOptions(operator=Operator(state), **options))
+        run = replay(trace, replace(REPLAY, mechanism=flux, operator=Operator(state)))
         moves = run.tables()["moves"].records()
         assert moves
         assert all(0 <= move["state"] <= each[move["partition"]] for move in moves)
@@ -116,7 +113,7 @@ def test_a_taken_place_is_refused_before_the_work(trace, tmp_path):
     (tmp_path / "a.flux").write_text("mine")
     told = []
     with pytest.raises(EnvironmentFailure, match="--force"):
-        replay_flux_trace(trace, tmp_path / "a.flux", STAGE, OPTIONS, progress=lambda *each: told.append(each))
+        replay(trace, REPLAY, tmp_path / "a.flux", progress=lambda *each: told.append(each))
     assert told == []
 
 

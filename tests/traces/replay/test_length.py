@@ -7,7 +7,7 @@ from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.settings import Network, StageSettings, even_groups
 from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stage.outcome import usual_interval_s
-from adapt.traces.replay.ahead.length import Length, stage_length
+from adapt.traces.replay.length import Length, stage_length
 
 
 @pytest.mark.parametrize(

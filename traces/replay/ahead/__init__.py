@@ -1,1 +1,0 @@
-"""Before a replay starts: its speed, and how long it takes."""
