@@ -1,4 +1,4 @@
-"""Replay of a trace through one stage, which Flux rebalances or a policy scales; needs no Spark."""
+"""Replay through one stage that rebalances or scales; needs no Spark."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
