@@ -10,7 +10,6 @@ from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.names import (
     Backend,
     Heuristic,
-    OrderedWorkQueue,
     Parallelism,
     Reorder,
     Spacing,
@@ -204,7 +203,7 @@ class RuntimeOptions:
     """How workers share work, and how outputs are put back in order."""
 
     reorder: Reorder = same(RunSettings, "reorder")
-    work_queue: OrderedWorkQueue = same(RunSettings, "work_queue", default=OrderedWorkQueue.HYBRID)
+    work_queue: WorkQueue = same(RunSettings, "work_queue")
     scheduling: HeuristicOptions = HeuristicOptions()
     parallel: ParallelismOptions = ParallelismOptions()
     buffers: BufferOptions = BufferOptions()
@@ -220,7 +219,7 @@ class RuntimeOptions:
         return RunSettings(
             parallelism=self.parallel.parallelism,
             reorder=self.reorder,
-            work_queue=WorkQueue(self.work_queue.value),
+            work_queue=self.work_queue,
             **given,
         )
 

@@ -164,6 +164,10 @@ class BoundOperator:
         """Number of keys of the trace with a state; at least 1."""
         return 1 if self.partition_of is None else len(self.partition_of)
 
+    def places(self, *names: str) -> tuple[int, ...]:
+        """Words of a tuple with these fields."""
+        return tuple(self.fields.index(name) for name in names)
+
     def partition(self, row: Sequence[int]) -> int:
         """Partition of a tuple."""
         if self.operator.key is None:

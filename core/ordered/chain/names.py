@@ -86,15 +86,6 @@ class WorkQueue(StrEnum):
     """A master queue and a queue per partition; tuples of a busy partition are delegated to its worker."""
     PARTITIONED = "partitioned"
     """A queue per partition, owned by the worker that processes it."""
-    SHARED = "shared"
-    """One queue and a lock per partition. Incorrect, since claiming and locking are two steps; kept to show that."""
-
-
-class OrderedWorkQueue(StrEnum):
-    """Work queues that keep the order within partitions."""
-
-    HYBRID = WorkQueue.HYBRID.value
-    PARTITIONED = WorkQueue.PARTITIONED.value
 
 
 class Heuristic(StrEnum):

@@ -1,6 +1,5 @@
 """Memory of a run, shared by all workers by address."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
 
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.chain.mixing import FOLD
-from adapt.core.ordered.chain.names import Heuristic, OperatorKind, Parallelism, Reorder, WorkQueue
+from adapt.core.ordered.chain.names import OperatorKind, Parallelism, Reorder, WorkQueue
 from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.engine.binding import (
     STATIC,
@@ -25,31 +24,20 @@ from adapt.core.ordered.engine.kernel import codes
 from adapt.core.ordered.engine.kernel.chunk import chunk_form
 from adapt.core.ordered.engine.kernel.codes import GOES_ON, MOST_CHUNK
 from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, TALLY, TIMED
-from adapt.core.ordered.engine.kernel.worker import release_all, release_unsent, take_kept
+from adapt.core.ordered.engine.kernel.worker import release_unsent, take_kept
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
-from adapt.core.ordered.engine.reference import Egress, run_serially
+from adapt.core.ordered.engine.reference import (
+    Egress,
+    counts_without_passed,
+    failure_of,
+    function_words,
+    release_blocks,
+)
 from adapt.core.ordered.engine.settings import Modeled, RunSettings
 from adapt.core.ordered.engine.storage import Storage
-from adapt.core.ordered.functions.function import (
-    MOST,
-    NO_MEMORY,
-    OWN,
-    PACE,
-    ROUTES,
-    STATE,
-    STRIDE,
-    Blocks,
-    Function,
-)
+from adapt.core.ordered.functions.function import NO_MEMORY, ROUTES, Function
 from adapt.core.ordered.own.function import function_of
 
-_REORDERS: dict[Reorder, int] = {each: getattr(codes, each.name) for each in Reorder}
-_HEURISTICS: dict[Heuristic, int] = {each: getattr(codes, each.name) for each in Heuristic}
-_WORK_QUEUES = {
-    WorkQueue.HYBRID: codes.HYBRID,
-    WorkQueue.PARTITIONED: codes.PARTITIONED,
-    WorkQueue.SHARED: codes.LOCKED_TOO_LATE,
-}
 _UNMEASURED_NS = 100
 
 LANES = 8
@@ -94,7 +82,6 @@ class Memory:
         settings = replace(settings, workers=workers_used(chain, settings))
         self._chain, self.settings, self._model = chain, settings, model
         self.storage, self._room, self._counts = Storage(settings), 0, 0
-        self._states = list[tuple[Words, Sequence[Blocks]]]()
         self._copies = model is not None and not runs_functions(chain)
         self._by_tuple = model is not None and not settings.adapts and not settings.chunk
         timed = -(-len(chain.tuples) // settings.mark_every) if settings.mark_every else 0
@@ -117,7 +104,8 @@ class Memory:
                 function, record = self._functions[bound.number], self.operators[bound.number]
                 record["function"] = chunk_form(function.compiled).address
                 record["closing"] = 0 if function.closing is None else function.closing.address
-                record["words_at"] = self._function_words(bound, function, pace, outputs)
+                words = function_words(function, self._sizes(bound)[1], pace, outputs)
+                record["words_at"], record["routes_at"] = self.storage.keep(words), words[ROUTES]
         self._write_header(keep)
         self.is_paced = arrivals_ns is not None and model is None
         if arrivals_ns is not None:
@@ -139,18 +127,11 @@ class Memory:
         """Why the run ended."""
         return int(self.header["stop"])
 
-    @property
-    def at_fault(self) -> str:
-        """The name of the operator whose function failed."""
-        return self._chain.operators[int(self.header["fault_operator"])].operator.name
-
     def failure(self) -> Exception:
         """Why an operator's function failed."""
-        function = self._functions[int(self.header["fault_operator"])]
-        if self.header["fault"] == NO_MEMORY:
-            return MemoryError(f"operator {self.at_fault!r} ran out of memory for its state or its outputs")
-        failure = function.failure(lambda: run_serially(self._chain))
-        return failure or RuntimeError(f"the function of operator {self.at_fault!r} failed")
+        at = int(self.header["fault_operator"])
+        is_memory = bool(self.header["fault"] == NO_MEMORY)
+        return failure_of(self._chain, self._chain.operators[at], self._functions[at], is_memory=is_memory)
 
     def take_kept(self) -> Words:
         """The tuples that left since the last call; others get their room."""
@@ -162,9 +143,8 @@ class Memory:
     def release(self) -> None:
         """Give back the blocks of memory that functions took."""
         release_unsent(self.address)
-        for state, blocks in self._states:
-            for each in blocks:
-                release_all(state.ctypes.data + 8 * each.first, each.step, each.count)
+        for function in self._functions:
+            release_blocks(function)
 
     def end(self, why: int) -> None:
         """Stop all workers."""
@@ -178,7 +158,14 @@ class Memory:
     def run(self, elapsed_s: float) -> WorkersRun:
         """The measurements of a run of `elapsed_s` seconds."""
         egress = Egress(int(self.header["egress_tuples"]), int(self.header["egress_hash"].view(np.uint64)))
-        tallies = without_passed(self._chain, [self._tally(bound) for bound in self._chain.operators])
+        tallies = [self._tally(bound) for bound in self._chain.operators]
+        counts = counts_without_passed(
+            self._chain, [each.inputs for each in tallies], [each.outputs for each in tallies]
+        )
+        for at, (bound, inputs, outputs) in enumerate(zip(self._chain.operators, *counts, strict=True)):
+            alone = bound.operator.kind is OperatorKind.STATEFUL  # without a key, it has one partition
+            loads = np.array([inputs]) if alone else tallies[at].partition_loads
+            tallies[at] = replace(tallies[at], inputs=inputs, outputs=outputs, partition_loads=loads)
         marks = Marks(*(self._timed[name].copy() for name in ("fed", "entered", "left")))
         if self.is_paced:
             marks = replace(marks, lag=self._timed["lag"].copy())
@@ -186,7 +173,7 @@ class Memory:
             marks = replace(marks, served=self._timed["served"].copy(), worker=self._timed["worker"].copy())
         kept = self._kept.reshape(-1, self._sizes(self._chain.operators[-1])[1] - 1)
         kept = kept[: 0 if self.header["waits"] else egress.tuples]
-        return WorkersRun(egress, elapsed_s, tallies, marks, kept.copy(), self._served())
+        return WorkersRun(egress, elapsed_s, tuple(tallies), marks, kept.copy(), self._served())
 
     def _served(self) -> NDArray[np.int64]:
         """Tuples by worker and operator, without punctuations."""
@@ -221,15 +208,9 @@ class Memory:
             },
             fullest=int(by_worker["fullest"].max()),
             in_use=by_worker["in_use"].sum(axis=0),
-            partition_loads=self._loads(bound, total["done"] - total["bare_done"]),
+            partition_loads=np.array(self._partitions[bound.number]["load"][: bound.partitions]),
             ring_buffer=int(self.operators[bound.number]["ring_mask"]) + 1,
         )
-
-    def _loads(self, bound: BoundOperator, inputs: int) -> NDArray[np.int64]:
-        """Tuples by partition; an operator with state and no key has one partition."""
-        if bound.operator.kind is OperatorKind.STATEFUL:
-            return np.array([inputs])
-        return np.array(self._partitions[bound.number]["load"][: bound.partitions])
 
     def _sizes(self, bound: BoundOperator) -> tuple[int, int]:
         """The words of an operator's inputs and outputs. In a model of built-in functions, tuples pass unchanged."""
@@ -242,9 +223,8 @@ class Memory:
         if self._copies and self._model is not None:
             most = [max(ceil(selectivity), 1) for selectivity in self._model.selectivities]
             return most, [*most]
-        functions = self._functions
-        most = [max(each.most(bound), 1) for each, bound in zip(functions, self._chain.operators, strict=True)]
-        return most, [None if each.unbounded else one for each, one in zip(functions, most, strict=True)]
+        most = [max(each.most, 1) for each in self._functions]
+        return most, [None if each.unbounded else one for each, one in zip(self._functions, most, strict=True)]
 
     def _lay_out(self, bound: BoundOperator, size: Sizes, most: int, degree: int) -> None:
         """Fill an operator's record and what it points to.
@@ -280,17 +260,16 @@ class Memory:
             if bound.partition_of is not None:
                 record["partition_of_at"] = self.storage.keep(np.ascontiguousarray(bound.partition_of, np.int64))
         if kind is OperatorKind.PARTITIONED and not is_split:
-            record["work_queue"] = _WORK_QUEUES[settings.work_queue]
-            if settings.work_queue is not WorkQueue.SHARED:
-                record["master_at"] = self.storage.room(queue)
-                by_lane = self._model is None or not (settings.chunk or self._by_tuple)
-                lanes = lanes_of(bound, settings, by_lane=by_lane)
-                if lanes == 1 and by_lane:  # no two workers meet: in serial order, as without partitions
-                    record["work_queue"] = codes.SHARED_QUEUE
-                else:
-                    record["lanes"] = lanes - 1 if lanes < bound.partitions else -1
-                    record["partition_queues_at"] = self.storage.room(queue * lanes)
-                    self._counts = max(self._counts, bound.partitions + MOST_CHUNK)
+            record["work_queue"] = getattr(codes, settings.work_queue.name)
+            record["master_at"] = self.storage.room(queue)
+            by_lane = self._model is None or not (settings.chunk or self._by_tuple)
+            lanes = lanes_of(bound, settings, by_lane=by_lane)
+            if lanes == 1 and by_lane:  # no two workers meet: in serial order, as without partitions
+                record["work_queue"] = codes.SHARED_QUEUE
+            else:
+                record["lanes"] = lanes - 1 if lanes < bound.partitions else -1
+                record["partition_queues_at"] = self.storage.room(queue * lanes)
+                self._counts = max(self._counts, bound.partitions + MOST_CHUNK)
         self._room = max(self._room, slot_words)
 
     def _key_at(self, bound: BoundOperator) -> int:
@@ -299,25 +278,14 @@ class Memory:
             return bound.key_at
         return -1 if bound.partition_of is None else self._chain.fields.index(bound.fields[bound.key_at])
 
-    def _function_words(self, bound: BoundOperator, function: Function, pace: int, most: int) -> int:
-        words = np.array([0] * OWN + [word % 2**64 for word in function.words(bound)], np.uint64).view(np.int64)
-        state, blocks = function.state(bound), function.blocks(bound)
-        words[STATE] = self.storage.keep(state)
-        self._states.append((state, blocks))
-        words[STRIDE], words[PACE], words[MOST] = 8 * self._sizes(bound)[1], pace, most
-        routes = function.routes(bound)
-        if len(routes):
-            words[ROUTES] = self.operators[bound.number]["routes_at"] = self.storage.keep(routes)
-        return self.storage.keep(words)
-
     def _write_header(self, keep: int) -> None:
         settings, header = self.settings, self.header
         header["operators_at"], header["operators"] = self.operators.ctypes.data, len(self._chain.operators)
         header["workers"], header["rows"] = settings.workers, len(self._chain.tuples)
         header["ingress_at"] = self.storage.keep(np.ascontiguousarray(self._chain.tuples))
-        header["tallies_at"], header["reorder"] = self._tallies.ctypes.data, _REORDERS[settings.reorder]
+        header["tallies_at"], header["reorder"] = self._tallies.ctypes.data, getattr(codes, settings.reorder.name)
         header["chunk"] = settings.chunk or self._by_tuple
-        header["queue"], header["heuristic"] = settings.queue_capacity, _HEURISTICS[settings.heuristic]
+        header["queue"], header["heuristic"] = settings.queue_capacity, getattr(codes, settings.heuristic.name)
         header["slice_ns"] = int(settings.slice_us * 1e3) or 1
         header["window_ns"] = int(settings.ct_window_ms * 1e6) or 1
         header["qst_size"], header["mark_every"] = int(settings.qst_limit) or 1, settings.mark_every
@@ -335,24 +303,6 @@ class Memory:
         header["punctuation_row"] = punctuations[0]
         header["punctuation_rows_at"] = self.storage.keep(punctuations) + 8
         header["egress_hash"] = np.uint64(FOLD).view(np.int64)
-
-
-def without_passed(chain: BoundChain, tallies: Sequence[OperatorTally]) -> tuple[OperatorTally, ...]:
-    """Tallies of a graph's operators without the tuples that they passed.
-
-    Each stream behind an operator that was there before it passed it once.
-    """
-    if chain.graph is None:
-        return tuple(tallies)
-    of_stream = np.bincount(chain.rows_by_input(), minlength=len(chain.graph.inputs)).tolist()
-    own = []
-    for bound, sources, tally in zip(chain.operators, chain.graph.sources, tallies, strict=True):
-        passed = 0 if bound.route is None else sum(of_stream[stream] for stream in bound.route.passes)
-        of_stream.append(tally.outputs - passed)
-        inputs = sum(of_stream[stream] for stream in sources)
-        loads = np.array([inputs]) if bound.operator.kind is OperatorKind.STATEFUL else tally.partition_loads
-        own.append(replace(tally, inputs=inputs, outputs=of_stream[-1], partition_loads=loads))
-    return tuple(own)
 
 
 def runs_functions(chain: BoundChain) -> bool:

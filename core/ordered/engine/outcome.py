@@ -16,15 +16,16 @@ class OperatorTally:
     name: str
     inputs: int  # tuples read, without punctuations
     outputs: int  # tuples sent on, without punctuations
-    busy_ns: int  # time that workers spent on it, summed, in nanoseconds
-    delegated: int  # tuples delegated to the worker inside their partition
-    retries: int  # attempts to put outputs into a full ring buffer
-    blocked: int  # times that sending stopped because the next work queue was full
-    overlaps: int  # times that a worker entered a partition with another inside; counted by checked runs, always 0
-    disorders: int  # tuples that reached a partition after a later one; counted by checked runs, always 0
-    fullest: int  # most tuples of the ring buffer in use, from the next to be sent to the last claimed
-    in_use: NDArray[np.int64]  # chunks by the bit length of that number when they were claimed; shape (32,)
     partition_loads: NDArray[np.int64]  # tuples by partition; shape (partitions,)
+    busy_ns: int = 0  # time that workers spent on it, summed, in nanoseconds
+    delegated: int = 0  # tuples delegated to the worker inside their partition
+    retries: int = 0  # attempts to put outputs into a full ring buffer
+    blocked: int = 0  # times that sending stopped because the next work queue was full
+    overlaps: int = 0  # times that a worker entered a partition with another inside; counted by checked runs, always 0
+    disorders: int = 0  # tuples that reached a partition after a later one; counted by checked runs, always 0
+    fullest: int = 0  # most tuples of the ring buffer in use, from the next to be sent to the last claimed
+    # chunks by the bit length of that number when they were claimed; shape (32,)
+    in_use: NDArray[np.int64] = field(default_factory=lambda: np.zeros(32, np.int64))
     # time that workers spent blocked, in nanoseconds: with `retry` until their outputs had room in the ring buffer,
     # with `lock` until they had the lock. It is part of `busy_ns`
     waited_ns: int = 0

@@ -11,18 +11,14 @@ import numpy as np
 
 from adapt.core.atomics import load, operate, reallocate, release, store
 from adapt.core.compiled import compiled, inlined
-from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words, default_word
-from adapt.core.ordered.chain.graph import FROM, Graph
-from adapt.core.ordered.chain.mixing import FOLD, MASK, folded
+from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
+from adapt.core.ordered.chain.mixing import FOLD
 from adapt.core.ordered.engine.kernel.work_queue import MARK, PUNCTUATION, copy_words
 from adapt.core.ordered.engine.kernel.worker import release_all
-from adapt.core.ordered.functions.function import MOST, NO_MEMORY, OWN, PACE, ROUTES, STATE, STRIDE, Row, Step, Windowed
-from adapt.core.ordered.functions.routed import edge_of, key_place
-from adapt.core.ordered.own.function import function_of, inner_of
+from adapt.core.ordered.functions.function import MOST, NO_MEMORY, OWN, PACE, ROUTES, STATE, STRIDE, Function, Row
+from adapt.core.ordered.functions.routed import edge_of, key_place, taken_by
+from adapt.core.ordered.own.function import Own, function_of, own_of
 from adapt.core.random_bits import mixed
-
-_AT_ONCE = 1 << 16
-"""Rows converted to Python integers at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,124 +44,107 @@ def run_serially(
     keep: int = 0,
     told: Callable[[int], None] | None = None,
     taken: Callable[[Words], None] | None = None,
+    *,
+    compiled: bool = False,
 ) -> SerialRun:
-    """Run each tuple through the whole chain before the next.
+    """Run a chain without queues.
+
+    Each operator reads its inputs in the order of its predecessor's outputs.
 
     Args:
         keep: How many output tuples to keep.
         told: Called now and then with the number of rows done.
         taken: Called with the output tuples in order, some at a time.
+        compiled: Whether own functions are compiled too, instead of run in plain Python.
 
     Source: ordered streams, section 5, Definition 5.1: the order that every concurrent run must keep.
     """
-    walk: _Chain | _Graph = _Chain(chain) if chain.graph is None else _Graph(chain, chain.graph)
-    fold, left = FOLD, 0
-    kept: list[Row] = []
-    times = dict(zip(chain.punctuations.tolist(), chain.tuples[chain.punctuations, 0].tolist(), strict=True))
-    for first in range(0, len(chain.tuples), _AT_ONCE):
-        if told is not None:
-            told(first)
-        for number, words in enumerate(chain.tuples[first : first + _AT_ONCE].view(np.uint64).tolist(), first):
-            time = times.get(number)
-            rows = walk.row(tuple(words)) if time is None else walk.punctuation(time)
-            for row in rows:
-                for word in row:
-                    fold = folded(fold, word)
-            kept += rows[: max(keep - left, 0)]
+    owns = [None if compiled else own_of(bound) for bound in chain.operators]
+    steps = [
+        CompiledStep(chain, bound) if own is None else PlainStep(bound, own)
+        for bound, own in zip(chain.operators, owns, strict=True)
+    ]
+    fold, done, left, kept = np.uint64(FOLD), 0, 0, list[Row]()
+    counts = np.zeros((2, len(steps)), np.int64)
+    try:
+        for tuples in marked_chunks(chain, at_once=_COMPILED_AT_ONCE if compiled else _PLAIN_AT_ONCE):
+            if told is not None:
+                told(done)
+            done += len(tuples)
+            for number, step in enumerate(steps):
+                counts[0, number] += np.count_nonzero(tuples[:, MARK] != PUNCTUATION)
+                tuples = step.passed(tuples)
+                counts[1, number] += np.count_nonzero(tuples[:, MARK] != PUNCTUATION)
+            fold = np.uint64(_folded(fold, tuples))
+            rows = np.ascontiguousarray(tuples[tuples[:, MARK] != PUNCTUATION, 1:])
+            kept += map(tuple, rows[: max(keep - left, 0)].view(np.uint64).tolist())
             left += len(rows)
-            if taken is not None and rows:
-                taken(np.array(rows, np.uint64).view(np.int64))
-    return SerialRun(Egress(left, fold), tuple(kept), tuple(walk.inputs), tuple(walk.outputs))
+            if taken is not None and len(rows):
+                taken(rows)
+    finally:
+        for step in steps:
+            step.release()
+    return SerialRun(Egress(left, int(fold)), tuple(kept), *counts_without_passed(chain, *counts.tolist()))
 
 
-@dataclass(frozen=True, slots=True)
-class _Stage:
-    """An operator and its state."""
+def counts_without_passed(
+    chain: BoundChain, inputs: Sequence[int], outputs: Sequence[int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Inputs and outputs by operator, without tuples that they passed.
 
-    bound: BoundOperator
-    step: Step
-
-    def given(self, rows: Sequence[Row], time: int | None) -> list[Row]:
-        """Outputs of tuples, then of the punctuation that follows them, if any."""
-        outputs = [given for row in rows for given in self.step(row)]
-        if time is not None and isinstance(self.step, Windowed):
-            for partition in range(self.bound.partitions):
-                outputs += self.step.close(partition, time)
-        return outputs
-
-
-class _Chain:
-    """Operators that follow each other.
-
-    Each operator reads its inputs in the order of its predecessor's outputs, then the punctuation.
+    Each stream behind an operator that was there before it passed it once.
     """
-
-    def __init__(self, chain: BoundChain) -> None:
-        self._stages = [_Stage(bound, function_of(bound).step(bound)) for bound in chain.operators]
-        self.inputs, self.outputs = [0] * len(self._stages), [0] * len(self._stages)
-
-    def row(self, row: Row) -> Sequence[Row]:
-        """Outputs of one tuple."""
-        return self._passed([row], None)
-
-    def punctuation(self, time: int) -> Sequence[Row]:
-        """Outputs at a punctuation."""
-        return self._passed([], time)
-
-    def _passed(self, rows: list[Row], time: int | None) -> Sequence[Row]:
-        for number, stage in enumerate(self._stages):
-            self.inputs[number] += len(rows)
-            rows = stage.given(rows, time)
-            self.outputs[number] += len(rows)
-        return rows
+    if chain.graph is None:
+        return tuple(inputs), tuple(outputs)
+    of_stream: list[int] = np.bincount(chain.rows_by_input(), minlength=len(chain.graph.inputs)).tolist()
+    for bound, gave in zip(chain.operators, outputs, strict=True):
+        passes = () if bound.route is None else bound.route.passes
+        of_stream.append(gave - sum(of_stream[stream] for stream in passes))
+    taken = (sum(of_stream[stream] for stream in sources) for sources in chain.graph.sources)
+    return tuple(taken), tuple(of_stream[len(chain.graph.inputs) :])
 
 
-class _Graph:
-    """Operators of a graph, walked depth first.
+class PlainStep:
+    """An own function in plain Python, with its state."""
 
-    A tuple goes to its readers in the order of the chain, each output of a reader to its own readers at once, and then
-    leaves if its stream does. At a punctuation, operators close in the order of the chain. Fields are found by name.
-    """
+    def __init__(self, bound: BoundOperator, own: Own) -> None:
+        """Start with the initial state."""
+        self._bound, self._plain = bound, own.plain()
+        self._width = len(bound.gives) - 1
 
-    def __init__(self, chain: BoundChain, graph: Graph) -> None:
-        self._chain, self._graph = chain, graph
-        self._inner = [inner_of(bound) for bound in chain.operators]
-        self._steps = [function_of(bound).step(bound) for bound in self._inner]
-        self._width = len(chain.gives) - 1
-        self.inputs, self.outputs = [0] * len(self._steps), [0] * len(self._steps)
+    def outputs(self, tuples: Words) -> Iterator[tuple[Row | None, list[Row]]]:
+        """Each tuple, None for a punctuation, and its marked outputs."""
+        route = self._bound.route
+        for mark, *words in tuples.view(np.uint64).tolist():
+            if mark == PUNCTUATION:
+                for partition in range(self._bound.partitions):
+                    yield None, self._marked(self._plain.close(partition, words[0]))
+                yield None, [(PUNCTUATION, words[0], *[0] * (len(self._bound.gives) - 1))]
+            elif route is None:
+                yield tuple(words), self._marked(self._plain.rows(tuple(words)))
+            else:
+                *fields, stream = words
+                itself = (0, *(fields + [0] * self._width)[: self._width], stream)
+                edge = route.edges.get(stream)
+                made = [] if edge is None else self._marked(self._plain.rows(taken_by(route, stream, fields)))
+                yield tuple(words), [*made, itself] if edge is None or edge.goes_on else made
 
-    def row(self, row: Row) -> list[Row]:
-        """What leaves of one tuple."""
-        left: list[Row] = []
-        *fields, stream = row
-        self._push(stream, dict(zip(self._chain.streams[stream], fields, strict=False)), left)
-        return left
+    def _marked(self, rows: Sequence[Row]) -> list[Row]:
+        route = self._bound.route
+        if route is None:
+            return [(0, *row) for row in rows]
+        return [(0, *row, *[0] * (self._width - len(row)), route.stream) for row in rows]
 
-    def punctuation(self, time: int) -> list[Row]:
-        """What leaves at a punctuation."""
-        left: list[Row] = []
-        for number, (bound, step) in enumerate(zip(self._inner, self._steps, strict=True)):
-            if isinstance(step, Windowed):
-                for partition in range(bound.partitions):
-                    self._given(number, step.close(partition, time), left)
-        return left
+    def passed(self, tuples: Words) -> Words:
+        """Outputs of tuples, in order, each after its mark."""
+        made = [row for _, rows in self.outputs(tuples) for row in rows]
+        return np.array(made, np.uint64).view(np.int64).reshape(-1, len(self._bound.gives) + 1)
 
-    def _push(self, stream: int, fields: dict[str, int], left: list[Row]) -> None:
-        for number in self._graph.readers(stream):
-            self.inputs[number] += 1
-            bound, place = self._inner[number], self._graph.sources[number].index(stream)
-            row = {name: default_word(bound.types.get(name)) & MASK for name in bound.fields} | fields | {FROM: place}
-            self._given(number, self._steps[number](tuple(row[name] for name in bound.fields)), left)
-        if stream in self._graph.outputs:
-            left.append((*fields.values(), *[0] * (self._width - len(fields)), stream))
-
-    def _given(self, number: int, rows: Sequence[Row], left: list[Row]) -> None:
-        self.outputs[number] += len(rows)
-        for row in rows:
-            self._push(self._graph.made_by(number), dict(zip(self._inner[number].gives, row, strict=True)), left)
+    def release(self) -> None:
+        """Nothing to give back."""
 
 
-_CHUNK = 1 << 14
+_PLAIN_AT_ONCE, _COMPILED_AT_ONCE = 1 << 10, 1 << 14
 """Rows that pass through the chain together."""
 
 _FOUND, _USED, _CAPACITY = 0, 1, 2
@@ -264,13 +243,8 @@ class CompiledStep:
     def __init__(self, chain: BoundChain, bound: BoundOperator) -> None:
         """Start with the initial state."""
         self._function, self._chain, self._bound = function_of(bound), chain, bound
-        most, size = max(self._function.most(bound), 1), len(bound.gives) + 1
-        self._state = self._function.state(bound)
-        own = [word % 2**64 for word in self._function.words(bound)]
-        self._words = np.array([0] * OWN + own, np.uint64).view(np.int64)
-        self._words[[STATE, STRIDE, PACE, MOST]] = self._state.ctypes.data, 8 * size, 1, most
-        self._routes = self._function.routes(bound)
-        self._words[ROUTES] = self._routes.ctypes.data if len(self._routes) else 0
+        most, size = max(self._function.most, 1), len(bound.gives) + 1
+        self._words = function_words(self._function, size, 1, most)
         self._room, self._result = np.zeros((most + 1) * size, np.int64), np.zeros(3, np.int64)
         of = bound.partition_of
         self._partition_of = np.ascontiguousarray(np.zeros(0) if of is None else of, np.int64)
@@ -287,11 +261,8 @@ class CompiledStep:
             *(tuples.ctypes.data, len(tuples), tuples.shape[1]),
             *(self._room.ctypes.data, self._result.ctypes.data),
         )
-        if ended == NO_MEMORY:
-            raise MemoryError(f"operator {bound.operator.name!r} ran out of memory for its state or its outputs")
         if ended < 0:
-            failure = self._function.failure(lambda: run_serially(self._chain))
-            raise failure or RuntimeError(f"the function of operator {bound.operator.name!r} failed")
+            raise failure_of(self._chain, bound, self._function, is_memory=ended == NO_MEMORY)
         made = np.empty((int(self._result[_USED]), len(bound.gives) + 1), np.int64)
         _copied(int(self._result[_FOUND]), made.ctypes.data, made.size)
         return made
@@ -299,8 +270,7 @@ class CompiledStep:
     def release(self) -> None:
         """Give back the memory of the state and of the outputs."""
         release_all(self._result.ctypes.data, 1, 1)
-        for blocks in self._function.blocks(self._bound):
-            release_all(self._state.ctypes.data + 8 * blocks.first, blocks.step, blocks.count)
+        release_blocks(self._function)
 
 
 @compiled
@@ -308,32 +278,41 @@ def _copied(source: int, place: int, words: int) -> None:
     copy_words(source, place, words)
 
 
-def marked_chunks(chain: BoundChain, rows: int | None = None) -> Iterator[Words]:
+def function_words(function: Function, size: int, pace: int, most: int) -> Words:
+    """The words that a compiled function is given.
+
+    Its outputs have `size` words, and there is room for `most`.
+    """
+    words = np.array([0] * OWN + [word % 2**64 for word in function.words], np.uint64).view(np.int64)
+    words[[STATE, STRIDE, PACE, MOST]] = function.state.ctypes.data, 8 * size, pace, most
+    words[ROUTES] = function.routes.ctypes.data if len(function.routes) else 0
+    return words
+
+
+def release_blocks(function: Function) -> None:
+    """Give back the blocks of memory in a function's state."""
+    for each in function.blocks:
+        release_all(function.state.ctypes.data + 8 * each.first, each.step, each.count)
+
+
+def failure_of(chain: BoundChain, bound: BoundOperator, function: Function, *, is_memory: bool) -> Exception:
+    """Why an operator's function failed."""
+    if is_memory:
+        return MemoryError(f"operator {bound.operator.name!r} ran out of memory for its state or its outputs")
+    failure = None if function.failure is None else function.failure(lambda: run_serially(chain))
+    return failure or RuntimeError(f"the function of operator {bound.operator.name!r} failed")
+
+
+def marked_chunks(chain: BoundChain, rows: int | None = None, at_once: int = _COMPILED_AT_ONCE) -> Iterator[Words]:
     """The tuples of a chain, some at a time.
 
     Each follows its mark. With `rows`, the first ones only.
     """
     total = len(chain.tuples) if rows is None else min(rows, len(chain.tuples))
-    for first in range(0, total, _CHUNK):
-        end = min(first + _CHUNK, total)
+    for first in range(0, total, at_once):
+        end = min(first + at_once, total)
         marked = np.zeros((end - first, len(chain.fields) + 1), np.int64)
         marked[:, 1:] = chain.tuples[first:end]
         inside = chain.punctuations[(chain.punctuations >= first) & (chain.punctuations < end)]
         marked[inside - first, MARK] = PUNCTUATION
         yield marked
-
-
-def reference_egress(chain: BoundChain) -> Egress:
-    """Egress of a serial run by the compiled functions."""
-    steps = [CompiledStep(chain, bound) for bound in chain.operators]
-    tuples, fold = 0, np.uint64(FOLD)
-    try:
-        for chunk in marked_chunks(chain):
-            for step in steps:
-                chunk = step.passed(chunk)
-            fold = np.uint64(_folded(fold, chunk))
-            tuples += int((chunk[:, MARK] != PUNCTUATION).sum())
-    finally:
-        for step in steps:
-            step.release()
-    return Egress(tuples, int(fold))

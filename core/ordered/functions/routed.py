@@ -6,27 +6,17 @@ The last word of a tuple is the number of its stream. A tuple that a later opera
 outputs that this one makes of it. So tuples stay in the order in which one walk through the graph meets them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
 from adapt.core.atomics import allocate, fixed, load, on_stack, put, store
 from adapt.core.compiled import AtAddress, inlined
-from adapt.core.ordered.chain.bound import BoundOperator, Route, Words
+from adapt.core.ordered.chain.bound import BoundOperator, Route
 from adapt.core.ordered.chain.mixing import MASK
-from adapt.core.ordered.functions.function import (
-    MOST,
-    NO_MEMORY,
-    ROUTES,
-    SIGNATURE,
-    STRIDE,
-    Blocks,
-    Function,
-    Row,
-    Step,
-    Windowed,
-)
+from adapt.core.ordered.functions.function import MOST, NO_MEMORY, ROUTES, SIGNATURE, STRIDE, Function, Row
 
 _IN, _OUT, _STREAM, _GIVEN, _MADE, _HEAD = 0, 1, 2, 3, 4, 5
 """Leading words of routes: places of the stream's number in a tuple and in an output, the stream that the operator
@@ -135,91 +125,26 @@ def _wrapped(function: AtAddress, *, closes: bool) -> AtAddress:
     return function.within(SIGNATURE, _closed if closes else _routed, "step")
 
 
-class Routed(Function):
-    """A function in an operator of a graph."""
-
-    def __init__(self, route: Route, inner: Function) -> None:
-        """Wrap the function that has the operator's own fields."""
-        self.route, self.inner = route, inner
-
-    @property
-    def compiled(self) -> AtAddress:
-        """The compiled step."""
-        return _wrapped(self.inner.compiled, closes=False)
-
-    @property
-    def closing(self) -> AtAddress | None:
-        """As `compiled`, for a punctuation."""
-        closing = self.inner.closing
-        return None if closing is None else _wrapped(closing, closes=True)
-
-    @property
-    def unbounded(self) -> bool:
-        """Whether a tuple can have more outputs than `most`."""
-        return self.inner.unbounded
-
-    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (the inner operator's)
-        """Outputs with room, with the tuple itself if it goes on."""
-        goes_on = any(edge.goes_on for edge in self.route.edges.values())
-        return max(self.inner.most(self.route.inner), 1) + goes_on
-
-    def step(self, bound: BoundOperator) -> Step:
-        """The plain-Python step."""
-        return _PlainStep(self.route, self.inner.step(self.route.inner), len(bound.gives) - 1)
-
-    def words(self, bound: BoundOperator) -> tuple[int, ...]:  # noqa: ARG002 (so below)
-        """Words of the function."""
-        return self.inner.words(self.route.inner)
-
-    def state(self, bound: BoundOperator) -> Words:  # noqa: ARG002
-        """State of the function."""
-        return self.inner.state(self.route.inner)
-
-    def blocks(self, bound: BoundOperator) -> Sequence[Blocks]:  # noqa: ARG002
-        """Memory blocks of the function."""
-        return self.inner.blocks(self.route.inner)
-
-    def failure(self, repeat: Callable[[], object]) -> Exception | None:
-        """What the function raised."""
-        return self.inner.failure(repeat)
-
-    def routes(self, bound: BoundOperator) -> Words:
-        """The streams by number, and the places of their fields."""
-        route = self.route
-        inner = route.inner
-        words = [len(bound.fields) - 1, len(bound.gives) - 1, route.stream, len(inner.fields), len(inner.gives)]
-        behind = list[int]()
-        for stream in range(route.streams):
-            edge = route.edges.get(stream)
-            if edge is None:
-                words += [PASSED, 0, -1, -1]
-                continue
-            places = 0 if edge.places is None else _HEAD + _EDGE * route.streams + len(behind)
-            words += [READ_AND_PASSED if edge.goes_on else READ, places, edge.key_at, edge.cost_at]
-            behind += [word for pair in edge.places or () for word in pair]
-        return np.array([*words, *behind], np.int64)
-
-
-class _PlainStep(Windowed):
-    """The step in plain Python."""
-
-    def __init__(self, route: Route, step: Step, width: int) -> None:
-        self._route, self._step, self._width = route, step, width
-
-    def __call__(self, row: Row) -> Sequence[Row]:
-        *fields, stream = row
-        itself = (*(fields + [0] * self._width)[: self._width], stream)
-        edge = self._route.edges.get(stream)
+def routed(bound: BoundOperator, route: Route, inner: Function) -> Function:
+    """The function of a graph's operator, around its own."""
+    own, closing = route.inner, inner.closing
+    words = [len(bound.fields) - 1, len(bound.gives) - 1, route.stream, len(own.fields), len(own.gives)]
+    behind = list[int]()
+    for stream in range(route.streams):
+        edge = route.edges.get(stream)
         if edge is None:
-            return [itself]
-        return [*self._signed(self._step(taken_by(self._route, stream, fields))), *([itself] if edge.goes_on else [])]
-
-    def close(self, partition: int, time: int) -> Sequence[Row]:
-        """Outputs of a partition at a punctuation."""
-        return self._signed(self._step.close(partition, time)) if isinstance(self._step, Windowed) else []
-
-    def _signed(self, rows: Sequence[Row]) -> list[Row]:
-        return [(*row, *[0] * (self._width - len(row)), self._route.stream) for row in rows]
+            words += [PASSED, 0, -1, -1]
+            continue
+        places = 0 if edge.places is None else _HEAD + _EDGE * route.streams + len(behind)
+        words += [READ_AND_PASSED if edge.goes_on else READ, places, edge.key_at, edge.cost_at]
+        behind += [word for pair in edge.places or () for word in pair]
+    return replace(
+        inner,
+        compiled=_wrapped(inner.compiled, closes=False),
+        closing=None if closing is None else _wrapped(closing, closes=True),
+        most=max(inner.most, 1) + any(edge.goes_on for edge in route.edges.values()),  # the tuple itself, if it goes on
+        routes=np.array([*words, *behind], np.int64),
+    )
 
 
 def taken_by(route: Route, stream: int, fields: Sequence[int]) -> Row:

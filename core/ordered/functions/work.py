@@ -1,16 +1,16 @@
-"""Synthetic work of a given cost and selectivity, sensitive to order."""
+"""Synthetic work of a given cost and selectivity, and running counts."""
 
 import numpy as np
 
 from adapt.core.atomics import apart, clock_ns, fixed, load, load_atomic, put, store
 from adapt.core.compiled import AtAddress, compiled, flattened, inlined
 from adapt.core.errors import UsageError
-from adapt.core.ordered.chain.bound import BoundOperator, Words
+from adapt.core.ordered.chain.bound import BoundOperator
 from adapt.core.ordered.chain.chain import WORD
 from adapt.core.ordered.chain.layouts import payload_fields
-from adapt.core.ordered.chain.mixing import FOLD, MASK, mixed
+from adapt.core.ordered.chain.mixing import FOLD, mixed
 from adapt.core.ordered.chain.names import OperatorKind
-from adapt.core.ordered.functions.function import OWN, PACE, SIGNATURE, STATE, STRIDE, Function, Row, Step
+from adapt.core.ordered.functions.function import OWN, PACE, SIGNATURE, STATE, STRIDE, Function
 from adapt.core.random_bits import mixed as mixed_bits
 
 _FACTOR = 0xD1342543DE82EF95
@@ -24,23 +24,6 @@ MOST_BYTES = 1 << 34
 """State of all keys of an operator."""
 
 _STEPS, _TRIES = 100_000, 5
-
-
-def _seed(bound: BoundOperator) -> int:
-    """Seed of an operator, different for each in a chain."""
-    return mixed(bound.number + 1)
-
-
-def _outputs(bound: BoundOperator) -> tuple[int, int]:
-    """Integer part of the selectivity, and the rest as a share of 2^64."""
-    whole = int(bound.operator.selectivity)
-    return whole, int((bound.operator.selectivity - whole) * 2**64)
-
-
-def _payload(bound: BoundOperator) -> tuple[int, int]:
-    """Place and words of the payload that an operator reads."""
-    read = payload_fields(bound.operator.tuple_bytes)
-    return (bound.fields.index(read[0]), len(read)) if read else (0, 0)
 
 
 @inlined
@@ -167,7 +150,10 @@ def _work_fully(words: int, given: int, outputs: int) -> int:
     return int(count)
 
 
-class Work(Function):
+_WORK = AtAddress(SIGNATURE, _work)
+
+
+def work(bound: BoundOperator) -> Function:
     """Changes a tuple's value, and gives copies by the selectivity.
 
     A stateless operator gives mixed(value + seed). One with state first sets the state to state x factor + value,
@@ -177,66 +163,45 @@ class Work(Function):
 
     With `tuple_bytes`, the sum of the words of the payload, times 1, 3, 5 and so on, is first added to the value. With
     `state_bytes`, each word of the key's state is rotated left by 7 bits, the value and the word's place are added, and
-    the sum of all words is the value from then on."""
+    the sum of all words is the value from then on.
+    """
+    operator, cost = bound.operator, bound.operator.cost
+    whole = int(operator.selectivity)
+    share = int((operator.selectivity - whole) * 2**64)
+    cost_ns, size = 0 if isinstance(cost, str) else round(cost * 1000), operator.state_bytes // WORD
+    if bound.keys * (size or 1) * WORD > MOST_BYTES:
+        raise UsageError(
+            f"operator {operator.name!r}: {bound.keys:,} keys with state_bytes = {size * WORD} need "
+            f"{bound.keys * size * WORD / 2**30:.0f} GiB; at most {MOST_BYTES >> 30} GiB are allowed"
+        )
+    read = payload_fields(operator.tuple_bytes)
+    payload = (bound.fields.index(read[0]), len(read)) if read else (0, 0)
+    is_free = (whole, share) == (1, 0) and bound.cost_at < 0 and cost_ns == 0
+    is_free = is_free and not size and payload_fields(WORD)[0] not in bound.fields
+    # Fields, places of value and key, whether there is state, seed, outputs, place of the cost, cost; whether it has no
+    # cost, no sizes, and one output for each input; words of a key's state if given, place and words of the payload.
+    words = (
+        *(len(bound.fields), bound.value_at, bound.key_at, operator.kind is not OperatorKind.STATELESS),
+        *(mixed(bound.number + 1), whole, share, bound.cost_at, cost_ns, is_free, size, *payload),
+    )
+    return Function(_WORK, words, most=whole + (share > 0), state=np.zeros(bound.keys * (size or 1), np.int64))
 
-    compiled = AtAddress(SIGNATURE, _work)
 
-    def most(self, bound: BoundOperator) -> int:
-        """The selectivity, rounded up."""
-        whole, share = _outputs(bound)
-        return whole + (share > 0)
+def _count(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (one state per key is enough)
+    fields, at, key_at = load(words, OWN), load(words, OWN + 1), load(words, OWN + 2)
+    counts, key = load(words, STATE), load(given, key_at)
+    count = load(counts, key) + 1
+    store(counts, key, count)
+    for field in range(fields):
+        store(outputs, field, load(given, field))
+    store(outputs, at, count)
+    return 1
 
-    def step(self, bound: BoundOperator) -> Step:
-        """The plain-Python step."""
-        at, key_at, seed = bound.value_at, bound.key_at, _seed(bound)
-        whole, share = _outputs(bound)
-        state = None if bound.operator.kind is OperatorKind.STATELESS else [0] * bound.keys
-        first, payload, size = *_payload(bound), bound.operator.state_bytes // WORD
-        large = np.zeros((bound.keys if size else 0, size), np.uint64)
 
-        def step(row: Row) -> list[Row]:
-            value = row[at] + sum(word * (2 * place + 1) for place, word in enumerate(row[first : first + payload]))
-            key = row[key_at] if key_at >= 0 else 0
-            if size:
-                words = large[key]
-                words[:] = (
-                    np.bitwise_or(words << _TURN, words >> (64 - _TURN))
-                    + np.uint64(value & MASK)
-                    + np.arange(size, dtype=np.uint64)
-                )
-                value = int(words.sum())
-            elif state is not None:
-                value = state[key] = (state[key] * _FACTOR + value) & MASK
-            value = mixed((value + seed) & MASK)
-            count = whole + (mixed(value ^ FOLD) < share)
-            return [(*row[:at], mixed(value + copy & MASK) if copy else value, *row[at + 1 :]) for copy in range(count)]
+_COUNT = AtAddress(SIGNATURE, _count)
 
-        return step
 
-    def words(self, bound: BoundOperator) -> tuple[int, ...]:
-        """Layout, state, seed, outputs and cost of an operator.
-
-        Number of fields, places of value and key, whether there is state, seed, outputs, place of the cost, cost.
-
-        Then whether it has no cost, no sizes, and one output for each input; words of a key's state if given, place and
-        words of the payload.
-        """
-        whole, share = _outputs(bound)
-        cost = bound.operator.cost
-        has_state = bound.operator.kind is not OperatorKind.STATELESS
-        cost_ns = 0 if isinstance(cost, str) else round(cost * 1000)
-        of = len(bound.fields), bound.value_at, bound.key_at, has_state, _seed(bound), whole, share
-        sizes = bound.operator.state_bytes // WORD, *_payload(bound)
-        is_free = (whole, share) == (1, 0) and bound.cost_at < 0 and cost_ns == 0
-        is_free = is_free and not sizes[0] and payload_fields(WORD)[0] not in bound.fields
-        return *of, bound.cost_at, cost_ns, is_free, *sizes
-
-    def state(self, bound: BoundOperator) -> Words:
-        """One word per key, or `state_bytes`."""
-        size = bound.operator.state_bytes // WORD or 1
-        if bound.keys * size * WORD > MOST_BYTES:
-            raise UsageError(
-                f"operator {bound.operator.name!r}: {bound.keys:,} keys with state_bytes = {size * WORD} need "
-                f"{bound.keys * size * WORD / 2**30:.0f} GiB; at most {MOST_BYTES >> 30} GiB are allowed"
-            )
-        return np.zeros(bound.keys * size, np.int64)
+def count(bound: BoundOperator) -> Function:
+    """Running count of a key's tuples, as the value."""
+    words = len(bound.fields), bound.value_at, bound.key_at
+    return Function(_COUNT, words, state=np.zeros(bound.keys, np.int64))

@@ -2,7 +2,6 @@
 
 from adapt.core.atomics import load
 from adapt.core.compiled import flattened, inlined, record_at
-from adapt.core.ordered.engine.kernel.claiming import claimable_before
 from adapt.core.ordered.engine.kernel.layout import TIMED, Header, Operator, partition_at
 from adapt.core.ordered.engine.kernel.work_queue import COPY, MARK, partition_queue_at, tuple_at
 from adapt.core.ordered.model.draws import service_ps
@@ -61,15 +60,3 @@ def begin_in_queue(header: Header, me: ModelWorker, operator: Operator, serial: 
     """Start the batch of an operator without lanes."""
     tuples = most if header.chunk else _run_length(operator, 0, serial, most, True)
     begin_batch(header, me, operator, 0, serial, tuples)
-
-
-@inlined
-def claimable_in(header: Header, operator: Operator, partition: int) -> int:
-    """Consecutive tuples at the head of a partition that may be claimed."""
-    part = partition_at(operator, partition)
-    head = part.head
-    waiting = part.tail - head
-    if waiting <= 0:
-        return 0
-    serial = load(partition_queue_at(operator, partition), head & operator.queue_mask)
-    return min(waiting, max(claimable_before(header, operator) - serial, 0))

@@ -25,8 +25,7 @@ MODEL_WORKER = of_words(
     "sends",  # tuples that it is sending
     "quota",  # tuples of the slice
     "left",  # of the quota
-    "chunk",  # tuples of the chunk, if chunks adapt to the cost
-    "round",  # those left of it, or of the lane that it is in
+    "round",  # those left of the chunk, or of the lane that it is in
     "lanes",  # of the chunk, and the next one of them
     "lane",
     "start_ns",  # of the slice

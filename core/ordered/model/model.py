@@ -8,7 +8,7 @@ import numpy as np
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.chain.chain import LONGEST_COST_US, MOST_OUTPUTS
-from adapt.core.ordered.chain.names import CostSource, FunctionName, Reorder, WorkQueue
+from adapt.core.ordered.chain.names import CostSource, FunctionName, Reorder
 from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.engine.kernel.codes import FAULTY, FINISHED
 from adapt.core.ordered.engine.memory import Memory, runs_functions
@@ -94,11 +94,6 @@ def run_model(
 
     Source: ordered streams, sections 3 to 6; the model is ours.
     """
-    if settings.work_queue is WorkQueue.SHARED:
-        raise UsageError(
-            f"the model supports work queue {WorkQueue.HYBRID} and {WorkQueue.PARTITIONED}; {WorkQueue.SHARED} runs on "
-            f"threads only"
-        )
     chain = chain.by_workers(settings.workers)
     costs = tuple(_costs_us(chain) if costs_us is None else costs_us)
     if len(costs) != len(chain.operators) or not all(

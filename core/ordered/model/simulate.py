@@ -2,10 +2,10 @@
 
 from adapt.core.atomics import load, store
 from adapt.core.compiled import compiled, flattened, inlined, record_after, record_at
-from adapt.core.ordered.engine.kernel.codes import FINISHED, HYBRID, LOCK, RETRY, STALLED
+from adapt.core.ordered.engine.kernel.codes import FINISHED, LOCK, RETRY, STALLED
 from adapt.core.ordered.engine.kernel.egress import is_finished
 from adapt.core.ordered.engine.kernel.estimates import outputs_made, quota_of, renew_window, tuples_done
-from adapt.core.ordered.engine.kernel.layout import HEADER, Header, Operator, Tally, operator_at, partition_at, tally_at
+from adapt.core.ordered.engine.kernel.layout import HEADER, Header, Operator, Tally, operator_at, tally_at
 from adapt.core.ordered.engine.kernel.running import count_ahead
 from adapt.core.ordered.engine.kernel.schedule import choose_operator
 from adapt.core.ordered.engine.kernel.work_queue import is_ready
@@ -38,13 +38,7 @@ from adapt.core.ordered.model.slices import begin_next, goes_on, leave_operator
 @flattened
 def _after_batch(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
     """Go on after a batch was sent; whether with another batch of the slice."""
-    if header.chunk:
-        me.left -= me.tuples
-        if operator.work_queue == HYBRID:
-            part = partition_at(operator, me.partition)
-            part.waiting -= me.tuples
-            me.inside = part.waiting > 0
-    elif header.reorder == RETRY and goes_on(header, tally, me, operator):
+    if (header.chunk or header.reorder == RETRY) and goes_on(header, tally, me, operator):
         return True
     if begin_next(header, tally, me, operator):
         return True

@@ -1,4 +1,4 @@
-"""Time slices of the model, and chunks that adapt.
+"""Time slices of the model, and chunks.
 
 As on threads, a worker claims a chunk of what has arrived, splits it by lane where the operator has lanes, and sends at
 its end, or before a further round in a lane that others delegated tuples to. Until then its outputs are in the ring
@@ -15,7 +15,7 @@ from adapt.core.ordered.engine.kernel.estimates import outputs_made, tuples_done
 from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally, partition_at
 from adapt.core.ordered.engine.kernel.partitions import count_lanes
 from adapt.core.ordered.engine.kernel.work_queue import partition_queue_at
-from adapt.core.ordered.model.batches import begin_in_lane, begin_in_queue, claimable_in
+from adapt.core.ordered.model.batches import begin_in_lane, begin_in_queue
 from adapt.core.ordered.model.events import ModelWorker
 
 
@@ -54,7 +54,7 @@ def _begin_lane(header: Header, tally: Tally, me: ModelWorker, operator: Operato
 
 
 @inlined
-def owned_chunk(header: Header, me: ModelWorker, operator: Operator, partition: int) -> int:
+def _owned_chunk(header: Header, me: ModelWorker, operator: Operator, partition: int) -> int:
     """Tuples of the next chunk of an owned partition."""
     part, queue, mask = partition_at(operator, partition), partition_queue_at(operator, partition), operator.queue_mask
     head, end = part.head, claimable_before(header, operator)
@@ -64,26 +64,34 @@ def owned_chunk(header: Header, me: ModelWorker, operator: Operator, partition: 
     return tuples
 
 
+@inlined
+def _partition_run(operator: Operator, head: int, most: int) -> int:
+    """Consecutive tuples of one partition at the head of the master queue."""
+    master, mask, tuples = operator.master_at, operator.queue_mask, 1
+    while tuples < most and load(master, (head + tuples) & mask) == load(master, head & mask):
+        tuples += 1
+    return tuples
+
+
 @flattened
-def begin_chunk(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
+def _begin_chunk(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
     """Claim a chunk, or go on in a lane with delegated tuples.
 
-    Of an operator without owned partitions.
+    Of an operator without owned partitions. A chunk of a given size has tuples of one partition.
     """
     is_split = operator.work_queue == HYBRID
     if is_split and me.inside:
-        me.round = min(partition_at(operator, me.partition).waiting, MOST_CHUNK)
+        me.round = min(partition_at(operator, me.partition).waiting, header.chunk or MOST_CHUNK)
         begin_in_lane(header, me, operator, me.partition, _most(me, operator))
         return True
     while me.left > 0:
         head = operator.head
         tuples = chunk_of(header, claimable_before(header, operator) - head, me.quota)
-        if is_split and header.reorder == RETRY:
-            tuples = min(tuples, 1)
         if tuples <= 0:
             return False
+        if is_split and (header.chunk or header.reorder == RETRY):
+            tuples = _partition_run(operator, head, tuples if header.chunk else 1)
         operator.head = head + tuples
-        me.chunk = tuples
         if not is_split:
             me.round = tuples
             begin_in_queue(header, me, operator, head, _most(me, operator))
@@ -100,10 +108,10 @@ def begin_chunk(header: Header, tally: Tally, me: ModelWorker, operator: Operato
 def goes_on(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
     """Go on in the chunk after a batch; whether anything is left.
 
-    Nothing is sent before.
+    Nothing is sent before, unless chunks have a given size: those are one batch.
     """
     me.left -= me.tuples
-    me.round -= me.tuples
+    me.round = 0 if header.chunk else me.round - me.tuples
     work_queue = operator.work_queue
     if work_queue == HYBRID:
         part = partition_at(operator, me.partition)
@@ -125,38 +133,6 @@ def goes_on(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -
 
 
 @inlined
-def _partition_run(operator: Operator, head: int, most: int) -> tuple[int, int]:
-    """Partition at the head of the master queue, and its consecutive tuples."""
-    master, mask = operator.master_at, operator.queue_mask
-    partition, tuples = load(master, head & mask), 1
-    while tuples < most and load(master, (head + tuples) & mask) == partition:
-        tuples += 1
-    return partition, tuples
-
-
-@inlined
-def _begin_delegating(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
-    """Claim from the master queue until a partition is idle; delegate to the workers inside busy ones."""
-    while me.left > 0:
-        head = operator.head
-        most = min(claimable_before(header, operator) - head, header.chunk)
-        if most <= 0:
-            return False
-        partition, tuples = _partition_run(operator, head, most)
-        operator.head = head + tuples
-        part = partition_at(operator, partition)
-        waiting = part.waiting
-        part.waiting = waiting + tuples
-        if waiting:
-            tally.delegated += tuples
-        else:
-            me.inside = 1
-            begin_in_lane(header, me, operator, partition, min(tuples, header.chunk))
-            return True
-    return False
-
-
-@inlined
 def _begin_owned(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
     """Go on in the owned partition or replica, or take over the next partition with tuples."""
     replicas = operator.replicas
@@ -167,12 +143,10 @@ def _begin_owned(header: Header, tally: Tally, me: ModelWorker, operator: Operat
         mine = step == 0 and me.inside == 1
         if part.head >= part.tail or (part.owned and not mine):
             continue
-        tuples = min(claimable_in(header, operator, partition), header.chunk)
-        if not header.chunk:
-            tuples = owned_chunk(header, me, operator, partition)
-            me.round = me.chunk = tuples
+        tuples = _owned_chunk(header, me, operator, partition)
         if not tuples:
             continue
+        me.round = tuples
         if not mine:
             if me.inside:
                 partition_at(operator, cursor).owned = 0
@@ -180,8 +154,8 @@ def _begin_owned(header: Header, tally: Tally, me: ModelWorker, operator: Operat
             me.inside = 1
             tally.cursor = partition
         before = part.head
-        begin_in_lane(header, me, operator, partition, min(tuples, operator.ring_mask + 1))
-        operator.head += tuples if not header.chunk else part.head - before
+        begin_in_lane(header, me, operator, partition, _most(me, operator))
+        operator.head += part.head - before if header.chunk else tuples
         return True
     return False
 
@@ -189,26 +163,9 @@ def _begin_owned(header: Header, tally: Tally, me: ModelWorker, operator: Operat
 @inlined
 def begin_next(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
     """Start the next batch of the slice; whether there is one."""
-    work_queue = operator.work_queue
-    if not header.chunk and work_queue != PARTITIONED:
-        return begin_chunk(header, tally, me, operator)
-    if work_queue == HYBRID:
-        if me.inside:
-            waiting = partition_at(operator, me.partition).waiting
-            begin_in_lane(header, me, operator, me.partition, min(waiting, header.chunk))
-            return True
-        return _begin_delegating(header, tally, me, operator)
-    if me.left <= 0:
-        return False
-    if work_queue == PARTITIONED:
-        return _begin_owned(header, tally, me, operator)
-    head = operator.head
-    tuples = min(claimable_before(header, operator) - head, header.chunk)
-    if tuples <= 0:
-        return False
-    operator.head = head + tuples
-    begin_in_queue(header, me, operator, head, tuples)
-    return True
+    if operator.work_queue != PARTITIONED:
+        return _begin_chunk(header, tally, me, operator)
+    return me.left > 0 and _begin_owned(header, tally, me, operator)
 
 
 @inlined

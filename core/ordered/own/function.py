@@ -15,22 +15,20 @@ from adapt.core.ordered.chain.bound import BoundOperator, Words
 from adapt.core.ordered.chain.chain import MOST_OUTPUTS
 from adapt.core.ordered.chain.mixing import MASK
 from adapt.core.ordered.chain.own import Gives, OwnFunction, WordType
-from adapt.core.ordered.functions.function import Blocks, Function, Row, Step, Windowed
+from adapt.core.ordered.functions.function import Function, Row, tables
 from adapt.core.ordered.functions.registry import FUNCTIONS
-from adapt.core.ordered.functions.routed import Routed
+from adapt.core.ordered.functions.routed import routed
 from adapt.core.ordered.own.kernel import (
     FAULT_WORDS,
     IN_CLOSE,
     IN_STEP,
     NAN,
     WHERE,
-    Kernels,
     Layout,
     NotCompiled,
     compiled_kernels,
     state_kind,
 )
-from adapt.core.ordered.own.table import ENTRIES, TABLE, TABLE_WORDS, entry_words
 
 _ROOM = 4
 """Outputs with room in the ring buffer, of a function that may give more."""
@@ -60,14 +58,14 @@ def word_of(value: Any, kind: WordType) -> int:
 
 
 @cache
-def _kernels(own: OwnFunction, layout: Layout) -> Kernels | NotCompiled:
+def _kernels(own: OwnFunction, layout: Layout) -> tuple[AtAddress, AtAddress | None] | NotCompiled:
     try:
         return compiled_kernels(own, layout)
     except NotCompiled as error:
         return error
 
 
-class Own(Function):
+class Own:
     """An own function in an operator."""
 
     def __init__(self, bound: BoundOperator, own: OwnFunction) -> None:
@@ -88,51 +86,23 @@ class Own(Function):
         made = _kernels(self.own, self._layout)
         return str(made) if isinstance(made, NotCompiled) else None
 
-    @property
-    def compiled(self) -> AtAddress:
-        """The compiled step."""
-        return self._made().step
-
-    @property
-    def closing(self) -> AtAddress | None:
-        """As `compiled`, for a punctuation."""
-        return self._made().close
-
-    @property
-    def unbounded(self) -> bool:
-        """Whether it yields."""
-        return Gives.MANY in (self.own.gives, self.own.at_close) or self.own.close is not None
-
-    def _made(self) -> Kernels:
-        made = _kernels(self.own, self._layout)
+    def compiled(self) -> Function:
+        """Its compiled form, for a single run."""
+        made, own, partitions = _kernels(self.own, self._layout), self.own, self._bound.partitions
         if isinstance(made, NotCompiled):
             raise made
-        return made
-
-    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (known)
-        """Outputs with room in the ring buffer."""
-        return _ROOM if self.unbounded else 1
-
-    def step(self, bound: BoundOperator) -> Step:
-        """The plain-Python step."""
-        plain = _Plain(self, bound)
-        return plain if self.own.close is not None else plain.__call__
-
-    def words(self, bound: BoundOperator) -> tuple[int, ...]:  # noqa: ARG002 (known)
-        """Addresses of the first values of a state, and of the fault."""
-        if self.own.keeps_state:
-            self._first = first_words(self.own)
+        if own.keeps_state:
+            self._first = first_words(own)
         self._fault = np.zeros(FAULT_WORDS + len(self._bound.fields) + len(self._first), np.int64)
-        return int(self._first.ctypes.data), int(self._fault.ctypes.data)
+        state, blocks = tables(partitions) if own.keeps_state else (np.zeros(1, np.int64), ())
+        unbounded = Gives.MANY in (own.gives, own.at_close) or own.close is not None
+        words = int(self._first.ctypes.data), int(self._fault.ctypes.data)
+        step, close = made
+        return Function(step, words, close, _ROOM if unbounded else 1, unbounded, state, blocks, failure=self.failure)
 
-    def state(self, bound: BoundOperator) -> Words:
-        """An empty table per partition."""
-        return np.zeros(bound.partitions * TABLE_WORDS if self.own.keeps_state else 1, np.int64)
-
-    def blocks(self, bound: BoundOperator) -> Sequence[Blocks]:
-        """The tables."""
-        unit = entry_words(len(first_words(self.own))) + 2
-        return () if not self.own.keeps_state else (Blocks(TABLE, TABLE_WORDS, bound.partitions, ENTRIES, unit),)
+    def plain(self) -> "Plain":
+        """Its form in plain Python, with the initial state."""
+        return Plain(self, self._bound)
 
     def arguments(self, row: Row) -> tuple[int | float | bool, ...]:
         """What the user's code is given for a tuple."""
@@ -208,7 +178,7 @@ def _state_from(own: OwnFunction, words: Sequence[int]) -> Any:
     return state
 
 
-class _Plain(Windowed):
+class Plain:
     """The user's code in plain Python."""
 
     def __init__(self, function: Own, bound: BoundOperator) -> None:
@@ -216,7 +186,8 @@ class _Plain(Windowed):
         self._states: list[dict[int, Any]] = [{} for _ in range(bound.partitions)]
         self._first = list(_bits_in(self._own, self._own.fresh_state())) if self._own.keeps_state else []
 
-    def __call__(self, row: Row) -> Sequence[Row]:
+    def rows(self, row: Row) -> Sequence[Row]:
+        """Outputs of a tuple."""
         own, arguments = self._own, self._function.arguments(row)
         if not own.keeps_state:
             return self._rows(own.step, arguments, own.gives, row)
@@ -229,8 +200,10 @@ class _Plain(Windowed):
     def close(self, partition: int, time: int) -> Sequence[Row]:
         """Outputs of the partition's keys, in the order of their arrival."""
         own, rows, kept = self._own, list[Row](), dict[int, Any]()
+        if own.close is None:
+            return rows
         for key, state in self._states[partition].items():
-            if own.close is None or self._is_first(state):
+            if self._is_first(state):
                 continue
             rows += self._rows(own.close, (state, time) if own.takes_time else (state,), own.at_close, None)
             if not self._is_first(state):
@@ -309,20 +282,26 @@ def _check_state(own: OwnFunction, state: Any) -> None:
             raise TypeError(f"self.{field.name} has {len(value)} values instead of {field.length}")
 
 
-def function_of(bound: BoundOperator) -> Function:
-    """The function of an operator, for a single run."""
-    if bound.route is not None:
-        return Routed(bound.route, function_of(bound.route.inner))
-    function = bound.operator.function
-    return Own(bound, function) if isinstance(function, OwnFunction) else FUNCTIONS[function]
-
-
 def inner_of(bound: BoundOperator) -> BoundOperator:
     """The operator with its own fields, also of a graph."""
     return bound if bound.route is None else bound.route.inner
 
 
+def own_of(bound: BoundOperator) -> Own | None:
+    """The user's code at an operator; None for a built-in function."""
+    own = bound.operator.function
+    return Own(inner_of(bound), own) if isinstance(own, OwnFunction) else None
+
+
+def function_of(bound: BoundOperator) -> Function:
+    """The function of an operator, for a single run."""
+    if bound.route is not None:
+        return routed(bound, bound.route, function_of(bound.route.inner))
+    function = bound.operator.function
+    return Own(bound, function).compiled() if isinstance(function, OwnFunction) else FUNCTIONS[function](bound)
+
+
 def obstacles(operators: Iterable[BoundOperator]) -> list[str]:
     """Why operators cannot be compiled, a sentence each; empty if all can."""
-    functions = [function_of(inner_of(bound)) for bound in operators]
-    return [f"{own.where}: {own.obstacle}" for own in functions if isinstance(own, Own) and own.obstacle is not None]
+    owns = [own_of(bound) for bound in operators]
+    return [f"{own.where}: {own.obstacle}" for own in owns if own is not None and own.obstacle is not None]

@@ -22,9 +22,9 @@ from adapt.core.atomics import allocate, load, reallocate, replace, store
 from adapt.core.compiled import AtAddress, inlined
 from adapt.core.kernel_cache import KernelCache, digest, stamp_of
 from adapt.core.ordered.chain.own import Gives, OwnFunction, WordType
+from adapt.core.ordered.functions import function as tables
 from adapt.core.ordered.functions.function import MOST, NO_MEMORY, OWN, SIGNATURE, STATE, STRIDE
-from adapt.core.ordered.own import table as tables
-from adapt.core.ordered.own.table import state_from
+from adapt.core.ordered.own.state import state_from
 
 FAILED = -3
 """Return value of an own function that raised an exception."""
@@ -136,22 +136,14 @@ class Layout:
     fields: int  # words of a tuple
 
 
-@dataclass(frozen=True, slots=True)
-class Kernels:
-    """The compiled forms of an own function."""
-
-    step: AtAddress
-    close: AtAddress | None
-
-
 def state_kind(own: OwnFunction) -> np.dtype[np.void]:
     """Layout of a compiled state, in words."""
     kinds = [(f.name, np.float64 if f.type is WordType.FLOAT else np.int64, f.length) for f in own.fields]
     return np.dtype([(name, kind, (length,)) if length else (name, kind) for name, kind, length in kinds])
 
 
-def compiled_kernels(own: OwnFunction, layout: Layout) -> Kernels:
-    """Compile an own function."""
+def compiled_kernels(own: OwnFunction, layout: Layout) -> tuple[AtAddress, AtAddress | None]:
+    """The compiled step and close of an own function."""
     if own.obstacle is not None:
         raise NotCompiled(f"{own.name}: {own.obstacle}")
     try:
@@ -162,7 +154,7 @@ def compiled_kernels(own: OwnFunction, layout: Layout) -> Kernels:
                 _ = each.address
     except (NumbaError, UnsupportedBytecodeError, NotImplementedError) as error:
         raise NotCompiled(f"{own.name}: {_sentence(str(error), own)}") from error
-    return Kernels(step, close)
+    return step, close
 
 
 def _at_address(own: OwnFunction, function: Any, source: str, name: str) -> AtAddress:

@@ -9,8 +9,7 @@ from importlib import import_module
 
 from adapt.core.ordered.chain.chain import Chain, read_chain
 from adapt.core.ordered.chain.own import OwnFunction, own_function
-from adapt.core.ordered.functions.baskets import PAIR
-from adapt.core.ordered.functions.stateless import HOUR_US
+from adapt.core.ordered.functions.sales import HOUR_US, PAIR
 from adapt.core.ordered.presets import fraud
 
 Answer = tuple[tuple[int, ...], ...]

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from statistics import median_high
 
@@ -15,11 +15,11 @@ from adapt.core.ordered.chain.names import OperatorKind, Parallelism, PartitionC
 from adapt.core.ordered.chain.own import WordType
 from adapt.core.ordered.engine.kernel.work_queue import MARK, PUNCTUATION
 from adapt.core.ordered.engine.outcome import OperatorTally, WorkersRun
-from adapt.core.ordered.engine.reference import CompiledStep, marked_chunks
+from adapt.core.ordered.engine.reference import CompiledStep, PlainStep, marked_chunks
 from adapt.core.ordered.engine.settings import RunSettings
-from adapt.core.ordered.functions.function import Row, Step, Windowed
+from adapt.core.ordered.functions.function import Row
 from adapt.core.ordered.functions.routed import taken_by
-from adapt.core.ordered.own.function import Own, function_of, inner_of, shown_value, value_of
+from adapt.core.ordered.own.function import inner_of, own_of, shown_value, value_of
 from adapt.core.ordered.replay.arrivals import Paced
 from adapt.core.phrases import counted
 from adapt.core.table import Cell, Column, Kind, Table
@@ -250,63 +250,51 @@ _AT_ONCE = 1_000
 
 
 def check_sample(chain: BoundChain, rows: int, tell: Callable[[int], None] = lambda _: None) -> None:
-    """Check that compiled functions give what plain Python gives.
+    """Check that compiled own functions give what plain Python gives.
 
     On a stream of the first rows, with its end. `tell` is given the rows done.
     """
-    steps = [(CompiledStep(chain, bound), function_of(bound).step(bound)) for bound in chain.operators]
+    steps = [(CompiledStep(chain, bound), own_of(bound), bound) for bound in chain.operators]
+    plains = [None if own is None else PlainStep(bound, own) for _, own, bound in steps]
     end = np.zeros((1, len(chain.fields) + 1), np.int64)
     end[0, MARK], end[0, 1] = PUNCTUATION, END
     ends = [end] if len(chain.punctuations) and rows < len(chain.tuples) else []
     done = 0
     try:
-        for tuples in itertools.chain(marked_chunks(chain, rows), ends):
-            for first in range(0, len(tuples), _AT_ONCE):
-                tell(done)
-                given = tuples[first : first + _AT_ONCE]
-                done += len(given)
-                for (compiled, plain), bound in zip(steps, chain.operators, strict=True):
-                    made = compiled.passed(given)
-                    _compare(bound, plain, given, made)
-                    given = made
+        for tuples in itertools.chain(marked_chunks(chain, rows, _AT_ONCE), ends):
+            tell(done)
+            done += len(tuples)
+            for (compiled, _, bound), plain in zip(steps, plains, strict=True):
+                made = compiled.passed(tuples)
+                if plain is not None:
+                    _compare(bound, plain.outputs(tuples), made)
+                tuples = made
     finally:
-        for compiled, _ in steps:
+        for compiled, *_ in steps:
             compiled.release()
 
 
-def _compare(bound: BoundOperator, step: Step, tuples: Words, made: Words) -> None:
+def _compare(bound: BoundOperator, plain: Iterable[tuple[Row | None, list[Row]]], made: Words) -> None:
     compiled = iter(made[made[:, MARK] != PUNCTUATION, 1:].view(np.uint64).tolist())
-    for given, plain in _plain(bound, step, tuples):
-        for row in plain:
-            other = next(compiled, None)
-            if other is None or not _same(bound, row, other):
-                raise BadInput(_difference(bound, given, row, other))
-    other = next(compiled, None)
-    if other is not None:
-        raise BadInput(_difference(bound, None, None, other))
-
-
-def _plain(bound: BoundOperator, step: Step, tuples: Words) -> Iterator[tuple[Row | None, Sequence[Row]]]:
-    """Each tuple, None for a punctuation, and its outputs."""
-    for mark, *words in tuples.view(np.uint64).tolist():
-        if mark != PUNCTUATION:
-            yield tuple(words), step(tuple(words))
-        elif isinstance(step, Windowed):
-            for partition in range(bound.partitions):
-                yield None, step.close(partition, words[0])
+    rows = ((given, row) for given, outputs in plain for mark, *row in outputs if mark != PUNCTUATION)
+    for given, row in itertools.chain(rows, [(None, None)]):
+        other = next(compiled, None)
+        if row is None and other is None:
+            return
+        if row is None or other is None or not _same(bound, row, other):
+            raise BadInput(_difference(bound, given, row, other))
 
 
 def _types(bound: BoundOperator) -> list[WordType]:
     """Types of the words of its outputs; in a graph, other streams pass as they are."""
-    own = inner_of(bound)
-    function = function_of(own)
-    made = dict(function.own.outputs) if isinstance(function, Own) else {}
-    types = [made.get(name, WordType.INTEGER) for name in own.gives]
+    own = own_of(bound)
+    made = {} if own is None else dict(own.own.outputs)
+    types = [made.get(name, WordType.INTEGER) for name in inner_of(bound).gives]
     return types + [WordType.INTEGER] * (len(bound.gives) - len(types))
 
 
-def _same(bound: BoundOperator, plain: Row, compiled: Sequence[int]) -> bool:
-    if tuple(compiled) == plain:
+def _same(bound: BoundOperator, plain: Sequence[int], compiled: Sequence[int]) -> bool:
+    if compiled == plain:
         return True
     return all(
         one == other
@@ -315,11 +303,13 @@ def _same(bound: BoundOperator, plain: Row, compiled: Sequence[int]) -> bool:
     )
 
 
-def _difference(bound: BoundOperator, given: Row | None, plain: Row | None, compiled: Sequence[int] | None) -> str:
-    function = function_of(inner_of(bound))
+def _difference(
+    bound: BoundOperator, given: Row | None, plain: Sequence[int] | None, compiled: Sequence[int] | None
+) -> str:
+    own = own_of(bound)
     if given is not None and bound.route is not None:
         given = taken_by(bound.route, given[-1], given[:-1])
-    said = function.said(given) if isinstance(function, Own) and given is not None else "a punctuation"
+    said = own.said(given) if own is not None and given is not None else "a punctuation"
     name = bound.operator.function
     return (
         f"operator {bound.operator.name!r}: {name} gives {_shown(bound, plain)} in plain Python but "

@@ -13,7 +13,7 @@ from adapt.core.ordered.chain.names import Backend, Parallelism, Reorder, Spacin
 from adapt.core.ordered.engine.binding import STATIC, degrees_of
 from adapt.core.ordered.engine.memory import has_own, runs_functions
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
-from adapt.core.ordered.engine.reference import Egress, reference_egress, run_serially
+from adapt.core.ordered.engine.reference import Egress, run_serially
 from adapt.core.ordered.engine.settings import Contention, RunSettings, assumed_contention
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.functions.work import fixed_loop_s, measured_pace
@@ -96,8 +96,6 @@ class Ordered:
             raise UsageError("--workers auto is searched with all rows there at the start; omit the rate of arrivals")
         for workers in self.workers:
             replace(self.settings, workers=workers)
-        if self.settings.work_queue is WorkQueue.SHARED:
-            raise UsageError(f"work queue {WorkQueue.SHARED} loses the order of partitions; it is for tests only")
 
     def settings_of(self, workers: int, rows: int) -> RunSettings:
         """Settings of one run."""
@@ -368,11 +366,10 @@ def _checked(chain: BoundChain, ordered: Ordered, tell: Told) -> Egress | None:
     rows = chain.rows if ordered.check is None else ordered.check
     if not rows:
         return None
-    if rows >= chain.rows and not has_own(chain):
-        return run_serially(chain, told=lambda done: tell("serial run", done, chain.rows)).egress
-    total = len(chain.tuples) if rows >= chain.rows else rows
-    check_sample(chain, total, lambda done: tell("checking against plain Python", done, total))
-    return reference_egress(chain)
+    if has_own(chain):
+        total = len(chain.tuples) if rows >= chain.rows else rows
+        check_sample(chain, total, lambda done: tell("checking against plain Python", done, total))
+    return run_serially(chain, told=lambda done: tell("serial run", done, chain.rows), compiled=True).egress
 
 
 def _alone(chain: BoundChain, clock: Clock, tell: Told, taken: Callable[[Words], None] | None) -> WorkersOutcome:
@@ -382,21 +379,8 @@ def _alone(chain: BoundChain, clock: Clock, tell: Told, taken: Callable[[Words],
     elapsed_s = clock() - start_s
     none = np.zeros(0, np.int64)
     tallies = tuple(
-        OperatorTally(
-            bound.operator.name,
-            inputs,
-            gave,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            np.zeros(32, np.int64),
-            np.zeros(bound.partitions, np.int64),
-        )
-        for bound, inputs, gave in zip(chain.operators, done.inputs, done.outputs, strict=True)
+        OperatorTally(bound.operator.name, *counts, partition_loads=np.zeros(bound.partitions, np.int64))
+        for bound, *counts in zip(chain.operators, done.inputs, done.outputs, strict=True)
     )
     run = WorkersRun(done.egress, elapsed_s, tallies, Marks(none, none, none), none.reshape(0, len(chain.gives)))
     return WorkersOutcome(1, chain.rows, run, None, None)

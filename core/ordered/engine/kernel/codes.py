@@ -3,9 +3,8 @@
 GOES_ON, FINISHED, STALLED, FAULTY, DEAD = range(5)
 """How a run ends: not yet; all tuples left; stalled; a function failed; a worker died."""
 
-SHARED_QUEUE, HYBRID, PARTITIONED, LOCKED_TOO_LATE = range(4)
-"""Work queue of an operator: without partitions; hybrid; partitioned; shared, with a partition's lock taken too
-late."""
+SHARED_QUEUE, HYBRID, PARTITIONED = range(3)
+"""Work queue of an operator: without partitions; hybrid; partitioned."""
 
 CLAIM, RETRY, LOCK = range(3)
 """Reorder buffers, see `Reorder`."""

@@ -1,4 +1,4 @@
-"""Partitioned operators: the hybrid, the partitioned and the shared work queue.
+"""Partitioned operators: the hybrid and the partitioned work queue.
 
 Source: ordered streams, section 4 (Figure 7).
 """
@@ -7,7 +7,6 @@ from adapt.core.atomics import (
     exchange,
     fetch_add,
     fixed,
-    give_way,
     load,
     load_atomic,
     publish,
@@ -20,37 +19,7 @@ from adapt.core.ordered.engine.kernel.claiming import chunk_of, claimable_before
 from adapt.core.ordered.engine.kernel.codes import MOST_CHUNK, RETRY
 from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally, partition_at
 from adapt.core.ordered.engine.kernel.running import count_ahead, run_claimed, send
-from adapt.core.ordered.engine.kernel.work_queue import MARK, PUNCTUATION, partition_of, partition_queue_at, tuple_at
-
-
-@inlined
-def take_too_late(header: Header, tally: Tally, scratch: int, operator: Operator, quota: int) -> int:
-    """Claim from the shared queue, and lock the partition too late.
-
-    The paper rejects this scheme.
-
-    Another worker can overtake between the two steps. The worker yields there, so that tests see it happen.
-    """
-    done = 0
-    while done < quota and not load_atomic(header, "stop"):
-        head = load_atomic(operator, "head")
-        if claimable_before(header, operator) <= head:
-            break
-        if not replace(operator, "head", head, head + 1):
-            continue
-        given = tuple_at(operator, head)
-        partition = partition_of(operator, head, load(given, MARK), given + 8)
-        part = partition_at(operator, partition)
-        give_way()
-        while exchange(part, "owned", 1):
-            give_way()
-        part.load += load(given, MARK) < PUNCTUATION
-        count_ahead(tally, operator, head + 1)
-        run_claimed(header, tally, scratch, operator, partition, 0, head, 1)
-        send(header, tally, operator)
-        exchange(part, "owned", 0)
-        done += 1
-    return done
+from adapt.core.ordered.engine.kernel.work_queue import partition_queue_at
 
 
 @inlined

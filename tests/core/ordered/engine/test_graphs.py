@@ -14,13 +14,14 @@ from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
 from adapt.core.ordered.chain.names import Backend, OperatorKind, Reorder, WorkQueue
 from adapt.core.ordered.chain.own import own_function
-from adapt.core.ordered.engine.reference import reference_egress, run_serially
+from adapt.core.ordered.engine.reference import run_serially
 from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.model.model import run_model
 from adapt.core.ordered.replay.outcome import check_sample
 from adapt.core.ordered.replay.replay import Ordered, replay_ordered
 from tests.core.ordered.chains import partitioned, stateful, stateless
+from tests.core.ordered.walk import walked
 
 STATELESS, PARTITIONED, STATEFUL = OperatorKind.STATELESS, OperatorKind.PARTITIONED, OperatorKind.STATEFUL
 
@@ -82,7 +83,7 @@ def test_a_row_goes_through_each_branch_before_the_next_one_and_leaves_after_wha
         for ts, more in ((7, 0), (8, 5))
         for way in [(each[0], each[1], each[2] + more, each[3]) if len(each) == 4 else each for each in ways]
     ]
-    done = run_serially(chain, keep=100)
+    done = walked(chain, keep=100)
     assert list(done.kept) == expected
     assert (done.inputs, done.outputs) == ((2, 4, 4, 10), (4, 8, 2, 10))
     threads = run_by_workers(chain, RunSettings(3), pace=1, keep=100)
@@ -166,7 +167,9 @@ def test_a_join_by_event_order_gives_what_a_plain_one_does(settings: RunSettings
     ]
     assert made == expected
     assert len(expected) > 200
-    assert done.egress == run_serially(chain).egress == reference_egress(chain)
+    assert (
+        done.egress == walked(chain).egress == run_serially(chain).egress == run_serially(chain, compiled=True).egress
+    )
     large = sum(volume > 3 for volume in trades_and_quotes(2_000)[0]["volume"].to_pylist())
     assert [(tally.inputs, tally.outputs) for tally in done.operators] == [
         (2_000, large),
@@ -179,7 +182,7 @@ def test_a_join_by_event_order_gives_what_a_plain_one_does(settings: RunSettings
 def test_the_model_runs_the_functions_of_a_graph_and_charges_no_cost_for_rows_that_pass() -> None:
     chain = joined(500)
     run = run_model(chain, RunSettings(4), Contention(), np.random.default_rng(1), [0.0, 0.0]).run
-    assert run.egress == run_serially(chain).egress
+    assert run.egress == walked(chain).egress
     assert run.elapsed_s == 0.0
     large = run.operators[0].outputs
     first_only = run_model(chain, RunSettings(1), Contention(), np.random.default_rng(1), [1.0, 0.0]).run
@@ -268,8 +271,8 @@ def test_punctuations_close_operators_in_their_order_after_all_rows_before() -> 
     of_inputs = [Operator(name, STATEFUL, function=counts, sources=(name[-1],)) for name in ("of b", "of a")]
     chain = Chain((*of_inputs,), Punctuations(every_us=10), ("a", "b"), ("of a", "of b"))
     bound = bind(chain, {"ts": pa.array([1, 12, 13])}, more=[{"ts": pa.array([2, 9, 30])}])
-    assert list(run_serially(bound, keep=9).kept) == [(2, 2), (1, 3), (2, 3), (1, 2)]
-    assert run_by_workers(bound, RunSettings(2), pace=1).egress == run_serially(bound).egress
+    assert list(walked(bound, keep=9).kept) == [(2, 2), (1, 3), (2, 3), (1, 2)]
+    assert run_by_workers(bound, RunSettings(2), pace=1).egress == walked(bound).egress
 
 
 AT = {"ts": pa.array([1]), "key": pa.array(["k"])}

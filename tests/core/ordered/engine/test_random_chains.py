@@ -25,6 +25,7 @@ from adapt.core.ordered.engine.reference import run_serially
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
 from tests.core.ordered.chains import counting, partitioned, stateful, stateless, stream
+from tests.core.ordered.walk import walked
 
 soak = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="long; set ADAPT_SOAK=1")
 
@@ -195,7 +196,8 @@ def assert_random_run_is_ordered(seed: int, *, graph: bool = False) -> None:
     else:
         chain = bind(Chain(tuple(parametric(seed, random_operators(random)))), stream(rows, keys, seed=seed))
     settings = random_settings(random)
-    serial = run_serially(chain, keep=20)
+    serial = walked(chain, keep=20)
+    assert run_serially(chain, keep=20) == run_serially(chain, keep=20, compiled=True) == serial
     done = run_by_workers(chain, settings, pace=1, keep=20)
     where = f"seed {seed}: {settings}"
     assert done.egress == serial.egress, where

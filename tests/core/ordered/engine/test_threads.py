@@ -29,8 +29,8 @@ from adapt.core.ordered.engine.outcome import WorkersRun
 from adapt.core.ordered.engine.reference import SerialRun, run_serially
 from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
-from adapt.core.ordered.functions.count import Count
 from adapt.core.ordered.functions.registry import FUNCTIONS
+from adapt.core.ordered.functions.work import count
 from adapt.core.ordered.model.model import run_model
 from tests.core.ordered.chains import bound, counting, partitioned, stateful, stateless
 
@@ -81,17 +81,6 @@ def test_the_egress_is_that_of_the_serial_run(reorder: Reorder, work_queue: Work
         heuristic = list(Heuristic)[(turn + 2 * at) % len(Heuristic)]
         settings = RunSettings(workers, reorder, work_queue, heuristic, ring, chunk=chunk, checked=True)
         assert_ordered(name, settings, TUPLES)
-
-
-@soak
-@pytest.mark.parametrize(("reorder", "work_queue"), SCHEMES)
-@pytest.mark.parametrize("name", CHAINS)
-@pytest.mark.parametrize("chunk", [1, 16])
-def test_every_choice_gives_the_egress_of_the_serial_run(
-    reorder: Reorder, work_queue: WorkQueue, name: str, chunk: int
-) -> None:
-    for workers, heuristic, ring in itertools.product(WORKERS, Heuristic, RINGS):
-        assert_ordered(name, RunSettings(workers, reorder, work_queue, heuristic, ring, chunk=chunk, checked=True))
 
 
 @soak
@@ -199,27 +188,6 @@ def test_timed_tuples_enter_and_leave_in_their_order() -> None:
     assert len(marks.processing_s()) == len(marks.end_to_end_s()) == 600
 
 
-def test_timed_tuples_that_are_dropped_are_counted_nowhere() -> None:
-    timed, plain = (assert_ordered("all kinds", RunSettings(workers=2, mark_every=every)) for every in (1, 0))
-    for with_marks, without in zip(timed.operators, plain.operators, strict=True):
-        assert (with_marks.inputs, with_marks.outputs) == (without.inputs, without.outputs)
-        assert with_marks.partition_loads.tolist() == without.partition_loads.tolist()
-
-
-def test_nothing_in_is_nothing_out() -> None:
-    chain = bound(CHAINS["all kinds"], 0)
-    done = run_by_workers(chain, RunSettings(workers=2), pace=1)
-    assert done.egress == run_serially(chain).egress
-    assert len(done.marks.processing_s()) == 0
-
-
-def test_costs_of_a_column_take_time_and_change_no_result() -> None:
-    chain = bound((stateless("a", cost="cost"), stateful("b")), 2000)
-    done = run_by_workers(chain, RunSettings(workers=2))
-    assert done.egress == run_serially(chain).egress
-    assert done.operators[0].busy_ns > 0
-
-
 def test_a_worker_that_dies_fails_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled_work = kernel.work
 
@@ -237,20 +205,11 @@ def fails(words: int, partition: int, given: int, outputs: int) -> int:
     return -1
 
 
-class Failing(Count):
-    @property
-    def compiled(self) -> AtAddress:
-        return FAILS
-
-    def state(self, bound: BoundOperator) -> Words:
-        return np.zeros(1, np.int64)
-
-
 FAILS = AtAddress("int64(int64, int64, int64, int64)", fails)
 
 
 def test_a_function_that_fails_fails_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(FUNCTIONS, FunctionName.COUNT, Failing())
+    monkeypatch.setitem(FUNCTIONS, FunctionName.COUNT, lambda bound: replace(count(bound), compiled=FAILS))
     with pytest.raises(RuntimeError, match="the function of operator 'c' failed"):
         run_by_workers(chain_of("all kinds", 100_000)[0], RunSettings(workers=3), pace=1)
 

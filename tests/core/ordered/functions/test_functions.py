@@ -1,6 +1,7 @@
 """Operator functions: the compiled step gives the same outputs as the plain-Python step."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,12 +9,16 @@ from numba import njit
 
 from adapt.core.atomics import operate
 from adapt.core.errors import UsageError
-from adapt.core.ordered.chain.bound import BoundOperator
-from adapt.core.ordered.chain.chain import ROLES, Operator
+from adapt.core.ordered.chain.bound import BoundOperator, bind
+from adapt.core.ordered.chain.chain import ROLES, Chain, Operator, Punctuations
 from adapt.core.ordered.chain.mixing import mixed
 from adapt.core.ordered.chain.names import FunctionName, OperatorKind
+from adapt.core.ordered.engine.reference import run_serially
 from adapt.core.ordered.functions.function import OWN
-from adapt.core.ordered.functions.registry import FUNCTIONS
+from adapt.core.ordered.functions.sales import PAIR
+from adapt.core.ordered.own.function import function_of
+from tests.core.ordered.functions.twins import step_of
+from tests.core.ordered.walk import walked
 
 OF_WORK = (FunctionName.WORK, FunctionName.COUNT)
 KEYS = 5
@@ -36,10 +41,10 @@ def operator_of(name: FunctionName, kind: OperatorKind, selectivity: float, cost
 
 
 def compiled_outputs(bound: BoundOperator, rows: list[tuple[int, ...]]) -> list[list[tuple[int, ...]]]:
-    function = FUNCTIONS[bound.operator.function]
+    function = function_of(bound)
     width = len(bound.fields)
-    state, room = function.state(bound), np.zeros((max(function.most(bound), 1), width + 1), np.uint64)
-    words = np.array([0] * OWN + [word % 2**64 for word in function.words(bound)], np.uint64)
+    state, room = function.state, np.zeros((max(function.most, 1), width + 1), np.uint64)
+    words = np.array([0] * OWN + [word % 2**64 for word in function.words], np.uint64)
     words[:OWN] = state.ctypes.data, 8 * (width + 1), PACE, len(room), 0
     outputs = []
     for row in rows:
@@ -59,26 +64,10 @@ def test_the_compiled_form_gives_what_the_plain_one_gives(
     name: FunctionName, kind: OperatorKind, rows: list[tuple[int, int, int]], selectivity: float, cost: float
 ) -> None:
     bound = operator_of(name, kind, selectivity, cost)
-    step = FUNCTIONS[name].step(bound)
+    step = step_of(bound)
     plain = [list(step(row)) for row in rows]
     assert compiled_outputs(bound, list(rows)) == plain
-    assert max((len(outputs) for outputs in plain), default=0) <= FUNCTIONS[name].most(bound)
-
-
-@pytest.mark.parametrize("selectivity", [0.0, 0.3, 1.0, 2.25])
-def test_work_has_as_many_outputs_as_its_selectivity_says(selectivity: float) -> None:
-    step = FUNCTIONS[FunctionName.WORK].step(operator_of(FunctionName.WORK, OperatorKind.STATELESS, selectivity, 0))
-    outputs = sum(len(step((0, 0, value))) for value in range(4000))
-    assert abs(outputs / 4000 - selectivity) < 0.04  # five standard deviations
-
-
-@pytest.mark.parametrize("kind", [OperatorKind.PARTITIONED, OperatorKind.STATEFUL])
-def test_work_with_state_tells_the_order_of_its_tuples(kind: OperatorKind) -> None:
-    def last(values: list[int]) -> int:
-        step = FUNCTIONS[FunctionName.WORK].step(operator_of(FunctionName.WORK, kind, 1.0, 0))
-        return int([step((0, 1, value)) for value in values][-1][0][2])
-
-    assert last([1, 2, 9]) != last([2, 1, 9])
+    assert max((len(outputs) for outputs in plain), default=0) <= function_of(bound).most
 
 
 @given(
@@ -108,7 +97,7 @@ def test_work_reads_its_payload_and_updates_each_word_of_its_state(
             value = mine[0] = (mine[0] * 0xD1342543DE82EF95 + value) % 2**64
         expected.append([(key, mixed((value + mixed(1)) % 2**64), *words)])
     assert compiled_outputs(bound, rows) == expected
-    step = FUNCTIONS[FunctionName.WORK].step(bound)
+    step = step_of(bound)
     assert [list(step(row)) for row in rows] == expected
 
 
@@ -116,9 +105,42 @@ def test_a_state_that_memory_cannot_hold_is_refused() -> None:
     operator = Operator("it", OperatorKind.PARTITIONED, "k", 2, state_bytes=1 << 30)
     bound = BoundOperator(operator, 0, ("key k", "value"), ("key k", "value"), np.zeros(20, np.int64), 2)
     with pytest.raises(UsageError, match="20 keys with state_bytes = 1073741824 need 20 GiB; at most 16 GiB"):
-        FUNCTIONS[FunctionName.WORK].state(bound)
+        function_of(bound)
 
 
 def test_mixing_is_the_published_end_of_splitmix64() -> None:
     # The first output of SplitMix64 from seed 0 is the mixed golden ratio; published with the generator.
     assert mixed(0x9E3779B97F4A7C15) == 0xE220A8397B1DCDAF
+
+
+HOURLY = Punctuations(every_us=3_600_000_000)
+
+
+@pytest.mark.parametrize("name", [FunctionName.SESSION_ITEMS, FunctionName.BASKET_PAIRS])
+@pytest.mark.parametrize("items", [1, 8, 9, 16, 17, 100])
+def test_each_two_items_of_a_long_session_or_basket_are_paired_once(name: FunctionName, items: int) -> None:
+    pairs = Operator("pairs", OperatorKind.PARTITIONED, "key", 3, function=name)
+    hours, behind = (
+        Operator(str(each), OperatorKind.STATELESS, function=each)
+        for each in (FunctionName.HOUR, FunctionName.ITEM_PAIRS)
+    )
+    chain = Chain((hours, pairs) if name is FunctionName.BASKET_PAIRS else (pairs, behind), HOURLY)
+    bound = bind(
+        chain,
+        {"ts": pa.array(range(items + 1)), "key": pa.array([0] * (items + 1)), "item": pa.array([*range(items), 0])},
+    )
+    kept = run_serially(bound, keep=9999).kept
+    assert sorted(divmod(pair, PAIR) for pair, _ in kept) == [
+        (one, other) for one in range(items) for other in range(one + 1, items)
+    ]
+
+
+def test_a_table_grows_and_begins_anew_after_a_window() -> None:
+    random, hour = np.random.default_rng(1), 3_600_000_000
+    words = [random.integers(0, 2**62, count).repeat(2) for count in (5000, 10, 3000)]
+    ts = np.repeat(np.arange(3) * hour, [len(each) for each in words])
+    top = Operator("top", OperatorKind.STATEFUL, function=FunctionName.WINDOW_TOP_100)
+    bound = bind(Chain((top,), HOURLY), {"ts": pa.array(ts), "counted": pa.array(np.concatenate(words))})
+    done = run_serially(bound, keep=999)
+    assert [sum(end == at * hour for end, *_ in done.kept) for at in (1, 2, 3)] == [100, 10, 100]
+    assert done == walked(bound, keep=999)

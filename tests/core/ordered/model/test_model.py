@@ -219,7 +219,6 @@ def test_the_same_draws_give_the_same_run() -> None:
 @pytest.mark.parametrize(
     ("settings", "more", "told"),
     [
-        (RunSettings(work_queue=WorkQueue.SHARED), {}, "shared runs on threads only"),
         (RunSettings(), {"costs_us": (1.0, 2.0)}, "costs_us must give each of 1 operators a cost"),
         (RunSettings(), {"costs_us": (-1.0,)}, "costs_us must give each of 1 operators a cost"),
         (RunSettings(), {"arrivals_ns": np.arange(9)}, "arrivals_ns must give each of 10 tuples a time (got 9 times)"),

@@ -16,7 +16,7 @@ def tally(name: str, inputs: int, outputs: int, busy_us: float, batches: int) ->
     in_use = np.zeros(32, np.int64)
     in_use[1], in_use[2] = batches // 2, batches - batches // 2
     none = np.zeros(1, np.int64)
-    return OperatorTally(name, inputs, outputs, round(busy_us * 1000), 0, 0, 0, 0, 0, 2, in_use, none)
+    return OperatorTally(name, inputs, outputs, none, round(busy_us * 1000), in_use=in_use)
 
 
 class Clock:

@@ -20,7 +20,7 @@ from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
 from adapt.core.ordered.chain.names import OperatorKind, WorkQueue
 from adapt.core.ordered.chain.own import own_function
-from adapt.core.ordered.engine.reference import reference_egress, run_serially
+from adapt.core.ordered.engine.reference import run_serially
 from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.engine.threads import KEPT, run_by_workers
 from adapt.core.ordered.model.model import run_model
@@ -164,7 +164,7 @@ def test_threads_the_compiled_reference_and_the_model_give_the_egress_of_plain_p
     check_sample(chain, 1_000)
     egress = run_serially(chain).egress
     assert egress.tuples > 20
-    assert reference_egress(chain) == egress
+    assert run_serially(chain, compiled=True).egress == egress
     for workers, queue in ((1, WorkQueue.HYBRID), (3, WorkQueue.HYBRID), (2, WorkQueue.PARTITIONED)):
         how = RunSettings(workers, work_queue=queue, chunk=workers, ring_buffer=64, mark_every=7)
         assert run_by_workers(chain, how, pace=1).egress == egress
@@ -243,7 +243,7 @@ def test_an_exception_in_a_worker_is_told_with_its_line_and_row(of: type, line: 
     chain = bind(Chain((operator("own", of, STATEFUL),), Punctuations("ts", 1_000)), ts)
     for run in (
         lambda: run_by_workers(chain, RunSettings(2), pace=1),
-        lambda: reference_egress(chain),
+        lambda: run_serially(chain, compiled=True),
         lambda: run_model(chain, RunSettings(2), Contention(), np.random.default_rng(1), (1.0,)),
         lambda: run_serially(chain),
     ):
@@ -272,7 +272,7 @@ def test_every_type_passes_through_both_forms(words: list[tuple[int, float, bool
     of = dict(zip(("number", "real", "flag"), map(pa.array, zip(*words, strict=True)), strict=True))
     chain = bind(Chain((PASSING,)), of)
     plain = run_serially(chain, keep=1_000)
-    assert reference_egress(chain) == plain.egress
+    assert run_serially(chain, compiled=True).egress == plain.egress
     assert [tuple(row[:1]) for row in plain.kept] == [(number % 2**64,) for number, _, _ in words]
 
 
@@ -414,7 +414,10 @@ def squared(ts) -> Wide:
 
 def test_code_that_differs_has_machine_code_of_its_own() -> None:
     chains = [bind(Chain((replace(operator("own", of)),)), columns(20)) for of in (is_odd, is_even)]
-    assert reference_egress(chains[0]).tuples + reference_egress(chains[1]).tuples == 20
+    assert (
+        run_serially(chains[0], compiled=True).egress.tuples + run_serially(chains[1], compiled=True).egress.tuples
+        == 20
+    )
 
 
 def is_even(ts) -> bool:
@@ -477,10 +480,10 @@ def test_an_index_outside_of_an_array_fails_with_its_line(of: Callable[..., Any]
         )
         for first, past in ((0 if of is not Ends else 6_000, 0), (0, 100))
     )
-    assert reference_egress(fine) == run_serially(fine).egress
+    assert run_serially(fine, compiled=True).egress == run_serially(fine).egress
     for run in (
         lambda: run_by_workers(wrong, RunSettings(2), pace=1),
-        lambda: reference_egress(wrong),
+        lambda: run_serially(wrong, compiled=True),
         lambda: check_sample(wrong, len(wrong.tuples)),
         lambda: run_serially(wrong),
     ):
@@ -566,4 +569,4 @@ def test_an_edit_is_compiled_anew(edited: str, tmp_path: Path, monkeypatch: pyte
         exec(MINE.replace(before, change), names)
         chain = bind(Chain((operator("own", names[edited]),)), {"ts": pa.array([0])})
         assert obstacles(chain.operators) == []
-        assert reference_egress(chain) == run_serially(chain).egress
+        assert run_serially(chain, compiled=True).egress == run_serially(chain).egress

@@ -72,7 +72,7 @@ def abandoned_carts(clicks: Iterable[Row]) -> tuple[int, Fraction]:
         for session in sessions(clicks)
         if "cart" in (kinds := {row["page"] for row in session}) and "checkout" not in kinds
     ]
-    return len(pages), Fraction(sum(pages), len(pages))
+    return len(pages), Fraction(sum(pages), max(len(pages), 1))
 
 
 def slopes(sales: Iterable[Row]) -> dict[int, float]:

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from adapt.core.ordered.chain.bound import BoundChain, bind, columns_of
 from adapt.core.ordered.chain.names import Heuristic, Reorder, WorkQueue
@@ -77,25 +80,6 @@ def test_the_egress_is_that_of_the_serial_run(name: str, reorder: Reorder) -> No
             assert PRESETS[name].answer(done.kept.tolist()) == PRESETS[name].answer(serial.kept)
 
 
-@soak
-@pytest.mark.parametrize("name", PRESETS)
-def test_every_choice_gives_the_egress_of_the_serial_run(name: str) -> None:
-    preset = PRESETS[name]
-    rows = STREAMS[preset.stream].block(0)
-    chain = bind(preset.chain, {column: rows.column(column) for column in columns_of(preset.chain)})
-    serial = run_serially(chain)
-    schemes = itertools.product((Reorder.CLAIM, Reorder.LOCK), (WorkQueue.HYBRID, WorkQueue.PARTITIONED))
-    for (reorder, work_queue), workers, (size, chunk) in itertools.product(
-        schemes, (1, 2, 4, 8), ((16, 1), (64, 16), (4096, 1))
-    ):
-        settings = RunSettings(
-            workers, reorder, work_queue, ring_buffer=size, queue_capacity=size, chunk=chunk, checked=True
-        )
-        done = run_by_workers(chain, settings, pace=1)
-        assert done.egress == serial.egress, settings
-        assert not any(tally.overlaps or tally.disorders for tally in done.operators), settings
-
-
 @cache
 def rows_of(stream: str) -> list[dict[str, Any]]:
     return list(STREAMS[stream].block(0).to_pylist())
@@ -139,6 +123,33 @@ def test_q15_names_the_categories_that_were_drawn_to_fall() -> None:
     expected = {category: slope for category, slope in oracles.slopes(rows_of("sales")).items() if slope <= 0}
     assert slopes == pytest.approx(expected)
     assert set(slopes) == set(np.flatnonzero(STREAMS["sales"].shop.trends < 0).tolist())  # type: ignore[union-attr]
+
+
+GAPS_MINUTES = st.sampled_from([0, 1, 30, 60, 61, 900, 15_000])
+EVENTS = st.lists(st.tuples(GAPS_MINUTES, *[st.integers(0, most) for most in (5, 40, 3, 100)]), min_size=1, max_size=60)
+
+
+@given(EVENTS)
+def test_short_streams_with_pauses_are_answered_too(events: list[tuple[int, ...]]) -> None:
+    ts, rows = datetime(2024, 1, 1, tzinfo=UTC), list[dict[str, Any]]()
+    for gap, key, item, page, cents in events:
+        ts += timedelta(minutes=gap)
+        more = {"page": ["view", "cart", "checkout", "search"][page], "category": key, "cents": cents, "qty": item}
+        rows.append({"ts": ts, "key": key, "item": item, **more})
+    table = pa.Table.from_pylist(rows)
+    answers = {}
+    for name in ("retail-q1", "retail-q2", "retail-q3", "retail-q4", "retail-q15"):
+        chain = bind(PRESETS[name].chain, {each: table[each] for each in table.column_names})
+        answers[name] = list(PRESETS[name].answer(run_serially(chain, keep=ALL).kept))
+    assert answers["retail-q1"] == oracles.pairs_by_hour(rows)
+    assert answers["retail-q2"] == oracles.pairs_of_sessions(rows)
+    assert answers["retail-q3"] == oracles.last_views(rows)
+    found = oracles.abandoned_carts(rows)
+    assert [(sessions, Fraction(pages, sessions)) for pages, sessions in answers["retail-q4"] if sessions] == [
+        *([found] if found[0] else [])
+    ]
+    falling = {category: slope for category, slope in oracles.slopes(rows).items() if slope <= 1e-9}
+    assert {category: rise / spread for category, rise, spread in answers["retail-q15"]} == pytest.approx(falling)
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -123,7 +123,6 @@ def test_a_ring_buffer_that_retry_makes_larger_is_named(backend: Backend) -> Non
         ({"workers": ()}, "workers must name at least one"),
         ({"workers": (1, 0)}, r"workers must be from 1 to 256 \(got 0\)"),
         ({"workers": (257,)}, r"workers must be from 1 to 256 \(got 257\)"),
-        ({"settings": RunSettings(work_queue=WorkQueue.SHARED)}, "work queue shared loses the order of partitions"),
     ],
 )
 def test_what_cannot_be_is_refused(given: dict[str, Any], told: str) -> None:
@@ -133,10 +132,8 @@ def test_what_cannot_be_is_refused(given: dict[str, Any], told: str) -> None:
 
 def outcome(*operators: tuple[str, float, list[int]]) -> WorkersOutcome:
     """Of a second, with so much time and such partitions of each operator."""
-    none = np.zeros(32, np.int64)
     tallies = tuple(
-        OperatorTally(name, sum(loads), 0, round(busy_s * 1e9), 0, 0, 0, 0, 0, 0, none, np.array(loads))
-        for name, busy_s, loads in operators
+        OperatorTally(name, sum(loads), 0, np.array(loads), round(busy_s * 1e9)) for name, busy_s, loads in operators
     )
     nothing = np.zeros(0, np.int64)
     marks = Marks(nothing, nothing, nothing)

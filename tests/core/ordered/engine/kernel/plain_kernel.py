@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from adapt.core import random_bits
-from adapt.core.ordered.chain.names import FunctionName
 from adapt.core.ordered.engine.kernel import (
     chunk,
     claiming,
@@ -31,9 +30,7 @@ from adapt.core.ordered.engine.kernel import (
     work_queue,
     worker,
 )
-from adapt.core.ordered.functions import baskets, count, stateless, top, work
-from adapt.core.ordered.functions.registry import FUNCTIONS
-from adapt.core.ordered.model import draws, events, simulate, slices
+from adapt.core.ordered.functions import function, sales, work
 
 _ENGINE = (
     random_bits,
@@ -51,7 +48,6 @@ _ENGINE = (
     schedule,
     worker,
 )
-_MODEL = (draws, events, slices, simulate)
 
 _ATOMIC = threading.Lock()
 _LIBC = ctypes.CDLL(None)
@@ -170,17 +166,6 @@ def plain(*modules: ModuleType, **more: object) -> SimpleNamespace:
     return SimpleNamespace(**names)
 
 
-def plain_model() -> Callable[[int], None]:
-    """`simulate`, interpreted."""
-    names = plain(*_ENGINE, *_MODEL, operate=None, run_chunk=None)
-
-    def simulate(header: int) -> None:
-        with np.errstate(over="ignore"):
-            names.simulate(header)
-
-    return simulate
-
-
 def plain_schedule() -> Callable[[int, np.dtype[np.void]], int]:
     """`choose_operator` of the header at an address, interpreted."""
     names = plain(layout, work_queue, *(each for each in _ENGINE if each in (claiming, estimates, schedule)), **_UNUSED)
@@ -190,28 +175,19 @@ def plain_schedule() -> Callable[[int, np.dtype[np.void]], int]:
 _UNUSED = dict.fromkeys(("count_ahead", "run_claimed", "send"))
 
 
-def _closing(name: FunctionName) -> int:
-    closing = FUNCTIONS[name].closing
-    assert closing is not None
-    return closing.address
-
-
 def plain_worker() -> Callable[[int, int, bool], bool]:
     """`worker.work`, interpreted."""
-    counting, pairing = plain(random_bits, top), plain(baskets)
-    closings = {
-        _closing(FunctionName.WINDOW_TOP_100): counting._close,
-        _closing(FunctionName.BASKET_PAIRS): pairing._forget,
-    }
+    selling, working = plain(random_bits, function, sales), plain(work, mixed_bits=plain(random_bits).mixed)
+    closings = {sales._RANKING.address: selling._rank, sales._FORGETTING.address: selling._forget}
     loops = {
-        chunk.chunk_form(FUNCTIONS[name].compiled).address: plain(layout, work_queue, chunk, step=step).chunk
-        for name, step in {
-            FunctionName.WORK: plain(work, mixed_bits=plain(random_bits).mixed)._work,
-            FunctionName.COUNT: plain(count)._count,
-            FunctionName.WINDOW_TOP_100: counting._count,
-            FunctionName.BASKET_PAIRS: pairing._pair,
-            FunctionName.HOUR: plain(stateless)._hour,
-        }.items()
+        chunk.chunk_form(compiled).address: plain(layout, work_queue, chunk, step=step).chunk
+        for compiled, step in (
+            (work._WORK, working._work),
+            (work._COUNT, working._count),
+            (sales._COUNTING, selling._count_word),
+            (sales._PAIRING, selling._pair),
+            (sales._HOUR, selling._hour),
+        )
     }
 
     def operate(function: int, words: int, partition: int, given: int, outputs: int) -> int:

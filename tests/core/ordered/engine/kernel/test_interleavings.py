@@ -15,10 +15,10 @@ from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind
 from adapt.core.ordered.engine import threads
 from adapt.core.ordered.engine.kernel import worker as kernel
 from adapt.core.ordered.engine.outcome import WorkersRun
-from adapt.core.ordered.engine.reference import run_serially
 from adapt.core.ordered.engine.settings import RunSettings
 from tests.core.ordered.chains import bound, counting, partitioned, stateful, stateless
 from tests.core.ordered.engine.kernel.plain_kernel import plain_worker
+from tests.core.ordered.walk import walked
 from tests.tiers import SOAK
 
 SCHEMES = [
@@ -54,7 +54,7 @@ def run(chain: BoundChain, settings: RunSettings) -> WorkersRun:
 
 
 def assert_ordered(chain: BoundChain, settings: RunSettings) -> WorkersRun:
-    serial = run_serially(chain, keep=5)
+    serial = walked(chain, keep=5)
     done = run(chain, settings)
     assert done.egress == serial.egress, settings
     assert [sum(tally.partition_loads) for tally in done.operators if tally.partition_loads.any()] == [
@@ -159,19 +159,3 @@ def test_the_ring_is_never_fuller_than_it_is_long() -> None:
     chain = bound([stateless("a"), partitioned("b", 8)], 200)
     done = assert_ordered(chain, RunSettings(workers=4, ring_buffer=8, chunk=3))
     assert all(0 < tally.fullest <= 8 for tally in done.operators)
-
-
-def test_the_shared_queue_lets_tuples_of_one_partition_overtake_each_other() -> None:
-    chain = bound([partitioned("one", 2)], 400, keys=4)
-    serial = run_serially(chain).egress
-    for _ in range(20):
-        done = run(chain, RunSettings(workers=4, work_queue=WorkQueue.SHARED, checked=True))
-        assert not any(tally.overlaps for tally in done.operators)  # the lock does hold
-        if done.operators[0].disorders:
-            assert done.egress != serial
-            return
-    pytest.fail("no tuple overtook another in 20 runs")
-
-
-def test_with_one_worker_the_shared_queue_is_right() -> None:
-    assert_ordered(bound([partitioned("b", 4)], 100), RunSettings(work_queue=WorkQueue.SHARED, checked=True))
