@@ -137,7 +137,7 @@ def option(
 def _settings(of: str | tuple[str, ...]) -> tuple[str, ...]:
     """Settings as options; names of settings in core have no dashes."""
     given = (of,) if isinstance(of, str) else of
-    return tuple(re.sub(r"(^| or )(?=\w)", r"\1--", each) for each in given if each)
+    return tuple(re.sub(r"(^| or | without )(?=\w)", r"\1--", each) for each in given if each)
 
 
 def setting(
@@ -363,7 +363,8 @@ def _option_of(
     if unset:
         kind, default = kind | None, None
     if said is not None:
-        about = option(said.help, said.placeholder, panel=said.panel, needs=said.needs, unless=said.unless)
+        shown = "(default" not in said.help
+        about = option(said.help, said.placeholder, panel=said.panel, shown=shown, needs=said.needs, unless=said.unless)
         about.param_decls = (f"--{said.name(name)}",)
         if said.unit is not None:
             kind, about.parser = str if default is inspect.Parameter.empty else str | None, _parser(said.unit)

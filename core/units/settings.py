@@ -126,7 +126,14 @@ def knob(
 
 @dataclass_transform(frozen_default=True, field_specifiers=(knob, field))
 def settings(
-    option: str = "", *, head: str = "", panel: str | None = None, help: str = "", needs: str = ""
+    option: str = "",
+    *,
+    head: str = "",
+    panel: str | None = None,
+    help: str = "",
+    needs: str = "",
+    unless: str | tuple[str, ...] = (),
+    kw_only: bool = False,
 ) -> Callable[[type[Settings]], type[Settings]]:
     """Make a class a frozen dataclass that checks its knobs.
 
@@ -136,6 +143,8 @@ def settings(
         panel: The heading of the options in the help.
         help: What the option says where it has no head.
         needs: Settings without which none of these has an effect.
+        unless: Settings with which none has.
+        kw_only: Whether Python takes them by name alone.
     """
 
     def made(kind: type[Settings]) -> type[Settings]:
@@ -150,14 +159,14 @@ def settings(
 
         inherited = {each.name: each for base in kind.__bases__ if is_dataclass(base) for each in fields(base)}
         for name in kind.__annotations__.keys() & inherited:  # a new default of the same setting
-            if not isinstance(getattr(kind, name), Field):
+            if name in vars(kind) and not isinstance(vars(kind)[name], Field):
                 setattr(kind, name, field(default=getattr(kind, name), metadata=inherited[name].metadata))
         given = {"__post_init__": check, "OPTION": option and f"--{option}", "HEAD": head, "PANEL": panel}
-        given |= {"HELP": help, "NEEDS": needs}
+        given |= {"HELP": help, "NEEDS": needs, "UNLESS": unless}
         for name, value in given.items():
             if value:
                 setattr(kind, name, value)
-        return dataclass(frozen=True, slots=True)(kind)
+        return dataclass(frozen=True, slots=True, kw_only=kw_only)(kind)
 
     return made
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import short_help
 from adapt.cli.options.replay.elastic import PlanOptions, ScalingOptions
-from adapt.cli.options.replay.join import JoinOptions
 from adapt.cli.options.replay.speed import PoolSpeed
 from adapt.cli.options.replay.stage import ScaledStage, TroubleOptions
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.narration import narrate_keys
 from adapt.cli.terminal.stages import stages
+from adapt.core.stage.conditions.stage_settings import JoinSettings
 from adapt.core.stage.input.speed import POOL_OFFERED
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def elastic(
     output: RunOutput,
     scaling: ScalingOptions,
     plans: PlanOptions,
-    join: JoinOptions,
+    join: JoinSettings,
     trouble: TroubleOptions,
     stage: ScaledStage,
     speed: PoolSpeed,
@@ -41,6 +41,7 @@ def elastic(
 
     Example: adapt replay elastic web.trace --pool 12 --speedup 20000 -o web.elastic
     """
+    from adapt.core.stage.conditions.shed_factor import Thresholds
     from adapt.traces.replay.replay import replay
     from adapt.traces.replay.stage import StageReplay
     from adapt.traces.store.trace import open_trace
@@ -70,7 +71,7 @@ def elastic(
         reading=replace(staged.reading, speedup=speedup),
         mechanism=scaling.elastic(
             plans,
-            stage.shedding.thresholds(),
+            Thresholds.of(stage.shedding),
             tempo,
             engine=stage.queues.engine,
             profile=stage.costs.profile(),

@@ -5,15 +5,14 @@ from typing import TYPE_CHECKING
 
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import setting, short_help
-from adapt.cli.options.replay.dag import DagOptions
 from adapt.cli.options.replay.flux import FaultOptions, PlacingOptions, PolicyOptions
-from adapt.cli.options.replay.join import JoinOptions
-from adapt.cli.options.replay.stage import EngineStage
+from adapt.cli.options.replay.stage import DagOptions, EngineStage
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.narration import narrate_keys
 from adapt.cli.terminal.stages import stages
 from adapt.core.stage.conditions.names import Arrivals, Router
+from adapt.core.stage.conditions.stage_settings import JoinSettings
 from adapt.core.stage.input.speed import OFFERED, Speed, Tempo
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def flux(
     placing: PlacingOptions,
     policy: PolicyOptions,
     faults: FaultOptions,
-    join: JoinOptions,
+    join: JoinSettings,
     dag: DagOptions,
     stage: EngineStage,
     speed: Speed,

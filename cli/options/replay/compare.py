@@ -8,14 +8,14 @@ from adapt.cli.options import completion
 from adapt.cli.options.channels import channel_counts
 from adapt.cli.options.groups import setting
 from adapt.cli.options.own import OwnPolicy
-from adapt.cli.options.replay.migration import MigrationOptions
-from adapt.cli.options.replay.shedding import ComparedBuffer
 from adapt.cli.options.replay.speed import ComparedSpeedOptions
 from adapt.cli.options.replay.stage import EngineStage
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.effect import settled
 from adapt.core.errors import UsageError
+from adapt.core.stage.conditions.stage_settings import ComparedBuffer, MigrationSettings
 from adapt.core.stream import Weight
+from adapt.core.units.settings import settings
 
 if TYPE_CHECKING:
     from adapt.core.mechanisms.cost_model import Wanted
@@ -31,7 +31,7 @@ class ComparisonOutput(RunOutput):
     out: Path | None = setting(None, "Where to keep the comparison, with a run per scenario.", "RUN", "--out", "-o")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@settings(kw_only=True)
 class ComparedStage(EngineStage):
     """The stage on which mechanisms are compared."""
 
@@ -40,7 +40,7 @@ class ComparedStage(EngineStage):
         "rows", "State per partition: a number of tuples, or all its rows or bytes in the trace.", "TUPLES|rows|bytes"
     )
     shedding: ComparedBuffer
-    migration: MigrationOptions
+    migration: MigrationSettings
 
     def partition_state(self) -> int | Weight:
         """State per partition, in tuples or by a weight."""
@@ -122,10 +122,11 @@ class WorkerOptions:
     def wanted(self, stage: ComparedStage, trace: "Trace") -> "Wanted":
         """The settings that all scenarios share."""
         from adapt.core.mechanisms.cost_model import Wanted
+        from adapt.core.stage.conditions.shed_factor import Overload, Thresholds
         from adapt.core.stage.control.workers import Migration
 
         channels = channel_counts(self.channels)[0]
-        buffer, network, queueing = stage.queued(channels, each=False, trace=trace)
+        buffer, network, queueing = stage.queued(channels, trace)
         settled("--engine", queueing.engine)
         return Wanted(
             channels=channels,
@@ -134,14 +135,14 @@ class WorkerOptions:
             per_worker=self.partitions,
             speed=self.speed.highest,
             interval_s=stage.interval_s,
-            thresholds=stage.shedding.thresholds(),
-            overload=stage.shedding.overload(),
+            thresholds=Thresholds.of(stage.shedding),
+            overload=Overload.of(stage.shedding),
             min_drop=stage.shedding.min_drop,
             drop_curve=stage.shedding.drop_curve,
             costs=stage.costs.costs(),
             network=network,
             queueing=queueing,
-            migration=stage.migration.chosen(queueing.engine) or Migration(),
+            migration=Migration.of(stage.migration, queueing.engine) or Migration(),
             state=stage.partition_state(),
             buffer_tuples=buffer,
             row_costs=stage.costs.row_costs(trace, stage.seed),

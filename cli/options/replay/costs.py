@@ -4,12 +4,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from adapt.cli.options.amounts import amount_of, bits, bits_of_workers, seconds
+from adapt.cli.options.amounts import amount_of, bits_of_workers, seconds
 from adapt.cli.options.groups import option, setting
 from adapt.cli.terminal.output import narrate
 from adapt.core.errors import UsageError
-from adapt.core.stage.conditions.names import Producers
-from adapt.core.units.amounts import bytes_of
+from adapt.core.stage.conditions.stage_settings import EngineProducers, NetworkSettings, ProducerSettings
 
 if TYPE_CHECKING:
     from adapt.core.costs.profile import Profile
@@ -21,115 +20,11 @@ if TYPE_CHECKING:
 DEFAULT_CONNECTION = 24
 """Rows that a connection buffers, as in Flux: two packets of 12."""
 
-UNCHANGED = "--policy fixed without --rebuild"
-"""Where elastic changes no plan."""
-STILL = ("--policy none without --standby or --faults or --split-hot", "--router river", UNCHANGED)
-"""Where no state moves."""
 SERVICE = "45us"
 SERVICE_HELP = "CPU time per row, or its distribution"
 DEFAULT_SERVICE = "1ms"
 SHORT_S = 1.0
 """A shorter replay says so: latencies of the network, and moves, weigh more than they would."""
-
-
-@dataclass(frozen=True, slots=True)
-class NetworkOptions:
-    """The network between producers and workers."""
-
-    OPTION: ClassVar[str] = "--network"
-    HELP: ClassVar[str] = "Latency and bandwidth between workers, and what a tuple of state takes."
-    latency: str | None = setting(None, "One-way network latency (default: 70us).", "70us", shown=False)
-    connection_buffer: str | None = setting(
-        None,
-        "Rows that a connection buffers (default: 24; for flink 2 network buffers). With 2x12 they are two packets of"
-        " 12, each free again once it is empty.",
-        "ROWS|2x12",
-    )
-    bandwidth: list[str] | None = setting(
-        None,
-        "Bandwidth of a worker for the rows it sends (default: unlimited). Repeatable; 0:3=10Mbps is for some workers.",
-        "1Gbps|3=10Mbps",
-    )
-    state_bandwidth: list[str] | None = setting(
-        None,
-        "Bandwidth for the state of one partition (default: 250Mbps). Repeatable; 0:3=10Mbps is for what some workers"
-        " send.",
-        "250Mbps|3=10Mbps",
-        unless=STILL,
-    )
-    state_bandwidth_total: str | None = setting(
-        None,
-        "Bandwidth for all state transfers together (default: 500Mbps).",
-        "500Mbps",
-        shown=False,
-        unless=STILL,
-    )
-    tuple_size: str = setting("80B", "Size of a tuple of state.", "80B")
-
-    @property
-    def tuple_bytes(self) -> int:
-        """Size of a tuple of state."""
-        return round(amount_of("--network tuple-size", self.tuple_size, bytes_of))
-
-    def network(
-        self, workers: int | None = None, connection: int = DEFAULT_CONNECTION, profile: "Profile | None" = None
-    ) -> "Network":
-        """The network in seconds and bits per second.
-
-        Args:
-            workers: Number of workers; None, unknown, so that options are for all of them.
-            connection: Rows that a connection buffers, unless given.
-            profile: The cost profile, if any; options win over it.
-        """
-        from adapt.core.stage.conditions.settings import Network
-
-        packets, times, rows = (self.connection_buffer or str(connection)).rpartition("x")
-        if not rows.isdecimal() or not (packets.isdecimal() or not times):
-            raise UsageError(
-                f"--network connection-buffer takes a number of rows, or packets and their rows such as 2x12 (got"
-                f" {self.connection_buffer!r})"
-            )
-        latency_s = None if profile is None else profile.transport.latency_s
-        byte_s = None if profile is None else profile.state.transfer_byte_s
-        flow = 8 / byte_s if byte_s else 250e6
-        total = (
-            2 * flow
-            if self.state_bandwidth_total is None
-            else bits("--network state-bandwidth-total", self.state_bandwidth_total)
-        )
-        return Network(
-            latency_s=given("--network latency", self.latency, latency_s, "70us"),
-            connection_tuples=int(packets or 1) * int(rows),
-            packet_tuples=int(rows) if packets else 1,
-            link_bits_per_s=bits_of_workers("--network bandwidth", self.bandwidth or (), None, workers),
-            flow_bits_per_s=bits_of_workers("--network state-bandwidth", self.state_bandwidth or (), flow, workers),
-            state_bits_per_s=total,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class ProducerOptions:
-    """Who produces rows, and how."""
-
-    OPTION: ClassVar[str] = "--producers"
-    HEAD: ClassVar[str] = "by"
-    by: Producers | None = setting(
-        None, "Assign rows to producers by row or by stream (default: by stream, if the trace has streams)."
-    )
-    buffer: int | None = setting(None, "Rows that a producer buffers (default: 2048).", "ROWS")
-
-
-@dataclass(frozen=True, slots=True)
-class EngineProducers(ProducerOptions):
-    """Producers for an engine's queues."""
-
-    buffer: int | None = setting(
-        None,
-        "Rows that a producer buffers (default: 2048, in compare 240; with --engine flink 8 network buffers, and 2 per"
-        " worker).",
-        "ROWS",
-        unless=("--router exchange|river", "--engine kafka|spark"),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +38,37 @@ class CostOptions:
     costs_file: Path | None = setting(
         None, "Cost profile from adapt calibrate; options win over it.", "FILE.toml", "--costs", panel="Options"
     )
-    producers: ProducerOptions = field(default_factory=ProducerOptions)
-    network: NetworkOptions = field(default_factory=NetworkOptions)
+    producers: ProducerSettings = field(default_factory=ProducerSettings)
+    network: NetworkSettings = field(default_factory=NetworkSettings)
+
+    def to_network(self, workers: int | None, connection: int) -> "Network":
+        """The network in seconds and bits per second; options win over the cost profile.
+
+        Args:
+            workers: Number of workers; None, unknown, so that options are for all of them.
+            connection: Rows that a connection buffers, unless given.
+        """
+        from adapt.core.stage.conditions.settings import Network
+
+        asked, profile, usual = self.network, self.profile(), Network()
+        packets, times, rows = (asked.connection_buffer or str(connection)).rpartition("x")
+        if not rows.isdecimal() or not (packets.isdecimal() or not times):
+            raise UsageError(
+                f"--network connection-buffer takes a number of rows, or packets and their rows such as 2x12 (got"
+                f" {asked.connection_buffer!r})"
+            )
+        latency_s = profile.transport.latency_s if asked.latency_s is None and profile is not None else asked.latency_s
+        byte_s = None if profile is None else profile.state.transfer_byte_s
+        flow = 8 / byte_s if byte_s else usual.flow_bits_per_s
+        assert isinstance(flow, float)
+        return Network(
+            latency_s=usual.latency_s if latency_s is None else latency_s,
+            connection_tuples=int(packets or 1) * int(rows),
+            packet_tuples=int(rows) if packets else 1,
+            link_bits_per_s=bits_of_workers("--network bandwidth", asked.bandwidth or (), None, workers),
+            flow_bits_per_s=bits_of_workers("--network state-bandwidth", asked.state_bandwidth or (), flow, workers),
+            state_bits_per_s=2 * flow if asked.state_bandwidth_total is None else asked.state_bandwidth_total,
+        )
 
     def costs(self) -> "Costs":
         """The costs in seconds and bytes."""
@@ -260,11 +184,6 @@ class EngineCosts(CostOptions):
     """Costs where rows wait in an engine's queues."""
 
     producers: EngineProducers = field(default_factory=EngineProducers)
-
-
-def given(option: str, text: str | None, by_file: float | None, default: str) -> float:
-    """Seconds by an option, else by the profile, else the default."""
-    return by_file if text is None and by_file is not None else seconds(option, text or default)
 
 
 def _of_tuple(row_s: float | None, byte_s: float | None, tuple_bytes: int) -> float | None:

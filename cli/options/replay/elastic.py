@@ -8,13 +8,12 @@ from adapt.cli.options import own
 from adapt.cli.options.amounts import above_0, above_0_or
 from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import OWN_HASHING, SCHEME, MaxParallelismOption, SchemeChoice
-from adapt.cli.options.replay.costs import UNCHANGED, given
-from adapt.cli.options.replay.migration import MigrationOptions
 from adapt.core.elastic.policies.names import ALL_POLICIES, Alignment, ScalingPolicy, Signal
 from adapt.core.engines.names import Engine
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme
 from adapt.core.stage.conditions.names import QueueingName
+from adapt.core.stage.conditions.stage_settings import UNCHANGED, RescaleSettings
 
 if TYPE_CHECKING:
     from adapt.core.costs.profile import Profile
@@ -29,16 +28,6 @@ if TYPE_CHECKING:
     from adapt.core.stream import KeyType
 
 USUAL = "(default: {}). At an offered load, {} periods."
-
-
-@dataclass(frozen=True, slots=True)
-class RescaleOptions(MigrationOptions):
-    """How partitions migrate in a rescale, and how soon workers start."""
-
-    UNLESS: ClassVar[str] = UNCHANGED
-    startup_time: str | None = setting(
-        None, "Worker start-up time (default: 0s).", "10s", shown=False, unless="--policy fixed"
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +70,7 @@ class PlanOptions:
     window: str | None = setting(
         None, f"How much recent history a plan is built from {USUAL.format('30s', 10)}", "30s", unless=UNCHANGED
     )
-    migration: RescaleOptions
+    migration: RescaleSettings
     of: SchemeOptions
 
     def placed(self, pool: int, queueing: QueueingName | None, key_type: "KeyType") -> "MiniPartitions":
@@ -263,6 +252,7 @@ class ScalingOptions:
         from adapt.core.elastic.policies.registry import ChosenScalingPolicy
         from adapt.core.elastic.policies.scaler import Patience
         from adapt.core.elastic.replay.replay import Elastic
+        from adapt.core.stage.control.workers import Migration
 
         timed = self.scale_out_delay is not None or self.cooldown is not None
         delay_s = above_0_or("--scale-out-delay", self.scale_out_delay, tempo.or_periods(5.0, 2))
@@ -272,7 +262,9 @@ class ScalingOptions:
             ChosenScalingPolicy(policy, each.chosen(tempo), own.given(each))
             for policy, each in zip(own.policies(ScalingPolicy, named), named, strict=True)
         )
-        start_s = None if profile is None else profile.restart.start_s
+        start_s = plans.migration.startup_time_s
+        if start_s is None and profile is not None:
+            start_s = profile.restart.start_s
         units = plans.units(self.pool, engine)
         return Elastic(
             pool=self.pool,
@@ -286,6 +278,6 @@ class ScalingOptions:
             units=units,
             counting=Counting(above_0_or("--window", plans.window, max(LEAST_S, tempo.or_periods(30.0, 10)))),
             period_s=self.period_s(tempo),
-            migration=plans.migration.chosen(engine),
-            startup_s=given("--migrate startup-time", plans.migration.startup_time, start_s, "0s"),
+            migration=Migration.of(plans.migration, engine),
+            startup_s=start_s or 0.0,
         )

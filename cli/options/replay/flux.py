@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapt.cli.options import own
-from adapt.cli.options.amounts import above_0, above_0_or, bits_of_workers, seconds
+from adapt.cli.options.amounts import above_0, above_0_or, bits_of_workers
 from adapt.cli.options.groups import setting
 from adapt.cli.options.replay.stage import TROUBLE_PANEL, TroubleOptions
 from adapt.core.errors import UsageError
 from adapt.core.flux.policies.names import FluxPolicy, PairSettings
 from adapt.core.stage.conditions.names import Router
+from adapt.core.stage.conditions.stage_settings import DiskSettings
 from adapt.core.units.settings import settings, settings_from
 
 if TYPE_CHECKING:
@@ -126,22 +127,6 @@ def _hot_split(text: str) -> "HotSplit":
     return HotSplit(threshold) if found[2] is None else HotSplit(threshold, above_0("--split-hot", found[2]))
 
 
-@dataclass(frozen=True, slots=True)
-class DiskOptions:
-    """The disks to which state spills."""
-
-    OPTION: ClassVar[str] = "--disk"
-    HELP: ClassVar[str] = "Bandwidth and seek times of the disks to which state spills."
-    NEEDS: ClassVar[str] = "--memory"
-    bandwidth: list[str] | None = setting(
-        None,
-        "Disk bandwidth per worker (default: 160Mbps). Repeatable; 0:3=80Mbps is for some workers.",
-        "160Mbps|3=80Mbps",
-    )
-    seek: str = setting("5ms", "Mean disk seek time, before every access.", "5ms")
-    quantum: str = setting("200ms", "Time for input before a worker reads its next spilled partition.", "200ms")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultOptions(TroubleOptions):
     """Memory, faults and standby replicas."""
@@ -159,7 +144,7 @@ class FaultOptions(TroubleOptions):
     standby: bool = setting(
         False, "Keep a replica of every partition on another worker.", None, "--standby", unless="--stages"
     )
-    disk: DiskOptions
+    disk: DiskSettings
 
     def conditions(self, settings: "StageSettings") -> dict[str, Any]:
         """Memory, faults and standby replicas of a stage."""
@@ -175,13 +160,12 @@ class FaultOptions(TroubleOptions):
         worker_bytes, changes = memory_of_workers(self.memory or [], workers)
         if worker_bytes is None:
             return None
-        seek_s = seconds("--disk seek", self.disk.seek)
         disks = bits_of_workers("--disk bandwidth", self.disk.bandwidth or (), 160e6, workers)
         return Memory(
             worker_bytes,
             tuple(changes),
             disk_bytes_per_s=disks / 8 if isinstance(disks, float) else tuple(each / 8 for each in disks),
-            seek_s=seek_s,
-            seek_sd_s=seek_s / 25,
-            quantum_s=above_0("--disk quantum", self.disk.quantum),
+            seek_s=self.disk.seek_s,
+            seek_sd_s=self.disk.seek_s / 25,
+            quantum_s=self.disk.quantum_s,
         )

@@ -1,19 +1,25 @@
 """Options of a simulated stage, shared by `replay flux`, `elastic` and `compare`."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
 
-from adapt.cli.options.amounts import above_0_or_none
 from adapt.cli.options.groups import option, setting
 from adapt.cli.options.replay.costs import DEFAULT_CONNECTION, CostOptions, EngineCosts
-from adapt.cli.options.replay.join import JoinOptions
-from adapt.cli.options.replay.queueing import QueueingOptions
-from adapt.cli.options.replay.shedding import ScalingBuffer, SheddingOptions
-from adapt.core.stage.conditions.names import Producers, Router
+from adapt.core.stage.conditions.names import Producers, QueueingName, Router
+from adapt.core.stage.conditions.stage_settings import (
+    EngineSettings,
+    JoinSettings,
+    Sampling,
+    ScalingBuffer,
+    SheddingSettings,
+)
+from adapt.core.units.settings import same, settings
 
 if TYPE_CHECKING:
     from adapt.core.stage.conditions.faults import ExternalLoad, SlowDown
     from adapt.core.stage.conditions.settings import Network, Queueing, StageSettings
+    from adapt.core.stage.dag.settings import StagesFile
     from adapt.core.stage.input.keyed_rows import Reading
     from adapt.core.stage.input.mini_partitions import MiniPartitions
     from adapt.traces.replay.operators import Operator
@@ -23,6 +29,24 @@ TROUBLE_PANEL = "Slow and failing workers"
 
 SpeedupOption: TypeAlias = Annotated[float, option("Trace seconds replayed per simulated second.", "RATIO")]
 SeedOption: TypeAlias = Annotated[int, option("Random seed.", "S", min=0, max=2**63 - 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class DagOptions:
+    """A DAG of stages."""
+
+    stages: Path | None = setting(
+        None,
+        "Replay through a DAG of stages over the same workers, each a [[stage]] of this file.",
+        "FILE.toml",
+        needs=("--engine flux", "--arrivals trace|saturate"),
+    )
+
+    def opened(self) -> "StagesFile | None":
+        """The stages; None without a file."""
+        from adapt.traces.replay.stages import open_stages
+
+        return None if self.stages is None else open_stages(self.stages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +71,15 @@ class TroubleOptions:
         return (*external_loads(self.load or (), workers), *slow_downs(self.slow or (), workers))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@settings(kw_only=True)
 class StageOptions:
     """A simulated stage and its input."""
 
-    duration: str | None = setting(None, "Stop at this simulated time (default: at the end of the trace).", "60s")
-    seed: SeedOption = 0
+    duration_s: float | None = same(Sampling, "duration_s")
+    seed: int = same(Sampling, "seed")
     DEFAULT_BUFFER: ClassVar[int] = 2048
-    shedding: SheddingOptions
+    shedding: SheddingSettings
     costs: CostOptions
-
-    @property
-    def duration_s(self) -> float | None:
-        """When to stop; None, at the end of the trace."""
-        return above_0_or_none("--duration", self.duration)
 
     def by_stream(self, trace: "Trace") -> bool:
         """Whether all rows of a stream have the same producer."""
@@ -80,6 +99,7 @@ class StageOptions:
             window_s: Window of a join in simulated seconds.
         """
         from adapt.core.stage.conditions.settings import StageSettings, even_groups
+        from adapt.core.stage.conditions.shed_factor import Overload
 
         partitions = placed.count
         buffer, network, queueing = self.queued(placed.workers)
@@ -95,25 +115,28 @@ class StageOptions:
             state_tuples=self.fixed_state() or 0,
             disturbances=trouble.disturbances(placed.workers),
             seed=self.seed,
-            overload=self.shedding.overload(window_s),
+            overload=Overload.of(self.shedding, window_s),
         )
 
-    def queued(self, workers: int, each: bool = True, trace: "Trace | None" = None) -> "tuple[int, Network, Queueing]":
+    def queued(self, workers: int, trace: "Trace | None" = None) -> "tuple[int, Network, Queueing]":
         """Rows that a producer buffers, the network, and the queues.
 
         Args:
-            each: Whether bandwidths may be those of single workers.
-            trace: Whose engine decides if no queues are named.
+            trace: Whose engine decides if no queues are named, for any number of workers, whose bandwidths are then
+                the same. Kafka's if its rows have partitions.
         """
-        size = self.costs.costs().tuple_bytes
-        queueing = self._queues().chosen(size, trace)
+        from adapt.core.stage.conditions.settings import Queueing
+
+        size = self.costs.network.tuple_bytes
+        logs = trace is not None and "partition" in trace.columns
+        queueing = Queueing.of(self._queues(), size, QueueingName.KAFKA if logs else QueueingName.FLUX)
         buffer, connection = queueing.buffers(workers, size, (self.DEFAULT_BUFFER, DEFAULT_CONNECTION))
-        network = self.costs.network.network(workers if each else None, connection, self.costs.profile())
+        network = self.costs.to_network(workers if trace is None else None, connection)
         given = self.costs.producers.buffer
         return buffer if given is None else given, network, queueing
 
-    def _queues(self) -> QueueingOptions:
-        return QueueingOptions()
+    def _queues(self) -> EngineSettings:
+        return EngineSettings()
 
     def fixed_state(self) -> int | None:
         """State per partition in tuples; None if it depends on the trace."""
@@ -132,48 +155,43 @@ class StageOptions:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@settings(kw_only=True)
 class EngineStage(StageOptions):
     """A simulated stage with an engine's queues and state per partition."""
 
-    interval: str | None = setting(None, "Sampling interval of the time series (default: about 300 samples).", "1s")
+    interval_s: float | None = same(Sampling, "interval_s")
     state: str | None = setting(
         None,
         "State: tuples per partition, or what it grows by: a tuple per row or key, or the rows' bytes. After @10m of"
         " trace time rows expire; rows@9rows keeps 9 rows per key. Default: bytes, if the trace has them, else rows.",
         "TUPLES|rows|bytes|keys[@10m]",
     )
-    queues: QueueingOptions
+    queues: EngineSettings
     costs: EngineCosts
-
-    @property
-    def interval_s(self) -> float | None:
-        """Sampling interval, if given."""
-        return above_0_or_none("--interval", self.interval)
 
     def fixed_state(self) -> int | None:
         """State per partition in tuples; None if it depends on the trace."""
         state = self.state or ""
         return int(state) if state.isdecimal() and len(state) < 16 else None
 
-    def operator(self, join: JoinOptions, trace: "Trace") -> "Operator":
+    def operator(self, join: JoinSettings, trace: "Trace") -> "Operator":
         """The operator of the stage: its state, or a join."""
+        from adapt.core.stage.conditions.growth import Join
         from adapt.core.stage.input.keyed_rows import BYTES, StateSource, StateUnit
         from adapt.traces.replay.operators import Operator
 
-        joined = join.joined()
-        if joined is not None:
-            return Operator(join=joined, side=join.join or "")
+        if join.join is not None and join.window_s is not None:
+            return Operator(join=Join(round(join.window_s * 1e6), join.match_s), side=join.join)
         if self.fixed_state() is not None:
             return Operator()
         usual = StateUnit.BYTES if BYTES in trace.columns else StateUnit.ROWS
         return Operator(StateSource.parse(self.state or usual, "--state"))
 
-    def _queues(self) -> QueueingOptions:
+    def _queues(self) -> EngineSettings:
         return self.queues
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@settings(kw_only=True)
 class ScaledStage(EngineStage):
     """A simulated stage whose workers are added and removed."""
 

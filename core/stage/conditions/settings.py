@@ -14,6 +14,8 @@ from adapt.core.stage.conditions.growth import Growth, Join
 from adapt.core.stage.conditions.names import QueueingName, RestartName, Router
 from adapt.core.stage.conditions.service_times import Spread
 from adapt.core.stage.conditions.shed_factor import Overload
+from adapt.core.stage.conditions.stage_settings import EngineSettings, ProducerSettings
+from adapt.core.units.settings import SettingError, same, settings
 
 SEGMENT_BYTES = 32 * 1024
 """A network buffer of Flink (taskmanager.memory.segment-size)."""
@@ -27,32 +29,46 @@ def segment_rows(tuple_bytes: int) -> int:
     return max(1, SEGMENT_BYTES // tuple_bytes)
 
 
-@dataclass(frozen=True, slots=True)
+@settings()
 class Queueing:
     """Whose queues a stage has, and their sizes."""
 
     engine: QueueingName = QueueingName.FLUX
-    fetch_rows: int = 500  # Kafka: rows that a worker takes from one log before the next (max.poll.records)
+    fetch_rows: int = same(EngineSettings, "fetch_rows")
     log_rows: int = 2**24  # Kafka, Spark: unprocessed rows that all logs hold in memory; beyond, the source waits
     # Flink: rows that a producer may buffer for one worker; at that many it stops
     channel_rows: int = MOST_IN_CHANNEL * SEGMENT_BYTES // 80
-    checkpoint_s: float | None = None  # Flink: interval of checkpoints; None, none
+    checkpoint_s: float | None = same(EngineSettings, "checkpoint_s")
     aligned: bool = True  # Flink: whether barriers stop the channels on which they arrive first
-    checkpoint_pause_s: float = 0.0  # Flink: time for which a worker stops to take its part of a checkpoint
-    trigger_s: float = 0.0  # Spark: interval of micro-batches; 0, one after the other
-    # Spark: time to plan and commit a micro-batch. Spark's guide states latencies from 100 ms
-    batch_overhead_s: float = 0.1
-    batch_rows: int = 2**20  # Spark: most rows of a micro-batch (maxOffsetsPerTrigger)
+    checkpoint_pause_s: float = same(EngineSettings, "checkpoint_pause_s")
+    trigger_s: float = same(EngineSettings, "trigger_s")
+    batch_overhead_s: float = same(EngineSettings, "batch_overhead_s")
+    batch_rows: int = same(EngineSettings, "batch_rows")
 
     def __post_init__(self) -> None:
-        least = min(self.fetch_rows, self.log_rows, self.channel_rows, self.batch_rows)
-        if least < 1:
-            raise UsageError(f"fetches, logs, channels and micro-batches must hold at least 1 row (got {least})")
-        if self.checkpoint_s is not None and not 0 < self.checkpoint_s < np.inf:
-            raise UsageError(f"the interval of checkpoints must be above 0 (got {self.checkpoint_s:g} s)")
-        times_s = self.checkpoint_pause_s, self.trigger_s, self.batch_overhead_s
-        if not all(0 <= one < np.inf for one in times_s):
-            raise UsageError(f"times of checkpoints and micro-batches must be at least 0 (got {min(times_s):g} s)")
+        if min(self.log_rows, self.channel_rows) < 1:
+            raise UsageError(
+                f"logs and channels must hold at least 1 row (got {min(self.log_rows, self.channel_rows)})"
+            )
+
+    @classmethod
+    def of(cls, given: EngineSettings, tuple_bytes: int, usual: QueueingName = QueueingName.FLUX) -> "Queueing":
+        """The queues that were asked for.
+
+        Args:
+            usual: Whose, unless an engine is named.
+        """
+        return cls(
+            given.engine or usual,
+            fetch_rows=given.fetch_rows,
+            channel_rows=MOST_IN_CHANNEL * segment_rows(tuple_bytes),
+            checkpoint_s=given.checkpoint_s,
+            aligned=not given.unaligned,
+            checkpoint_pause_s=given.checkpoint_pause_s,
+            trigger_s=given.trigger_s,
+            batch_overhead_s=given.batch_overhead_s,
+            batch_rows=given.batch_rows,
+        )
 
     @property
     def has_logs(self) -> bool:
@@ -182,7 +198,7 @@ class StageSettings:
     seed: int = 0  # random seed of service times, drawn tuples and shedding
     overload: Overload | None = None  # load shedding; None, off: overload leads to backpressure
     join: Join | None = None  # the join on groups, whose window is the state that moves; None, no join
-    queueing: Queueing = Queueing()
+    queueing: Queueing = Queueing()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
         check_workers(self.workers)
@@ -253,8 +269,9 @@ def check_workers(workers: int) -> None:
 def check_buffer(rows: int, instead: str = "") -> None:
     """Check the buffer of a producer."""
     if rows < PACKET_TUPLES:
-        raise UsageError(
-            f"--producers buffer must hold at least one packet of {PACKET_TUPLES} rows (got {rows}){instead}"
+        raise SettingError(
+            ProducerSettings,
+            f"{{buffer}} must hold at least one packet of {PACKET_TUPLES} rows (got {rows}){instead}",
         )
 
 

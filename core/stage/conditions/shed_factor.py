@@ -1,7 +1,7 @@
 """Shed factor: the drop probability of a worker by its occupancy."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.names import DropCurve
+from adapt.core.stage.conditions.stage_settings import BufferSettings, SheddingSettings
+from adapt.core.units.amounts import seconds_of
+from adapt.core.units.settings import SettingError
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -37,6 +40,28 @@ class Thresholds:
                 raise UsageError(f"{above} must be above {than} (got {high:g})")
         if self.tau3 > 1:
             raise UsageError(f"tau3 must be at most 1, a full worker (got {self.tau3:g})")
+
+    @classmethod
+    def of(cls, given: BufferSettings) -> "Thresholds":
+        """The thresholds that were asked for; one that is not read must be the usual one."""
+        read, texts = given.READ, given.tau.split(",")
+        try:
+            numbers = [float(part) for part in texts]
+            if len(numbers) == len(read) < 4:
+                tau1, tau2 = numbers[0] if len(numbers) > 1 else numbers[-1] / 2, numbers[-1]
+                return cls(tau1 / 2, tau1, tau2, (1 + tau2) / 2)
+            usual = astuple(cls())
+            if unread := [at for at in range(4) if at not in read and numbers[at] != usual[at]]:
+                raise UsageError(
+                    f"T{unread[0]} has no effect here; give {','.join(f'T{at}' for at in read)} alone (got {given.tau})"
+                )
+            return cls(*numbers)
+        except UsageError as error:
+            raise SettingError(type(given), f"{{tau}}: {error}") from None
+        except (IndexError, TypeError, ValueError):
+            raise SettingError(
+                type(given), f"{{tau}} takes up to four numbers, such as 0.1,0.4,0.8,0.9 (got {given.tau!r})"
+            ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,3 +124,32 @@ class Overload:
             raise UsageError(f"the buffer of a worker must hold at least 1 tuple (got {self.capacity_tuples})")
         if not 0 < self.window_s < np.inf:
             raise UsageError(f"the retention of tuples must be above 0 (got {self.window_s:g} s)")
+
+    @classmethod
+    def of(cls, given: BufferSettings, window_s: float | None = None) -> "Overload | None":
+        """The buffer that was asked for; None without one.
+
+        Args:
+            window_s: Window of a join, which is then the retention.
+        """
+        if given.shed is None:
+            return None
+        capacity, at, retention = given.shed.partition("@")
+        counted, asked = capacity.isdecimal() and len(capacity) < 8, type(given)
+        if window_s is not None and (at or not counted):
+            raise SettingError(
+                asked,
+                "{shed} takes only a number of rows with a join, such as 5000, since the window is the retention"
+                f" (got {given.shed!r})",
+            )
+        if window_s is None:
+            if not (at and counted):
+                raise SettingError(asked, f"{{shed}} takes rows@retention, such as 5000@100ms (got {given.shed!r})")
+            try:
+                window_s = seconds_of(retention)
+            except UsageError as error:
+                raise SettingError(asked, f"{{shed}} {error}") from None
+            if window_s == 0:
+                raise SettingError(asked, f"{{shed}} must be above 0 (got {retention})")
+        drops = (given.min_drop, given.drop_curve) if isinstance(given, SheddingSettings) else ()
+        return cls(ShedFactor(Thresholds.of(given).tau2, *drops), int(capacity), window_s)

@@ -1,15 +1,17 @@
 """Interface of autoscalers: observations, decisions and placement."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
-from adapt.core.stage.conditions.names import Migrating, RestartName
+from adapt.core.stage.conditions.names import Migrating, QueueingName, RestartName
 from adapt.core.stage.conditions.settings import RESTARTS, Restart
+from adapt.core.stage.conditions.stage_settings import MigrationSettings
+from adapt.core.units.settings import same, settings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,17 +113,28 @@ class Placement(Protocol):
         """The new placement on this number of workers."""
 
 
-@dataclass(frozen=True, slots=True)
+@settings()
 class Migration:
     """How partitions migrate: live, or by a restart."""
 
     how: Migrating = Migrating.ALL  # live, all at once or in batches and in which order; or by a restart
-    batch: int = 16  # partitions per batch
+    batch: int = same(MigrationSettings, "batch")
     restart: Restart = RESTARTS[RestartName.FLINK_SAVEPOINT]  # what a restart costs
 
-    def __post_init__(self) -> None:
-        if self.batch < 1:
-            raise UsageError(f"a batch must have at least 1 partition (got {self.batch})")
+    @classmethod
+    def of(cls, given: MigrationSettings, engine: QueueingName | None) -> "Migration | None":
+        """How partitions are to migrate; None if it is left to the policy.
+
+        Args:
+            engine: Whose queues the stage has.
+        """
+        if given.migrate is None:
+            return None
+        usual = RestartName.KAFKA_EAGER if engine is QueueingName.KAFKA else RestartName.FLINK_SAVEPOINT
+        restart = RESTARTS[given.restart or usual]
+        if given.restart_time_s is not None:
+            restart = replace(restart, stop_s=0.0, start_s=given.restart_time_s)
+        return cls(given.migrate, given.batch, restart)
 
     @property
     def named(self) -> str:
@@ -152,7 +165,7 @@ class Scaling:
     scaler: Scaler  # the autoscaler
     placement: Placement  # places partitions on workers; stateful, so every run needs its own
     period_s: float = 1.0  # interval between decisions
-    migration: Migration = Migration()  # how partitions migrate
+    migration: Migration = Migration()  # noqa: RUF009 - frozen
     start_s: float = 0.0  # start-up time of a worker
 
     def __post_init__(self) -> None:

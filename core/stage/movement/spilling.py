@@ -18,10 +18,12 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.conditions.arrivals import Chunk
 from adapt.core.stage.conditions.service_times import LEAST_MEANS
 from adapt.core.stage.conditions.settings import StageSettings, of_workers
+from adapt.core.stage.conditions.stage_settings import DiskSettings
 from adapt.core.stage.engine.queues import Action, Job
 from adapt.core.stage.engine.recent_rows import forget_spilled
 from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.records.arrays import UNUSED
+from adapt.core.units.settings import same, settings
 from adapt.core.values import duration
 
 QUANTUM_S = 0.2
@@ -39,7 +41,7 @@ class MemoryChange:
     bytes: float
 
 
-@dataclass(frozen=True, slots=True)
+@settings()
 class Memory:
     """Memory and disk of every worker."""
 
@@ -47,15 +49,13 @@ class Memory:
     changes: tuple[MemoryChange, ...] = ()  # later changes of single workers
     # disk bandwidth for reads and writes; one for all workers, or one per worker
     disk_bytes_per_s: float | tuple[float, ...] = 20e6
-    seek_s: float = 5e-3  # mean seek time before each access (normal distribution)
+    seek_s: float = same(DiskSettings, "seek_s")  # normally distributed
     seek_sd_s: float = 0.2e-3  # standard deviation of the same
-    quantum_s: float = QUANTUM_S  # time for input between two reads
+    quantum_s: float = same(DiskSettings, "quantum_s")
 
     def __post_init__(self) -> None:
-        if not (np.min(self.disk_bytes_per_s) > 0 and self.seek_s >= 0 and self.seek_sd_s >= 0 and self.quantum_s > 0):
-            raise UsageError(
-                "a disk needs a bandwidth above 0, a seek time of at least 0, and a time above 0 between reads"
-            )
+        if not (np.min(self.disk_bytes_per_s) > 0 and self.seek_sd_s >= 0):
+            raise UsageError("a disk needs a bandwidth above 0, and seek times of at least 0")
         if self.seek_s < LEAST_MEANS * self.seek_sd_s:
             raise UsageError(
                 f"a disk needs a seek time of at least {LEAST_MEANS:g} times its standard deviation, so that none is "
