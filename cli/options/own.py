@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
-from adapt.cli.options.groups import setting
+from adapt.cli.options.groups import setting, typed_name
 from adapt.core.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -61,6 +61,10 @@ def given(typed: Any) -> str:
     """Parameters of a policy as typed, in the order of the keys."""
     values = {each.name: (getattr(typed, each.name), each.default) for each in fields(typed)}
     del values["name"], values["own"]
-    changed = {name.replace("_", "-"): value for name, (value, default) in values.items() if value != default}
+    changed = {
+        typed_name(type(typed), name).rpartition(" ")[2]: value
+        for name, (value, default) in values.items()
+        if value != default
+    }
     shown = {name: f"{value:g}" if isinstance(value, float) else value for name, value in changed.items()}
     return ",".join(f"{name}={value}" for name, value in (shown | dict(typed.own)).items())

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from adapt.core.elastic.policies.names import COOLDOWN, SCALE_OUT_DELAY, WINDOW
 from adapt.core.elastic.policies.placements import LEAST_S
 from adapt.core.elastic.policies.scaler import Patience, Rebuild, check_pool
 from adapt.core.errors import UsageError
@@ -28,7 +29,7 @@ from adapt.core.stage.input.speed import OFFERED, Speed, period_of
 from adapt.core.stage.outcome import costs_told
 from adapt.core.stream import Weight
 
-SCALE_OUT_DELAY, COOLDOWN, WINDOW, REBUILD, RETENTION = 2, 10, 10, 10, 5
+REBUILD, RETENTION = 10, 5
 """Default times, in periods; the retention is that of buffers."""
 
 SHORT = 0.75

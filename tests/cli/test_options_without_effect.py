@@ -88,7 +88,8 @@ def sample(parameter: Any, among: Collection[str] = (), other_than: Collection[s
     name, choices = max(parameter.opts, key=len), re.findall(r"[A-Za-z0-9:-]+", choices_of(parameter))
     if parameter.is_flag:
         return [name]
-    usual = VALUES if among or other_than or "NAME" in value_of(parameter) else ["1"]
+    amount = re.fullmatch(r"\d+[a-z]+", value_of(parameter))  # such as 5s
+    usual = VALUES if among or other_than or "NAME" in value_of(parameter) else [amount[0] if amount else "1"]
     fitting = [each for each in [*choices, *usual] if each not in other_than and (not among or each in among)]
     return [f"{name}={[*fitting, *among][0]}"]
 

@@ -20,7 +20,18 @@ if TYPE_CHECKING:
 
 
 @short_help(
-    *("out", "pool", "workers", "policy", "offered", "speedup", "service_time", "period", "scale_out_delay", "shed"),
+    *(
+        "out",
+        "pool",
+        "workers",
+        "policy",
+        "offered",
+        "speedup",
+        "service_time",
+        "period_s",
+        "scale_out_delay_s",
+        "shed",
+    ),
     *("engine", "migrate"),
 )
 def elastic(

@@ -42,7 +42,7 @@ class CostOptions:
     network: NetworkSettings = field(default_factory=NetworkSettings)
 
     def to_network(self, workers: int | None, connection: int) -> "Network":
-        """The network in seconds and bits per second; options win over the cost profile.
+        """The network; options win over the cost profile.
 
         Args:
             workers: Number of workers; None, unknown, so that options are for all of them.

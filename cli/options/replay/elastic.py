@@ -5,15 +5,25 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from adapt.cli.options import own
-from adapt.cli.options.amounts import above_0, above_0_or
+from adapt.cli.options.amounts import above_0
 from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import OWN_HASHING, SCHEME, MaxParallelismOption, SchemeChoice
-from adapt.core.elastic.policies.names import ALL_POLICIES, Alignment, ScalingPolicy, Signal
+from adapt.core.elastic.policies.names import (
+    ALL_POLICIES,
+    COOLDOWN,
+    SCALE_OUT_DELAY,
+    WINDOW,
+    CountingSettings,
+    ScalerSettings,
+    ScalingPolicy,
+    ScalingSettings,
+)
 from adapt.core.engines.names import Engine
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme
 from adapt.core.stage.conditions.names import QueueingName
 from adapt.core.stage.conditions.stage_settings import UNCHANGED, RescaleSettings
+from adapt.core.units.settings import same, settings
 
 if TYPE_CHECKING:
     from adapt.core.costs.profile import Profile
@@ -26,8 +36,6 @@ if TYPE_CHECKING:
     from adapt.core.stage.input.mini_partitions import MiniPartitions
     from adapt.core.stage.input.speed import Tempo
     from adapt.core.stream import KeyType
-
-USUAL = "(default: {}). At an offered load, {} periods."
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +57,10 @@ class SchemeOptions:
     max_parallelism: MaxParallelismOption = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@settings(panel="Plans and migration", kw_only=True)
 class PlanOptions:
     """How partitions are placed and moved."""
 
-    PANEL: ClassVar[str] = "Plans and migration"
     rebuild: str | None = setting(
         None,
         "Rebuild the plan after a time, above an imbalance, or both; off by default.",
@@ -67,9 +74,7 @@ class PlanOptions:
         "K",
         shown=False,
     )
-    window: str | None = setting(
-        None, f"How much recent history a plan is built from {USUAL.format('30s', 10)}", "30s", unless=UNCHANGED
-    )
+    window_s: float | None = same(CountingSettings, "window_s")
     migration: RescaleSettings
     of: SchemeOptions
 
@@ -135,18 +140,10 @@ class PlanOptions:
         return Rebuild(every_s, limit, min_interval_s)
 
 
-_OURS = (ScalingPolicy.THRESHOLDS, ScalingPolicy.DS2, ScalingPolicy.LAG)
-
-PATIENT = f"--policy {'|'.join((*_OURS, ALL_POLICIES))}"
-"""Policies with a scale-out delay and cooldown around them."""
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyOption:
+@settings("policy", head="name")
+class PolicyOption(ScalerSettings):
     """A scaling policy with its parameters."""
 
-    OPTION: ClassVar[str] = "--policy"
-    HEAD: ClassVar[str] = "name"
     OWN: ClassVar[str] = "own"
     BUILT_IN: ClassVar[tuple[str, ...]] = (*ScalingPolicy, ALL_POLICIES)
     name: str = setting(
@@ -155,31 +152,11 @@ class PolicyOption:
         f" stands for all of the built-in ones: {', '.join(ScalingPolicy)}.",
         "NAME",
     )
-    signal: Signal = setting(
-        Signal.HELD, "Utilization, after shedding (held) or before (offered).", of=(ScalingPolicy.THRESHOLDS,)
-    )
-    scale_on: str = setting(
-        "busiest",
-        "Worker whose utilization counts: the busiest, the mean, or a share at or above the threshold.",
-        "busiest|mean|P%",
-        of=(ScalingPolicy.THRESHOLDS,),
-    )
-    utilization: float = setting(0.8, "Target utilization.", "RATIO", of=(ScalingPolicy.DS2,))
-    rows: float = setting(1000.0, "Lag threshold of a worker.", "ROWS", of=(ScalingPolicy.LAG,))
-    alignment: Alignment = setting(
-        Alignment.ANY, "Allowed numbers of workers: any, or those that divide the number of partitions.", of=_OURS
-    )
-    times: float | None = setting(
-        None,
-        "Multiply the policy's own times by this (default: 1). At an offered load, 1/speedup.",
-        "FACTOR",
-        of=(ScalingPolicy.DS2, ScalingPolicy.LAG, ScalingPolicy.FLINK, ScalingPolicy.SPARK),
-    )
     own: Mapping[str, str] = field(default_factory=dict)
 
     def all_of_them(self) -> "Iterable[PolicyOption]":
         """The policies of this name."""
-        return map(PolicyOption, ScalingPolicy) if self.name == ALL_POLICIES else [self]
+        return (PolicyOption(name=each) for each in ScalingPolicy) if self.name == ALL_POLICIES else [self]
 
     def chosen(self, tempo: "Tempo") -> "Chosen":
         """The settings of the policy."""
@@ -189,49 +166,23 @@ class PolicyOption:
         return Chosen(
             signal=self.signal,
             utilization=self.utilization,
-            lag_rows=self.rows,
+            lag_rows=self.lag_rows,
             scale_on=ScaleOn.parse(self.scale_on),
             times=tempo.in_trace_time if self.times is None else self.times,
             alignment=self.alignment,
         )
 
 
-@dataclass(frozen=True, slots=True)
+@settings(panel="Scaling")
 class ScalingOptions:
     """When and how far the stage scales."""
 
-    PANEL: ClassVar[str] = "Scaling"
     policy: list[PolicyOption]
-    pool: int = setting(16, "Maximum number of workers.", "WORKERS", panel="Options")
-    workers: int | None = setting(
-        None,
-        "Workers at the start, and the minimum (default: what the mean rate needs).",
-        "WORKERS",
-        panel="Options",
-        shown=False,
-    )
-    period: str | None = setting(
-        None,
-        "How often the controller runs (default: 1s). At an offered load, 1/100 of the replay.",
-        "1s",
-        unless=UNCHANGED,
-    )
-    scale_out_delay: str | None = setting(
-        None,
-        f"How long more workers must be needed before scaling out {USUAL.format('by policy', 2)}",
-        "5s",
-        needs=PATIENT,
-    )
-    cooldown: str | None = setting(
-        None,
-        f"How long fewer workers must be enough before scaling in {USUAL.format('by policy', 10)}",
-        "30s",
-        needs=PATIENT,
-    )
-
-    def period_s(self, tempo: "Tempo") -> float:
-        """Time between decisions, at the speed of the replay."""
-        return above_0_or("--period", self.period, tempo.or_periods(1.0, 1))
+    pool: int = same(ScalingSettings, "pool")
+    workers: int | None = same(ScalingSettings, "workers")
+    period_s: float | None = same(ScalingSettings, "period_s")
+    scale_out_delay_s: float | None = same(ScalingSettings, "scale_out_delay_s")
+    cooldown_s: float | None = same(ScalingSettings, "cooldown_s")
 
     def elastic(
         self,
@@ -254,9 +205,10 @@ class ScalingOptions:
         from adapt.core.elastic.replay.replay import Elastic
         from adapt.core.stage.control.workers import Migration
 
-        timed = self.scale_out_delay is not None or self.cooldown is not None
-        delay_s = above_0_or("--scale-out-delay", self.scale_out_delay, tempo.or_periods(5.0, 2))
-        usual = Patience(delay_s, above_0_or("--cooldown", self.cooldown, tempo.or_periods(30.0, 10)))
+        timed, usual = self.scale_out_delay_s is not None or self.cooldown_s is not None, Patience()
+        delay_s = self.scale_out_delay_s or tempo.or_periods(usual.scale_out_delay_s, SCALE_OUT_DELAY)
+        usual = Patience(delay_s, self.cooldown_s or tempo.or_periods(usual.cooldown_s, COOLDOWN))
+        window_s = plans.window_s or max(LEAST_S, tempo.or_periods(Counting().window_s, WINDOW))
         named = [every for each in self.policy or [PolicyOption()] for every in each.all_of_them()]
         policies = tuple(
             ChosenScalingPolicy(policy, each.chosen(tempo), own.given(each))
@@ -276,8 +228,8 @@ class ScalingOptions:
             rebuild=plans.rebuilding(delay_s),
             recipe=plans.recipe() if units is None else None,
             units=units,
-            counting=Counting(above_0_or("--window", plans.window, max(LEAST_S, tempo.or_periods(30.0, 10)))),
-            period_s=self.period_s(tempo),
+            counting=Counting(window_s),
+            period_s=self.period_s or tempo.or_periods(1.0, 1),
             migration=Migration.of(plans.migration, engine),
             startup_s=start_s or 0.0,
         )

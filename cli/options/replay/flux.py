@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapt.cli.options import own
-from adapt.cli.options.amounts import above_0, above_0_or, bits_of_workers
+from adapt.cli.options.amounts import above_0, bits_of_workers
 from adapt.cli.options.groups import setting
 from adapt.cli.options.replay.stage import TROUBLE_PANEL, TroubleOptions
 from adapt.core.errors import UsageError
-from adapt.core.flux.policies.names import FluxPolicy, PairSettings
+from adapt.core.flux.policies.names import FluxPolicy, PairSettings, RoundSettings
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.stage_settings import DiskSettings
-from adapt.core.units.settings import settings, settings_from
+from adapt.core.units.settings import same, settings, settings_from
 
 if TYPE_CHECKING:
     from adapt.core.flux.replay.replay import Flux
@@ -72,26 +72,13 @@ class PolicyOption(PairSettings):
     own: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@settings(panel="Policy")
 class PolicyOptions:
     """Rebalancing policies and their limits."""
 
-    PANEL: ClassVar[str] = "Policy"
     policy: list[PolicyOption]
-    min_collection: str | None = setting(
-        None,
-        "Shortest time to collect statistics per round (default: 150ms). At an offered load, at most 1/100 of the"
-        " replay.",
-        "150ms",
-        unless=("--policy none", "--router river"),
-    )
-    split_hot: str | None = setting(
-        None,
-        "Split a partition above this share of a worker's time, for count, sum, min and max. Its parts are merged every"
-        " 250 ms; 50%@1s sets another interval.",
-        "50%|50%@1s",
-        unless="--stages",
-    )
+    min_collection_s: float | None = same(RoundSettings, "min_collection_s")
+    split_hot: str | None = same(RoundSettings, "split_hot")
 
     def flux(self, router: Router, tempo: "Tempo", conditions: "Mapping[str, Any]") -> "Flux":
         """The policies with their parameters, and delta_min.
@@ -103,14 +90,13 @@ class PolicyOptions:
         from adapt.core.flux.policies.registry import ChosenFluxPolicy
         from adapt.core.flux.replay.replay import Flux, policies_of
 
-        collection_s = above_0_or("--min-collection", self.min_collection, tempo.at_most_a_period(MIN_COLLECTION_S))
         chosen = [
             ChosenFluxPolicy(policy, settings_from(each, LoadBalancing), own.given(each))
             for policy, each in zip(own.policies(FluxPolicy, self.policy), self.policy, strict=True)
         ]
         return Flux(
             policies=policies_of(chosen, router),
-            min_collection_s=collection_s,
+            min_collection_s=self.min_collection_s or tempo.at_most_a_period(MIN_COLLECTION_S),
             hot=None if self.split_hot is None else _hot_split(self.split_hot),
             **conditions,
         )

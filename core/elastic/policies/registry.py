@@ -16,7 +16,7 @@ from adapt.core.elastic.policies.engine_scalers import (
     LagThreshold,
     PodAutoscaler,
 )
-from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
+from adapt.core.elastic.policies.names import Alignment, ScalerSettings, ScalingPolicy, Signal
 from adapt.core.elastic.policies.scaler import BUSIEST, Patience, Policy, ScaleOn
 from adapt.core.elastic.policies.thresholds import (
     POLICY_INTERVAL_S,
@@ -26,43 +26,32 @@ from adapt.core.elastic.policies.thresholds import (
     ThresholdScaling,
     TrueRates,
 )
-from adapt.core.errors import UsageError
 from adapt.core.own.own_code import ChosenPolicy, OwnCode
 from adapt.core.own_policies.view import OwnScaling
 from adapt.core.stage.conditions.names import Migrating, RestartName
 from adapt.core.stage.conditions.settings import RESTARTS
 from adapt.core.stage.conditions.shed_factor import Thresholds
 from adapt.core.stage.control.workers import Migration
+from adapt.core.units.settings import same, settings
 
 AnyScalingPolicy: TypeAlias = ScalingPolicy | OwnCode
 """A scaling policy: built in, or a user's own."""
 
-LAG_ROWS = 1000.0
-"""Default lag threshold of a worker, in rows."""
 
-
-@dataclass(frozen=True, slots=True)
+@settings()
 class Chosen:
-    """Settings of a scaling policy.
+    """Settings of a scaling policy."""
 
-    Attributes:
-        thresholds: tau0 to tau3.
-    """
-
-    thresholds: Thresholds = Thresholds()  # noqa: RUF009 - frozen
-    signal: Signal = Signal.HELD  # the utilization that is compared with them
+    thresholds: Thresholds = Thresholds()
+    signal: Signal = same(ScalerSettings, "signal")
     capacity_tuples: int | None = None  # buffer capacity of a worker; None without buffers
-    utilization: float = 0.8  # target utilization of DS2
-    lag_rows: float = LAG_ROWS  # lag threshold of a worker, in rows
+    utilization: float = same(ScalerSettings, "utilization")
+    lag_rows: float = same(ScalerSettings, "lag_rows")
     scale_on: ScaleOn = BUSIEST  # whose utilization it is
     pool: int = 1  # the maximum number of workers
     partitions: int = 1  # partitions of the stage
-    times: float = 1.0  # factor of all times of a published policy, restarts included
-    alignment: Alignment = Alignment.ANY  # which numbers of workers are allowed
-
-    def __post_init__(self) -> None:
-        if not 0 < self.times < float("inf"):
-            raise UsageError(f"times must be above 0 (got {self.times:g})")
+    times: float = same(ScalerSettings, "times", default=1.0)  # restarts included
+    alignment: Alignment = same(ScalerSettings, "alignment")
 
 
 ChosenScalingPolicy: TypeAlias = ChosenPolicy[ScalingPolicy, Chosen]

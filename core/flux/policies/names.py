@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from adapt.core.units.settings import Range, knob, settings
+from adapt.core.units.settings import ABOVE_0, SECONDS, Range, knob, settings
 
 
 class FluxPolicy(StrEnum):
@@ -77,4 +77,26 @@ class PairSettings:
         "What a move must reduce, of utilization.",
         default=Imbalance.DIFFERENCE,
         of=(FluxPolicy.LOAD, FluxPolicy.HYBRID),
+    )
+
+
+@settings()
+class RoundSettings:
+    """How long rounds of the controller take, and which partitions are split."""
+
+    min_collection_s: float | None = knob(
+        "Shortest time to collect statistics per round (default: 150ms). At an offered load, at most 1/100 of the"
+        " replay.",
+        "150ms",
+        default=None,
+        unit=SECONDS,
+        range=ABOVE_0,
+        unless=("policy none", "router river"),
+    )
+    split_hot: str | None = knob(
+        "Split a partition above this share of a worker's time, for count, sum, min and max. Its parts are merged every"
+        " 250 ms; 50%@1s sets another interval.",
+        "50%|50%@1s",
+        default=None,
+        unless="stages",
     )

@@ -43,7 +43,7 @@ class Thresholds:
 
     @classmethod
     def of(cls, given: BufferSettings) -> "Thresholds":
-        """The thresholds that were asked for; one that is not read must be the usual one."""
+        """The thresholds asked for; unread ones must be the usual ones."""
         read, texts = given.READ, given.tau.split(",")
         try:
             numbers = [float(part) for part in texts]

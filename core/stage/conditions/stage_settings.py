@@ -1,4 +1,4 @@
-"""Settings of a simulated stage as they are given, light enough for `--help`."""
+"""Settings of a simulated stage as given, light enough for `--help`."""
 
 from typing import ClassVar
 

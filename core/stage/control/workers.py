@@ -123,7 +123,7 @@ class Migration:
 
     @classmethod
     def of(cls, given: MigrationSettings, engine: QueueingName | None) -> "Migration | None":
-        """How partitions are to migrate; None if it is left to the policy.
+        """How partitions migrate; None if left to the policy.
 
         Args:
             engine: Whose queues the stage has.

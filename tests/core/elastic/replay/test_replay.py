@@ -212,7 +212,6 @@ def test_what_cannot_be_is_refused():
         (STAGE, replace(ELASTIC, least=7), "pool of 6 workers is smaller than the 7"),
         (STAGE, replace(ELASTIC, least=0), "at least 1 worker "),
         (replace(STAGE, buffer_tuples=5), ELASTIC, "at least one packet"),
-        (STAGE, replace(ELASTIC, policies=(replace(DS2, parameters=Chosen(utilization=2.0)),)), "at most 1"),
         (STAGE, replace(ELASTIC, period_s=0.0), "0 s"),
         (STAGE, replace(ELASTIC, startup_s=-1.0), "-1 s"),
     ):

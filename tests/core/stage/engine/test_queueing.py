@@ -327,9 +327,9 @@ def test_a_hot_worker_delays_others_in_a_full_pool_but_not_in_logs():
 def test_what_only_flux_has_is_refused_with_other_queues():
     with pytest.raises(UsageError, match="use router flux"):
         stage(Queueing(QueueingName.KAFKA), router=Router.EXCHANGE)
-    with pytest.raises(UsageError, match="at least 1 row"):
+    with pytest.raises(UsageError, match="fetch_rows must be at least 1"):
         Queueing(QueueingName.KAFKA, fetch_rows=0)
-    with pytest.raises(UsageError, match="interval of checkpoints"):
+    with pytest.raises(UsageError, match="checkpoint_s must be above 0"):
         Queueing(QueueingName.FLINK, checkpoint_s=0.0)
     with pytest.raises(UsageError, match="excludes crashes"):
         Queueing(QueueingName.SPARK).check((1,), None)
