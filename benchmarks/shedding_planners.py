@@ -22,8 +22,8 @@ from adapt.core.arrays import Floats
 from adapt.core.fit.distributed.coordinator import fit
 from adapt.core.fit.network.names import OperatorKind
 from adapt.core.fit.network.network import Input, Network, Node, Operator, Output
-from adapt.core.fit.program.basis import BasisPool
-from adapt.core.fit.program.program import Program
+from adapt.core.fit.planners.basis import BasisPool
+from adapt.core.fit.planners.program import Program
 
 POINTS = 20_000
 SOLVED = 100

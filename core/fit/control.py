@@ -14,7 +14,6 @@ from adapt.core.fit.network.names import DropPlanner, Drops
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import Observing
 from adapt.core.fit.network.wiring import Indices, Wiring
-from adapt.core.fit.observing import Observer
 from adapt.core.fit.planners.direct_planners import UNSHED, Planner
 from adapt.core.fit.planners.fragments import FragmentPlanner
 from adapt.core.fit.planners.plan_table import Proof
@@ -27,7 +26,8 @@ from adapt.core.fit.registry import (
     proof_of,
     tables_of,
 )
-from adapt.core.fit.running.tick import Tick
+from adapt.core.fit.running.fluid import Tick
+from adapt.core.fit.running.observing import Observer
 from adapt.core.fit.running.window_drop import WindowAware, batch_ticks
 
 _LEARNED = 0.3

@@ -15,8 +15,8 @@ from adapt.core.fit.network.network import Network
 from adapt.core.fit.planners.direct_planners import Planner
 from adapt.core.fit.planners.fragments import Fragment, FragmentPlanner
 from adapt.core.fit.planners.plan_table import Finder, PlanTable, TablePlanner
+from adapt.core.fit.planners.program import Program
 from adapt.core.fit.planners.solver import RegionTree
-from adapt.core.fit.program.program import Program
 from adapt.core.fit.registry import PlannerOptions, Precomputed, d_fit, planner_of
 from adapt.core.fit.tables.local_plans import Part, busy_nodes
 from adapt.core.fit.tables.rows import FitRows, PointTree

@@ -10,16 +10,16 @@ from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.coordinated import Coordinated
 from adapt.core.fit.distributed.coordinator import Fit, Fitting, fit, proved
+from adapt.core.fit.distributed.cuts import DFitCuts
 from adapt.core.fit.distributed.distributed import DFit, KeptTables
-from adapt.core.fit.distributed.distributed_cuts import DFitCuts
 from adapt.core.fit.network.names import PRECOMPUTED, DropPlanner, Grid
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import AT_ONCE, Delivery, SheddingSettings, TableSettings
 from adapt.core.fit.planners.direct_planners import Exact, LinearProgram, Nothing, Planner, Proportional
 from adapt.core.fit.planners.fragments import Fragment, FragmentPlanner
 from adapt.core.fit.planners.plan_table import Proof, TablePlanner
+from adapt.core.fit.planners.program import Program
 from adapt.core.fit.planners.solver import Exponential, Learnt, Observed, Regions, Workload
-from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.local_plans import GreedyLocal
 from adapt.core.fit.tables.rows import Spacing
 

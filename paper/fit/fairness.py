@@ -4,7 +4,7 @@ import highspy
 import numpy as np
 
 from adapt.core.arrays import Floats
-from adapt.core.fit.program.program import Program, Scaled
+from adapt.core.fit.planners.program import Program, Scaled
 
 _TIGHT = 1e-9
 """Shares that cannot rise by more than this are optimal."""

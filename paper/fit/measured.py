@@ -14,11 +14,11 @@ from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.messages import Channel, Topic
 from adapt.core.fit.network.names import Grid
 from adapt.core.fit.network.network import Network
+from adapt.core.fit.planners.basis import BasisPool
 from adapt.core.fit.planners.direct_planners import NO_PLAN
 from adapt.core.fit.planners.plan_table import TablePlanner
+from adapt.core.fit.planners.program import Program
 from adapt.core.fit.planners.solver import Exponential, Observed, Regions
-from adapt.core.fit.program.basis import BasisPool
-from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.rows import GridLines, Spacing
 from adapt.core.fit.tables.server import feasible_grid
 from paper.experiments import Data

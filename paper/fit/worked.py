@@ -9,7 +9,7 @@ from adapt.core.arrays import Floats
 from adapt.core.fit.distributed.coordinator import fit
 from adapt.core.fit.network.network import Link, Network
 from adapt.core.fit.planners.direct_planners import LinearProgram, Planner, Proportional, service
-from adapt.core.fit.program.program import Program
+from adapt.core.fit.planners.program import Program
 from adapt.core.fit.tables.local_plans import GreedyLocal
 from paper.fit.fairness import fairest
 from paper.fit.measured import loads_of

@@ -9,10 +9,9 @@ from typing import Any
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.fit.drop_plans import DropPlans, from_tables
-from adapt.core.fit.network.doubts import doubts
 from adapt.core.fit.network.names import PRECOMPUTED, Drops, Flow
 from adapt.core.fit.network.network_file import NetworkFile, read_network
-from adapt.core.fit.network.wiring import Wiring
+from adapt.core.fit.network.wiring import Wiring, doubts
 from adapt.core.fit.planners.solver import Learnt
 from adapt.core.fit.registry import PlannerOptions
 from adapt.core.fit.replay.bound_rows import Binding

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from adapt.core.fit.rules.rule_file import rule_file
-from adapt.core.fit.rules.rules import Rules
+from adapt.core.fit.rules import Rules, rule_file
 from adapt.traces.replay import shedder
 from adapt.traces.store.atomic import whole_folder
 

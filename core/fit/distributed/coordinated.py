@@ -23,8 +23,8 @@ from adapt.core.fit.network.settings import AT_ONCE, Delivery
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.planners.direct_planners import ALONE, NO_PLAN, UNSHED, Planner, Plans
 from adapt.core.fit.planners.plan_table import TablePlanner
+from adapt.core.fit.planners.program import Program
 from adapt.core.fit.planners.solver import Learnt, Seen, Workload
-from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.local_plans import Part, busy_nodes
 from adapt.core.fit.tables.server import Server
 

@@ -19,7 +19,7 @@ from adapt.core.fit.planners.plan_table import (
     TablePlanner,
     share_nodes,
 )
-from adapt.core.fit.program.program import Program
+from adapt.core.fit.planners.program import Program
 from adapt.core.fit.tables.local_plans import Part, busy_nodes, circle_of_nodes, worth_of_arrival
 from adapt.core.fit.tables.rows import Bounds, FitRows, PointTree, Spacing, TooManyRows, bounds_of_inputs
 from adapt.core.fit.tables.server import Server, Topology

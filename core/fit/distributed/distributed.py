@@ -14,7 +14,7 @@ from adapt.core.fit.network.settings import AT_ONCE, Delivery, TableSettings
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.planners.direct_planners import MADE, NO_PLAN, UNSHED, Plans
 from adapt.core.fit.planners.plan_table import Proof
-from adapt.core.fit.program.program import Program
+from adapt.core.fit.planners.program import Program
 from adapt.core.fit.tables.composition import covered
 from adapt.core.fit.tables.local_plans import Part, busy_nodes
 from adapt.core.fit.tables.rows import Bounds, FitRows, PointTree, Spacing, TooManyRows, bounds_of_inputs

@@ -14,7 +14,7 @@ from adapt.core.errors import UsageError
 from adapt.core.fit.network.settings import Delivery
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.planners.direct_planners import Plans
-from adapt.core.fit.program.program import Program
+from adapt.core.fit.planners.program import Program
 
 
 class Topic(StrEnum):

@@ -1,6 +1,6 @@
 """A query network as arrays over its arcs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -153,3 +153,30 @@ def _flow(
             kept[point, arc] = given[source[arc]] * keeps[share, arc]
             if target[arc] >= 0:
                 given[target[arc]] += gain[arc] * kept[point, arc]
+
+
+_BEYOND = 50.0
+"""Utilization without drops from which on a unit must be wrong."""
+
+
+def doubts(wiring: Wiring, rates: Floats) -> Iterator[str]:
+    """What in a network can hardly be right.
+
+    Args:
+        rates: Tuples/s of each input, shape (times, inputs).
+    """
+    if not wiring.worth.any():
+        yield "every output has weight 0, so no tuple has a value; give an output a weight above 0"
+    flows = wiring.unshed(rates)
+    for at, most in enumerate(wiring.uses(flows).max(axis=0, initial=0.0)):
+        if most < _BEYOND:
+            continue
+        name, nodes = wiring.resources[at], len(wiring.network.nodes)
+        arc = int(np.argmax((wiring.use[at] * flows).max(axis=0)))
+        largest = f"{wiring.arcs[arc].target!r} needs {wiring.use[at, arc]:g}"
+        units = (
+            f"cost is in CPU seconds per tuple ({largest}), capacity in CPU seconds per second"
+            if at < nodes
+            else f"out_bytes is in bytes per tuple ({largest}), bandwidth in bytes per second"
+        )
+        yield f"{name} would need {most:,.0f} times its capacity; check units: {units}"

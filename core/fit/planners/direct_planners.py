@@ -7,9 +7,9 @@ import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Indices, Wiring
-from adapt.core.fit.program.basis import BasisPool
-from adapt.core.fit.program.highs import WarmProgram
-from adapt.core.fit.program.program import Program
+from adapt.core.fit.planners.basis import BasisPool
+from adapt.core.fit.planners.highs import WarmProgram
+from adapt.core.fit.planners.program import Program
 
 UNSHED = 0
 """Id of the plan that drops nothing."""

@@ -10,7 +10,7 @@ from adapt.core.fit.network.names import OperatorKind
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.planners.direct_planners import Planner, Plans
-from adapt.core.fit.program.program import AlikeInputs, Program
+from adapt.core.fit.planners.program import AlikeInputs, Program
 
 
 @dataclass(frozen=True, slots=True, eq=False)

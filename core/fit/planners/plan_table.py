@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Indices
+from adapt.core.fit.planners.basis import BasisPool
 from adapt.core.fit.planners.direct_planners import BEST, NO_PLAN, UNSHED, Plans
-from adapt.core.fit.program.basis import BasisPool
-from adapt.core.fit.program.highs import WarmSolver
-from adapt.core.fit.program.program import ROUNDING, Program, Scaled
+from adapt.core.fit.planners.highs import WarmSolver
+from adapt.core.fit.planners.program import ROUNDING, Program, Scaled
 from adapt.core.table import Column, Kind, Table
 
 

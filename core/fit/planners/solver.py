@@ -12,9 +12,9 @@ from adapt.core.compiled import compiled
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.fit.network.settings import MAX_PLANS
 from adapt.core.fit.network.wiring import Indices
+from adapt.core.fit.planners.basis import BasisPool
 from adapt.core.fit.planners.plan_table import PlanTable, Proof, TablePlanner
-from adapt.core.fit.program.basis import BasisPool
-from adapt.core.fit.program.program import ROUNDING, Program
+from adapt.core.fit.planners.program import ROUNDING, Program
 
 
 @dataclass(frozen=True, slots=True, eq=False)

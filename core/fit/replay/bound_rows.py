@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from adapt.core.errors import BadInput, did_you_mean
 from adapt.core.fit.network.network import ColumnEquals, Input, KeyBucket, KeyRange, Network, Stream
 from adapt.core.fit.network.settings import Execution
-from adapt.core.fit.running.tick import Offered
+from adapt.core.fit.running.fluid import Offered
 from adapt.core.partitioning.schemes.uniform import UniformPartitioner
 from adapt.core.stage.input.keyed_rows import KEY, TIME, times_of
 from adapt.core.units.settings import SettingError

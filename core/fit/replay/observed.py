@@ -11,10 +11,10 @@ from adapt.core.arrays import Floats
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.true_values import TrueValues, values_of
 from adapt.core.fit.network.wiring import Wiring
-from adapt.core.fit.observing import KINDS
 from adapt.core.fit.planners.direct_planners import Exact
-from adapt.core.fit.program.program import Program
-from adapt.core.fit.replay.outcome import FitOutcome, overloaded
+from adapt.core.fit.planners.program import Program
+from adapt.core.fit.replay.tables import FitOutcome, overloaded
+from adapt.core.fit.running.observing import KINDS
 from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.values import duration
 

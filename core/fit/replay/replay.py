@@ -29,10 +29,13 @@ from adapt.core.fit.planners.solver import Learnt, Observed, Workload
 from adapt.core.fit.registry import PlannerOptions, planner_of
 from adapt.core.fit.replay.bound_rows import Binding, Counts, binding_text
 from adapt.core.fit.replay.observed import Judged, observed_sentence, observed_tables
-from adapt.core.fit.replay.outcome import FitOutcome, Followed, kept_use, overloaded
 from adapt.core.fit.replay.tables import (
+    FitOutcome,
+    Followed,
     drops_table,
+    kept_use,
     nodes_table,
+    overloaded,
     planners_shown,
     planners_table,
     shedders_table,
@@ -40,9 +43,8 @@ from adapt.core.fit.replay.tables import (
     ticks_table,
     traffic_table,
 )
-from adapt.core.fit.rules.rules import Rules, capacities_table, rules_table, sentences
-from adapt.core.fit.running.fluid import Fluid, scales
-from adapt.core.fit.running.tick import Running, Tick
+from adapt.core.fit.rules import Rules, capacities_table, rules_table, sentences
+from adapt.core.fit.running.fluid import Fluid, Running, Tick, scales
 from adapt.core.fit.running.tuples import Tuples
 from adapt.core.fit.running.window_drop import LivingWindows, windows_of_arcs
 from adapt.core.run import Run, verdict_under

@@ -11,11 +11,83 @@ from numpy.typing import NDArray
 from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, flattened
 from adapt.core.fit.network.wiring import Indices, Wiring
-from adapt.core.fit.running.arcs import NONE
 from adapt.core.fit.running.window_drop import LivingWindows, aggregates
 from adapt.core.fit.tables.local_plans import worth_of_arrival
 from adapt.core.histogram import bin_of
 from adapt.core.random_bits import output, uniform
+
+NONE = -1
+"""No tuple, arc or server: the end of a list."""
+
+WAITING = np.dtype(
+    [
+        ("born", np.int64),  # arrival of its row, in microseconds
+        ("at", np.int64),  # position among windows: likewise, or a number of tuples
+        ("arc", np.int32),
+        ("after", np.int32),  # the next tuple in the queue, or the next free slot
+    ]
+)
+"""A tuple in a queue."""
+
+SERVER = np.dtype(
+    [
+        ("done", np.float64),  # end of the current work, in seconds; inf when idle
+        ("since", np.float64),  # start of the current work, or of the tick
+        ("busy", np.float64),
+        ("head", np.int32),
+        ("tail", np.int32),
+        ("length", np.int64),  # tuples, including the current one
+        ("taken", np.int64),  # tuples that arrived, including dropped ones
+    ],
+    align=True,
+)
+"""A node or a link."""
+
+ARC = np.dtype(
+    [
+        ("source", np.int32),
+        ("target", np.int32),  # an operator; -1 at an output
+        ("node", np.int32),
+        ("link", np.int32),  # that it crosses first; -1: none
+        ("other", np.int32),  # the arc of a join's other side
+        ("window", np.float64),  # tuples of that side that a join keeps
+        ("gain", np.float64),  # of a join, per pair
+        ("on_node", np.float64),  # seconds of work
+        ("on_link", np.float64),
+        ("keep", np.float64),
+        ("draws", np.uint64),  # the seed of its random drops
+        ("size", np.int64),  # of windows kept or dropped whole, in microseconds or tuples
+        ("slide", np.int64),  # 0: none; random tuples are dropped
+        ("own_size", np.int64),  # of its target's windows, if an aggregate
+        ("own_slide", np.int64),
+        ("fate", np.int32),  # row of windows kept on this arc
+        ("given", np.int32),  # row of windows that the aggregate opens; -1: none
+        ("counts", np.bool_),  # whether these count tuples
+        ("numbered", np.bool_),  # whether a tuple's position is its number on the arc
+        ("nested", np.bool_),  # whether further aggregates are downstream of its target
+        ("credit", np.float64),  # fraction of a tuple not emitted yet
+        ("came", np.int64),  # since the start
+        ("worked", np.int64),
+        ("offered", np.int64),  # in the tick
+        ("dropped", np.int64),
+        ("queue_drops", np.int64),
+        ("served", np.int64),
+        ("late", np.int64),  # read at an output later than counts; see `READ`
+        ("queued", np.int64),
+        ("withdrawn", np.float64),  # results of its target, of windows that lost a tuple to a full queue
+        ("work", np.float64),  # CPU seconds at its node, in the tick
+    ],
+    align=True,
+)
+
+READ = np.dtype(
+    [
+        ("late", np.float64),  # latency of a result above which it does not count
+        ("latency", np.float64),
+        ("longest", np.float64),
+        ("count", np.int64),
+    ]
+)
 
 
 class Books(NamedTuple):

@@ -1,26 +1,37 @@
 """The tuple simulator: random drops, and queues at nodes and links."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
+from adapt.core.errors import BadInput
+from adapt.core.fit.network.names import OperatorKind
+from adapt.core.fit.network.network import Operator, Window
 from adapt.core.fit.network.wiring import Wiring
-from adapt.core.fit.running.arcs import (
+from adapt.core.fit.running.fluid import LATE, Offered, Tick, scales, true_use
+from adapt.core.fit.running.passing import (
+    ARC,
     NONE,
     READ,
+    SERVER,
     WAITING,
-    arc_records,
-    change_values,
-    largest_burst,
-    server_records,
+    Books,
+    Withdrawal,
+    advance,
+    spoiled_of,
+    withdrawn_worth,
 )
-from adapt.core.fit.running.fluid import scales, true_use
-from adapt.core.fit.running.passing import Books, Withdrawal, advance, spoiled_of, withdrawn_worth
-from adapt.core.fit.running.tick import LATE, Offered, Tick
 from adapt.core.fit.running.window_drop import LivingWindows
 from adapt.core.histogram import BINS
 from adapt.core.random_bits import substream
 from adapt.core.stage.conditions.shed_factor import Overload
+
+_MOST_AT_ONCE = 10_000_000
+"""Limit of results of one tuple; more do not fit in memory."""
+
 
 _FEW = 50
 """Service times that a result may be late, where ticks are short."""
@@ -163,3 +174,88 @@ def _service_s(wiring: Wiring, seconds: Floats) -> float:
         if target >= 0:
             reached[target] = max(reached[target], reached[source] + takes)
     return float(reached.max())
+
+
+def arc_records(wiring: Wiring, seconds: Floats, seed: int, windows: LivingWindows | None) -> NDArray[Any]:
+    """One record per arc, shape (arcs,).
+
+    Args:
+        seconds: Work of a tuple on each arc at each node, then link; shape (resources, arcs).
+        seed: Random seed of the drops.
+        windows: Windows kept or dropped whole; None: random tuples are dropped everywhere.
+    """
+    nodes = len(wiring.network.nodes)
+    arcs = np.zeros(len(wiring.arcs), ARC)
+    arcs["source"], arcs["target"] = wiring.source, wiring.target
+    arcs["node"] = arcs["link"] = arcs["other"] = NONE
+    arcs["gain"] = wiring.gain
+    arcs["fate"] = arcs["given"] = NONE
+    names = [node.name for node in wiring.network.nodes]
+    port = {(arc.target, arc.port): at for at, arc in enumerate(wiring.arcs)}
+    for at, arc in enumerate(wiring.arcs):
+        record = arcs[at]
+        record["draws"] = substream(seed, at)
+        if arc.port < 0:
+            continue
+        operator = wiring.network.sources[wiring.target[at]]
+        assert isinstance(operator, Operator)
+        record["node"] = names.index(operator.node)
+        record["on_node"] = seconds[record["node"], at]
+        links = np.flatnonzero(wiring.use[nodes:, at])
+        if len(links):
+            record["link"], record["on_link"] = nodes + links[0], seconds[nodes + links[0], at]
+        if operator.kind is OperatorKind.JOIN and operator.join_windows is not None:
+            record["other"] = port[operator.name, 1 - arc.port]
+            record["window"], record["gain"] = operator.join_windows[1 - arc.port], operator.selectivity
+    if windows is not None:
+        arcs["fate"], arcs["given"], arcs["nested"] = windows.fate, windows.given, windows.nested
+        arcs["size"], arcs["slide"] = _lengths(windows.windows)
+        arcs["own_size"], arcs["own_slide"] = _lengths(windows.own)
+        arcs["counts"] = [window is not None and not window.timed for window in windows.own]
+        arcs["numbered"] = windows.numbered
+    return arcs
+
+
+def change_values(arcs: NDArray[Any], wiring: Wiring, seconds: Floats) -> None:
+    """Change the costs and selectivities in the records of arcs.
+
+    Args:
+        seconds: As of `arc_records`.
+    """
+    inner = np.flatnonzero(wiring.target >= 0)
+    arcs["on_node"][inner] = seconds[arcs["node"][inner], inner]
+    arcs["gain"] = wiring.gain
+    for at in inner:
+        operator = wiring.network.sources[wiring.target[at]]
+        assert isinstance(operator, Operator)
+        if operator.kind is OperatorKind.JOIN:
+            arcs["gain"][at] = operator.selectivity
+
+
+def server_records(servers: int) -> NDArray[Any]:
+    """Idle nodes, then links; shape (servers,)."""
+    records = np.zeros(servers, SERVER)
+    records["done"], records["head"], records["tail"] = np.inf, NONE, NONE
+    return records
+
+
+def largest_burst(wiring: Wiring, scale: Floats) -> int:
+    """Maximum tuples queued by one row, or by one piece of work."""
+    fan_out = np.bincount(wiring.source, minlength=len(wiring.network.sources))
+    given = np.zeros(len(wiring.network.sources))
+    given[: wiring.inputs] = scale
+    inner = wiring.target >= 0
+    np.maximum.at(given, wiring.target[inner], wiring.gain[inner])
+    at_once = (np.floor(given) + 2) * fan_out
+    most = int(np.argmax(at_once))
+    if at_once[most] > _MOST_AT_ONCE:
+        raise BadInput(
+            f"{wiring.network.sources[most].name!r} emits {given[most]:,.0f} tuples for one, too many to simulate; "
+            "reduce its scale, selectivity or window, or use flow fluid"
+        )
+    return int(at_once[most])
+
+
+def _lengths(windows: Sequence[Window | None]) -> tuple[list[int], list[int]]:
+    """Size and slide of each window; 0 without one."""
+    return [window.size if window else 0 for window in windows], [window.slide if window else 0 for window in windows]

@@ -14,7 +14,7 @@ from adapt.core.fit.network.network import Network, Operator, Window
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.planners.direct_planners import Planner, Plans
-from adapt.core.fit.running.tick import LATE
+from adapt.core.fit.running.fluid import LATE
 from adapt.core.random_bits import substream, uniforms
 from adapt.core.units.settings import SettingError
 from adapt.core.values import duration

@@ -12,7 +12,7 @@ from adapt.core.arrays import Floats
 from adapt.core.fit.network.network import Input, Network, Operator, Output
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.planners.direct_planners import MADE, UNSHED, Plans
-from adapt.core.fit.program.program import Program
+from adapt.core.fit.planners.program import Program
 
 _ROUNDING = 1e-12
 """Share of an arc's load below which what is left of it counts as none."""

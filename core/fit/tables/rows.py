@@ -11,7 +11,7 @@ from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, inlined
 from adapt.core.fit.network.names import Grid, RateSteps
 from adapt.core.fit.network.wiring import Indices
-from adapt.core.fit.program.program import Program
+from adapt.core.fit.planners.program import Program
 
 
 class TooManyRows(Exception):

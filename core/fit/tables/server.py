@@ -9,8 +9,8 @@ from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled
 from adapt.core.fit.network.names import Grid
 from adapt.core.fit.network.wiring import Indices, Wiring
-from adapt.core.fit.program.highs import WarmSolver
-from adapt.core.fit.program.program import Program, Scaled
+from adapt.core.fit.planners.highs import WarmSolver
+from adapt.core.fit.planners.program import Program, Scaled
 from adapt.core.fit.tables.composition import FITS, composed, covered, mapped_back
 from adapt.core.fit.tables.local_plans import DropOrder, Part, busy_nodes
 from adapt.core.fit.tables.rows import Bounds, FitRows, GridLines, Spacing, TooManyRows, merged

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from adapt.core.fit.program.program import Program
+from adapt.core.fit.planners.program import Program
 from adapt.core.table import Column, Kind, Table
 from paper import charts
 from paper.claims import Claim, Judged, above

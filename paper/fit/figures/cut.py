@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from adapt.core.fit.program.program import Program
+from adapt.core.fit.planners.program import Program
 from adapt.core.table import Column, Kind, Table
 from paper.charts import scatter
 from paper.claims import Claim, Judged, Range

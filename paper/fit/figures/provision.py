@@ -8,8 +8,8 @@ from typing import TypeAlias
 import numpy as np
 
 from adapt.core.charts.chart import Chart
+from adapt.core.fit.planners.program import Program
 from adapt.core.fit.planners.solver import Exponential
-from adapt.core.fit.program.program import Program
 from adapt.core.table import Column, Kind, Table
 from paper.charts import heat, lines
 from paper.claims import Claim, Judged, above, similar

@@ -12,8 +12,8 @@ from adapt.core.arrays import Floats
 from adapt.core.errors import BadInput, did_you_mean
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.wiring import Indices, Wiring
-from adapt.core.fit.program.highs import WarmProgram
-from adapt.core.fit.program.program import ROUNDING, AlikeInputs, Program
+from adapt.core.fit.planners.highs import WarmProgram
+from adapt.core.fit.planners.program import ROUNDING, AlikeInputs, Program
 
 _KEPT = 200_000
 """Fragments whose worth is remembered."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
-from adapt.core.fit.program.program import Program, Scaled
+from adapt.core.fit.planners.program import Program, Scaled
 
 MOST_CROSSINGS = 200_000
 """Of hyperplanes that are looked at."""

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from adapt.core.errors import BadInput
-from adapt.core.fit.costs import fitted_costs
-from adapt.core.fit.network.doubts import doubts
-from adapt.core.fit.network.wiring import Wiring
+from adapt.core.fit.network.wiring import Wiring, doubts
+from adapt.core.fit.network_tables import fitted_costs
 from tests.core.fit.networks import SHAPES, chains, random_network
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from adapt.core.fit.network.network import Network
-from adapt.core.fit.program.basis import BasisPool
-from adapt.core.fit.program.highs import WarmProgram
-from adapt.core.fit.program.program import Program
+from adapt.core.fit.planners.basis import BasisPool
+from adapt.core.fit.planners.highs import WarmProgram
+from adapt.core.fit.planners.program import Program
 from tests.core.fit.dual_vertices import DualVertices
 from tests.core.fit.networks import DIAMOND, FIGURE_1, SHAPES, chains, random_network, random_rates
 from tests.core.fit.oracles import rational_score, scipy_score

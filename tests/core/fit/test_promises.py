@@ -13,8 +13,8 @@ from adapt.core.fit.network.network import Input, Link, Network, Node, Output
 from adapt.core.fit.network.settings import TableSettings
 from adapt.core.fit.planners.direct_planners import BEST
 from adapt.core.fit.planners.plan_table import CellBounds
+from adapt.core.fit.planners.program import Program
 from adapt.core.fit.planners.solver import Observed
-from adapt.core.fit.program.program import Program
 from adapt.core.fit.registry import Precomputed, planner_of
 from adapt.core.fit.tables.local_plans import circle_of_nodes
 from tests.core.fit.networks import any_network, delay, random_rates
@@ -123,7 +123,7 @@ def test_a_cell_that_could_lose_more_is_planned_exactly() -> None:
 
 def test_a_bound_holds_everywhere_in_its_cell_with_few_lines_too(monkeypatch) -> None:
     from adapt.core.fit.distributed.coordinator import fit
-    from adapt.core.fit.program.basis import BasisPool
+    from adapt.core.fit.planners.basis import BasisPool
     from tests.core.fit.distributed.test_coordinator import crossed
 
     program, most, random = Program.from_network(crossed(2)), np.full(2, 60.0), np.random.default_rng(0)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from adapt.core.fit.program.highs import WarmProgram
-from adapt.core.fit.program.program import Program
+from adapt.core.fit.planners.highs import WarmProgram
+from adapt.core.fit.planners.program import Program
 from paper.fit.fairness import fairest
 from tests.core.fit.networks import FIGURE_1, random_network, random_rates
 

@@ -8,8 +8,8 @@ import pytest
 
 from adapt.core.fit.distributed.coordinator import Fitting, fit
 from adapt.core.fit.network.names import Grid
+from adapt.core.fit.planners.program import Program
 from adapt.core.fit.planners.solver import Exponential, Regions
-from adapt.core.fit.program.program import Program
 from paper.experiments import described
 from paper.fit.figures.cut import planned
 from paper.fit.figures.dimensions import close_after, row_bytes

@@ -8,7 +8,7 @@ import pytest
 from adapt.core.errors import BadInput
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.planners.fragments import fragments
-from adapt.core.fit.program.program import AlikeInputs, Program
+from adapt.core.fit.planners.program import AlikeInputs, Program
 from adapt.core.fit.registry import planner_of
 from paper.fit.placement.packing import packed
 from paper.fit.placement.problem import Problem

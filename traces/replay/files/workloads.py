@@ -11,10 +11,10 @@ import pyarrow.csv as pcsv
 
 from adapt.core.arrays import Floats
 from adapt.core.errors import BadInput, did_you_mean
-from adapt.core.fit.costs import FittedCosts, fitted_costs
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.network_file import read_true
 from adapt.core.fit.network.true_values import Drawn, TrueSource
+from adapt.core.fit.network_tables import FittedCosts, fitted_costs
 from adapt.core.fit.planners.solver import Exponential, Learnt, Observed, Workload
 from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.locations.location import location

@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapt.core.fit.distributed.distributed_cuts import clusters
+from adapt.core.fit.distributed.cuts import clusters
 from adapt.core.fit.network.names import OperatorKind
 from adapt.core.fit.network.network import Input, Network, Node, Operator, Output
 from adapt.core.fit.network.wiring import Wiring

@@ -14,8 +14,8 @@ from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.network import Input, Network, Node, Output
 from adapt.core.fit.network.settings import Delivery
 from adapt.core.fit.network.wiring import Wiring
+from adapt.core.fit.planners.program import Program
 from adapt.core.fit.planners.solver import Learnt, Observed
-from adapt.core.fit.program.program import Program
 from adapt.core.fit.registry import COORDINATED, PLANNERS, planner_of
 from adapt.core.fit.tables.local_plans import GreedyLocal
 from tests.core.fit.networks import FIGURE_1, SHAPES, delay, random_network

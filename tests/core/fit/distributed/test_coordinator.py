@@ -10,9 +10,9 @@ from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.coordinator import Fitting, fit
 from adapt.core.fit.network.names import Grid, OperatorKind
 from adapt.core.fit.network.network import Input, Link, Network, Node, Operator, Output
+from adapt.core.fit.planners.basis import BasisPool
 from adapt.core.fit.planners.direct_planners import NO_PLAN
-from adapt.core.fit.program.basis import BasisPool
-from adapt.core.fit.program.program import Program
+from adapt.core.fit.planners.program import Program
 from tests.core.fit.networks import DIAMOND, FIGURE_1, FIGURE_7, SHAPES, chains, delay, random_network
 
 SOAK = bool(os.environ.get("ADAPT_SOAK"))

@@ -13,8 +13,8 @@ from adapt.core.fit.distributed.messages import HEADER_BYTES, Channel, Topic
 from adapt.core.fit.network.names import Grid, OperatorKind
 from adapt.core.fit.network.network import Input, Link, Network, Node, Operator, Output
 from adapt.core.fit.network.settings import Delivery
-from adapt.core.fit.program.basis import BasisPool
-from adapt.core.fit.program.program import Program
+from adapt.core.fit.planners.basis import BasisPool
+from adapt.core.fit.planners.program import Program
 from adapt.core.fit.tables.local_plans import busy_nodes
 from adapt.core.fit.tables.rows import Spacing
 from tests.core.fit.networks import DIAMOND, FIGURE_1, SHAPES, chains, delay, random_network

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from adapt.core.errors import UsageError
+from adapt.core.fit.distributed.cuts import DFitCuts
 from adapt.core.fit.distributed.distributed import DFit
-from adapt.core.fit.distributed.distributed_cuts import DFitCuts
 from adapt.core.fit.distributed.messages import Channel, Topic
 from adapt.core.fit.network.network import Input, Link, Network, Node, Output
 from adapt.core.fit.network.settings import Delivery
-from adapt.core.fit.program.program import Program
+from adapt.core.fit.planners.program import Program
 from adapt.core.fit.tables.rows import Spacing
 from tests.core.fit.networks import (
     DIAMOND,

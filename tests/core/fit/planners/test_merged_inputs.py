@@ -7,7 +7,7 @@ from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.planners.direct_planners import LinearProgram
 from adapt.core.fit.planners.fragments import FragmentPlanner
-from adapt.core.fit.program.program import Program
+from adapt.core.fit.planners.program import Program
 from adapt.core.fit.registry import planner_of
 from tests.core.fit.networks import any_network, chains, doubled, random_rates
 from tests.core.fit.options import planner_options

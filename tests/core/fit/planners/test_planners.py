@@ -10,8 +10,8 @@ from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.network import Input, Network, Node, Output
 from adapt.core.fit.planners.direct_planners import MADE, UNSHED, LinearProgram
 from adapt.core.fit.planners.fragments import fragments
+from adapt.core.fit.planners.program import Program
 from adapt.core.fit.planners.solver import Observed
-from adapt.core.fit.program.program import Program
 from adapt.core.fit.registry import PLANNERS, planner_of
 from tests.core.fit.networks import FIGURE_1, FIGURE_7, SHAPES, chains, delay, random_network, random_rates
 from tests.core.fit.options import planner_options

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from adapt.core.errors import BadInput, UsageError
+from adapt.core.fit.planners.basis import BasisPool
 from adapt.core.fit.planners.direct_planners import UNSHED
+from adapt.core.fit.planners.program import Program
 from adapt.core.fit.planners.solver import Exponential, Observed, Regions
-from adapt.core.fit.program.basis import BasisPool
-from adapt.core.fit.program.program import Program
 from tests.core.fit.networks import FIGURE_1, FIGURE_7, SHAPES, chains, random_network
 
 SOAK = bool(os.environ.get("ADAPT_SOAK"))

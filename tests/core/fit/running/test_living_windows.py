@@ -12,11 +12,11 @@ from adapt.core.fit.network.network import ColumnEquals, Input, Network, Node, O
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.planners.direct_planners import Proportional
-from adapt.core.fit.program.program import Program
+from adapt.core.fit.planners.program import Program
 from adapt.core.fit.registry import planner_of
 from adapt.core.fit.replay.bound_rows import Binding
 from adapt.core.fit.replay.replay import replay_fit
-from adapt.core.fit.running.tick import Offered
+from adapt.core.fit.running.fluid import Offered
 from adapt.core.fit.running.tuples import Tuples
 from adapt.core.fit.running.window_drop import LivingWindows, WindowAware, tuples_kept, windows_at, windows_of_arcs
 from adapt.core.random_bits import substream, uniforms

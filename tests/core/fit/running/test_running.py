@@ -15,8 +15,7 @@ from adapt.core.fit.network.network import Input, Link, Network, Node, Operator,
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.registry import planner_of
-from adapt.core.fit.running.fluid import Fluid
-from adapt.core.fit.running.tick import Offered
+from adapt.core.fit.running.fluid import Fluid, Offered
 from adapt.core.fit.running.tuples import Tuples
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
 from tests.core.fit.networks import SHAPES, chains, delay, random_network

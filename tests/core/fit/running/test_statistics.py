@@ -10,9 +10,8 @@ from adapt.core.fit.network.names import OperatorKind
 from adapt.core.fit.network.network import Input, Network, Node, Operator, Output
 from adapt.core.fit.network.true_values import with_values
 from adapt.core.fit.network.wiring import Wiring
-from adapt.core.fit.running.fluid import Fluid
-from adapt.core.fit.running.statistics import Estimates, Statistics
-from adapt.core.fit.running.tick import Offered
+from adapt.core.fit.running.fluid import Fluid, Offered
+from adapt.core.fit.running.observing import Estimates, Statistics
 from adapt.core.fit.running.tuples import Tuples
 from tests.core.fit.networks import random_network
 

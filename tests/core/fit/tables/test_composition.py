@@ -13,7 +13,7 @@ from adapt.core.fit.distributed.coordinator import Fitting, fit, proved
 from adapt.core.fit.network.names import Grid, RateSteps
 from adapt.core.fit.network.network import Input, Network, Node, Output
 from adapt.core.fit.planners.plan_table import MixedPlanner
-from adapt.core.fit.program.program import Program
+from adapt.core.fit.planners.program import Program
 from adapt.core.fit.tables.composition import covered
 from tests.core.fit.networks import delay
 from tests.core.fit.oracles import scipy_score

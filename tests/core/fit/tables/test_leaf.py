@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.fit.program.program import Program
+from adapt.core.fit.planners.program import Program
 from adapt.core.fit.tables.local_plans import DropOrder, Part, worth_of_arrival
 from adapt.core.fit.tables.rows import GridLines, TooManyRows
 from adapt.core.fit.tables.server import Triangle, feasible_grid, highest_rates, leaf_rows

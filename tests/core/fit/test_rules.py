@@ -13,10 +13,10 @@ import pytest
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.network_file import read_network
 from adapt.core.fit.network.wiring import Wiring
-from adapt.core.fit.program.program import Program
+from adapt.core.fit.planners.program import Program
+from adapt.core.fit.regimes import regimes_of
 from adapt.core.fit.registry import planner_of
-from adapt.core.fit.rules.regimes import regimes_of
-from adapt.core.fit.rules.rules import UNKNOWN, UNSHED, Rules, capacities_table, rules_table, sentences
+from adapt.core.fit.rules import UNKNOWN, UNSHED, Rules, capacities_table, rules_table, sentences
 from adapt.traces.replay import shedder
 from adapt.traces.replay.rules import write_rules
 from tests.core.fit.networks import FIGURE_1, FIGURE_7, any_network, random_rates
@@ -149,7 +149,7 @@ def test_rules_hold_where_some_inputs_are_quiet() -> None:
 
 
 def test_where_no_regime_is_known_every_input_keeps_the_same_share(monkeypatch) -> None:
-    monkeypatch.setattr("adapt.core.fit.rules.rules.regimes_of", lambda *_: ())
+    monkeypatch.setattr("adapt.core.fit.rules.regimes_of", lambda *_: ())
     rules = Rules.from_network(FIGURE_7, np.array([[0.05], [0.2]]), 0.0, 0)
     assert rules.parts[0].of_tick.tolist() == [UNSHED, UNKNOWN]
     assert rules.keeps(np.array([[0.2]]))[0, 0] == pytest.approx(0.625)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, inlined
 from adapt.core.fit.network.wiring import Indices
-from adapt.core.fit.program.highs import Merged, WarmSolver
-from adapt.core.fit.program.program import Program
+from adapt.core.fit.planners.highs import Merged, WarmSolver
+from adapt.core.fit.planners.program import Program
 
 TOLERANCE = 1e-10
 """Tolerance of bounds, with limits scaled near 1; that of the solver."""

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Indices
-from adapt.core.fit.program.basis import Basis, BasisPool
-from adapt.core.fit.program.highs import Merged
-from adapt.core.fit.program.program import Program
+from adapt.core.fit.planners.basis import Basis, BasisPool
+from adapt.core.fit.planners.highs import Merged
+from adapt.core.fit.planners.program import Program
 
 MAX_REGIMES = 500
 """Maximum number of bases to look for."""

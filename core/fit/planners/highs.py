@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Indices
-from adapt.core.fit.program.program import Program, Scaled
+from adapt.core.fit.planners.program import Program, Scaled
 
 _FEASIBLE = 1e-10
 """Feasibility tolerance of the solver, with limits scaled near 1; the smallest it accepts."""

@@ -1,1 +1,0 @@
-"""The linear program of load shedding, and its solvers."""

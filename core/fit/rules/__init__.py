@@ -1,1 +1,0 @@
-"""Rules: the best drop plan over all rates."""
