@@ -311,7 +311,7 @@ class Gridded:
         most = 1 / loads.max(axis=1)
         steps = np.array(self.steps) if self.steps else self.epsilon * most
         fullest = loads[:, 0]
-        points = feasible_grid(GridLines.fixed(most, steps), fullest, 1.0, None, 10_000_000)
+        points = feasible_grid(GridLines.fixed(most, steps), fullest, 1.0, 10_000_000)
         used = (points @ loads).max(axis=1)
         return int(((used <= 1 + 1e-9) & (used > self.omitted + 1e-9)).sum()) + 1
 

@@ -10,7 +10,6 @@ from adapt.core.errors import UsageError
 from adapt.core.fit.network.names import Grid, RateSteps
 from adapt.core.fit.network.settings import TableSettings
 from adapt.core.fit.planners.plan_table import (
-    Box,
     CellBounds,
     Finder,
     MixedPlanner,
@@ -100,7 +99,9 @@ def proved(
     tables = [table for table, _ in parts]
     if guaranteed and len(tables) > 1:
         made = MixedPlanner if share_nodes(program, tables) else TablePlanner
-        return made(program, parts, step, Proof(step, 0.0, Box(most, step) if repairs else None), guaranteed)
+        return made(
+            program, parts, step, Proof(step, 0.0, CellBounds.everywhere(most, step) if repairs else None), guaranteed
+        )
     bounds = CellBounds.from_tables(program, tables, most)
     if guaranteed:
         bounds = replace(bounds, errors=np.minimum(bounds.errors, step))

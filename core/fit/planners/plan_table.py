@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 from typing import Protocol
 
@@ -84,7 +85,7 @@ class Proof:
     epsilon: float | None
     unproved: float = 0.0  # share of the overloaded rates where the table could lose more than was asked for
     # the loss by rates, if the best plan takes the place of the table's at these rates; else None
-    bounds: "Bounds | None" = None
+    bounds: "CellBounds | None" = None
     # combinations of rows that merging tables would try without pruning; None without merging
     combinations: float | None = None
     beyond: bool = False  # whether plans were used for overloaded rates that they do not cover, where nothing is proved
@@ -92,17 +93,6 @@ class Proof:
     def over(self, beyond: bool) -> "Proof":
         """The proof for a replay, perhaps of rates beyond those covered."""
         return replace(self, epsilon=None, beyond=True) if beyond and self.bounds is None else self
-
-
-class Bounds(Protocol):
-    """The proved loss of a table, by rates."""
-
-    def at(self, rates: Floats) -> Floats:
-        """Share of the best score lost at most, shape (points,).
-
-        It is inf where nothing is proved.
-        """
-        ...
 
 
 class TablePlanner:
@@ -184,33 +174,28 @@ class MixedPlanner(TablePlanner):
     against a table of all combinations. The plan id of a table is that of the row of the largest share.
     """
 
-    def __init__(
-        self,
-        program: Program,
-        parts: tuple[tuple[PlanTable, Finder], ...],
-        epsilon: float,
-        proof: Proof | None = None,
-        guaranteed: bool = False,
-    ) -> None:
-        super().__init__(program, parts, epsilon, proof, guaranteed)
-        tables = [table for table, _ in parts]
-        self._loads = _loads(program, tables)
+    @cached_property
+    def _mixing(self) -> tuple[WarmSolver, Floats, Indices]:
+        """The solver, the loads of all rows, and where the rows of each table but the last end."""
+        tables = [table for table, _ in self.parts]
+        loads, ends = _loads(self.program, tables), np.cumsum([len(table) for table in tables])
         scores = np.concatenate([table.scores for table in tables])
-        self._ends = np.cumsum([len(table) for table in tables])[:-1]
-        table_of = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
+        table_of = np.searchsorted(ends, np.arange(len(scores)), "right")
         chosen = (table_of == np.arange(len(tables))[:, None]).astype(np.float64)
-        rows = np.concatenate((chosen, self._loads[:, _shared(tables, self._loads)].T))
+        rows = np.concatenate((chosen, loads[:, _shared(tables, loads)].T))
         unit = float(scores.max(initial=0.0)) or 1.0
-        self._solver = WarmSolver(Scaled(np.ones(len(scores)), unit, rows, np.ones(len(rows)), scores / unit))
+        scaled = Scaled(np.ones(len(scores)), unit, rows, np.ones(len(rows)), scores / unit)
+        return WarmSolver(scaled), loads, ends[:-1]
 
     def _found(self, rates: Floats) -> tuple[Floats, Indices]:
         flows = np.zeros((len(rates), len(self.program.drop_arcs)))
         ids = np.full((len(rates), len(self.parts)), NO_PLAN, np.int64)
+        solver, loads, ends = self._mixing
         for at, point in enumerate(rates):
             below = np.concatenate([(table.low <= point).all(axis=1) for table, _ in self.parts])
-            shares = self._solver.values(below.astype(np.float64))
-            shares /= max(1.0, float((shares @ self._loads).max(initial=0.0)))
-            for part, share in enumerate(np.split(shares, self._ends)):
+            shares = solver.values(below.astype(np.float64))
+            shares /= max(1.0, float((shares @ loads).max(initial=0.0)))
+            for part, share in enumerate(np.split(shares, ends)):
                 if share.any():
                     ids[at, part] = int(share.argmax()) + 1
                     flows[at] += share / max(1.0, float(share.sum())) @ self.parts[part][0].flows
@@ -241,18 +226,6 @@ MAX_CELLS = 200_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Box:
-    """A loss proved for all rates up to the highest."""
-
-    most: Floats  # the highest rates, tuples/s, shape (inputs,)
-    epsilon: float  # share of the best score
-
-    def at(self, rates: Floats) -> Floats:
-        """The bound at rates of shape (points, inputs), inf above the highest."""
-        return np.where((rates <= self.most * (1 + ROUNDING)).all(axis=1), self.epsilon, np.inf)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class CellBounds:
     """The proved loss of a plan table, cell by cell.
 
@@ -265,6 +238,12 @@ class CellBounds:
     most: Floats  # top of the last cells, shape (inputs,)
     errors: Floats  # share of the best score, 0 where everything fits; shape (cells along input 0, along input 1, ..)
     overloaded: NDArray[np.bool_]  # whether some rates of a cell need drops; same shape
+
+    @classmethod
+    def everywhere(cls, most: Floats, epsilon: float) -> "CellBounds":
+        """A loss proved for all rates up to the highest."""
+        shape = (1,) * len(most)
+        return cls((np.zeros(1),) * len(most), most, np.full(shape, epsilon), np.ones(shape, np.bool_))
 
     @classmethod
     def from_tables(cls, program: Program, tables: Sequence[PlanTable], most: Floats) -> "CellBounds":

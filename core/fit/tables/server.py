@@ -16,65 +16,31 @@ from adapt.core.fit.tables.local_plans import DropOrder, Part, busy_nodes
 from adapt.core.fit.tables.rows import Bounds, FitRows, GridLines, Spacing, TooManyRows, merged
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Triangle:
-    """The feasibility triangle: rates that need no plan anywhere (FIT, section 6.2)."""
-
-    corners: Floats  # the highest rate of each arc alone that needs no drops, shape (dimensions,)
-    margin: bool  # whether rates within a cell of the edge are kept; without it some points have no plan
-
-
-def highest_rates(order: DropOrder, reach: Floats) -> Floats:
-    """The highest rate of each arc that a leaf can accept.
-
-    That is the rate of the arc alone, with all drops applied, if that much can arrive.
-
-    Args:
-        order: How the arcs of the leaf close, without roots.
-        reach: Upper bounds of the arriving rates, shape (dimensions,).
-    """
-    with np.errstate(divide="ignore"):
-        alone = np.where(order.loads[-1] > 0, order.limit / order.loads[-1], np.inf)
-    return np.minimum(alone, reach)
-
-
-def leaf_rows(
-    part: Part,
-    order: DropOrder,
-    lines: GridLines,
-    triangle: Triangle | None,
+def feasible_grid(
+    grid: GridLines,
+    loads: Floats,
+    limit: float,
     max_rows: int,
-) -> FitRows:
-    """The table of a leaf.
+    corners: Floats | None = None,
+    margin: bool = False,
+) -> Floats:
+    """Grid points that fit, outside the feasibility triangle; shape (points, dimensions).
 
     Args:
-        order: How its arcs close, without roots.
-        lines: The rates of each arc.
-        triangle: Rates to omit, if any.
-
-    Returns:
-        Rows with ascending rates.
+        corners: The highest rate of each arc alone that needs no drops anywhere, shape (dimensions,); None: no rate is
+            known to need none.
+        margin: Whether rates within a cell of the triangle's edge are kept; without it, some points have no plan.
 
     Source: FIT, section 6.2.
     """
-    rates = feasible_grid(lines, order.loads[-1], order.limit, triangle, max_rows)
-    variables, _ = order.plan(rates)
-    return FitRows(part.entering, rates, variables @ part.program.weights, part.drops, variables[:, part.splits])
-
-
-def feasible_grid(grid: GridLines, loads: Floats, limit: float, triangle: Triangle | None, max_rows: int) -> Floats:
-    """Grid points that fit, outside the triangle; shape (points, dimensions)."""
     counts = np.array([len(rates) for rates in grid.rates], np.int64)
     lines = np.zeros((len(counts), counts.max(initial=1)))
     for axis, rates in enumerate(grid.rates):
         lines[axis, : counts[axis]] = rates
-    edge, margin = np.zeros(len(counts)), 0.0
-    if triangle is not None:
-        edge = 1 / triangle.corners
-        margin = float(grid.widths @ edge) if triangle.margin else 0.0
-    below = -1.0
-    if triangle is not None:  # cells that fit need no row; without a margin, the edge itself has rows
-        below = 1 + 1e-12 - margin if triangle.margin else 1 - 1e-12
+    edge, below = np.zeros(len(counts)), -1.0
+    if corners is not None:  # cells that fit need no row; without a margin, the edge itself has rows
+        edge = 1 / corners
+        below = 1 + 1e-12 - float(grid.widths @ edge) if margin else 1 - 1e-12
     allowed = limit * (1 + 1e-12)
     number = _walk(lines, counts, loads, allowed, edge, below, max_rows, np.empty((0, len(counts))))
     if number > max_rows:
@@ -158,22 +124,6 @@ class Server:
         return self.part.leaving
 
     @property
-    def links(self) -> Floats:
-        """Utilization of incoming links per tuple/s that enters; shape (links, entering)."""
-        return self.part.links
-
-    @property
-    def sent_by_others(self) -> Indices:
-        """Entering arcs that come from other nodes; shape (sent,)."""
-        return self.entering[self.part.feeders >= 0]
-
-    @property
-    def worth(self) -> Floats:
-        """Of a leaf: value of an entering tuple without drops, shape (entering,)."""
-        inner = self.part.program
-        return inner.unshed(np.eye(inner.inputs)) @ inner.weights
-
-    @property
     def merges(self) -> bool:
         """Whether it runs a union or join."""
         return any(len(operator.inputs) > 1 for operator in self.part.program.wiring.network.operators)
@@ -207,8 +157,9 @@ class Server:
             bounds: Of the entering arcs.
             behind: Tables of other nodes, whose dimensions include all arcs to them.
         """
-        made = self._leaf_table(bounds, spacing) if self.leaf else self._parent_table(bounds, behind, spacing)
-        return self._within_links(made)
+        if self.leaf:
+            return self._within_links(self.leaf_rows(bounds, spacing))
+        return self._within_links(self._joined([*behind, *self._outputs(bounds, spacing)], spacing))
 
     def factors(self, bounds: Bounds, behind: Sequence[FitRows], spacing: Spacing) -> list[FitRows]:
         """Tables by entering arcs that share no tuples.
@@ -234,9 +185,9 @@ class Server:
             Shape (conditions, dimensions).
         """
         entering = len(self.entering)
-        own = np.zeros((1 + len(self.links), len(dimensions)))
+        own = np.zeros((1 + len(self.part.links), len(dimensions)))
         own[0, :entering] = self._load
-        own[1:, :entering] = self.links
+        own[1:, :entering] = self.part.links
         found = [own]
         for arcs, rows in behind:
             mapped = np.zeros((len(rows), len(dimensions)))
@@ -249,23 +200,29 @@ class Server:
             found.append(mapped)
         return np.concatenate(found)
 
-    def _leaf_table(self, bounds: Bounds, spacing: Spacing) -> FitRows:
-        assert self._order is not None
-        most = highest_rates(self._order, self._most(bounds))
-        triangle = self._triangle(bounds, spacing) if self.part.straight else None
-        return leaf_rows(self.part, self._order, spacing.lines(most, self.worth), triangle, spacing.max_rows)
+    def leaf_rows(self, bounds: Bounds, spacing: Spacing) -> FitRows:
+        """The table of a leaf, with ascending rates.
 
-    def _triangle(self, bounds: Bounds, spacing: Spacing) -> Triangle:
-        return Triangle(self._alone(bounds), margin=spacing.grid is not Grid.PAPER)
+        An arc's highest rate is that of the arc alone, with all drops applied, if that much can arrive.
+
+        Source: FIT, section 6.2.
+        """
+        order, inner = self._order, self.part.program
+        assert order is not None
+        with np.errstate(divide="ignore"):
+            alone = np.where(order.loads[-1] > 0, order.limit / order.loads[-1], np.inf)
+        worth = inner.unshed(np.eye(inner.inputs)) @ inner.weights  # of an entering tuple without drops
+        lines = spacing.lines(np.minimum(alone, self._most(bounds)), worth)
+        corners, margin = self._alone(bounds) if self.part.straight else None, spacing.grid is not Grid.PAPER
+        rates = feasible_grid(lines, order.loads[-1], order.limit, spacing.max_rows, corners, margin)
+        variables, _ = order.plan(rates)
+        return FitRows(self.entering, rates, variables @ inner.weights, self.part.drops, variables[:, self.part.splits])
 
     def _alone(self, bounds: Bounds) -> Floats:
         """The highest rate of each entering arc alone that needs no drops so far, links included; shape (entering,)."""
-        load = np.maximum(self._load, self.links.max(axis=0, initial=0.0))
+        load = np.maximum(self._load, self.part.links.max(axis=0, initial=0.0))
         with np.errstate(divide="ignore"):
             return np.minimum(bounds.corners, np.where(load > 0, 1 / load, np.inf))
-
-    def _parent_table(self, bounds: Bounds, behind: Sequence[FitRows], spacing: Spacing) -> FitRows:
-        return self._joined([*behind, *self._outputs(bounds, spacing)], spacing)
 
     def _joined(self, behind: Sequence[FitRows], spacing: Spacing, entering: Indices | None = None) -> FitRows:
         """One table of several over leaving arcs."""
@@ -302,12 +259,12 @@ class Server:
         outputs = self.part.program.wiring.network.outputs
         worth = np.array([outputs[int(np.flatnonzero(self.leaving == arc)[0])].weight])
         lines = spacing.lines(bounds.most, worth)
-        rates = feasible_grid(lines, np.zeros(1), 1.0, None, spacing.max_rows)
+        rates = feasible_grid(lines, np.zeros(1), 1.0, spacing.max_rows)
         return FitRows.without_drops(np.array([arc]), rates, rates[:, 0] * worth[0])
 
     def _most(self, bounds: Bounds) -> Floats:
         """The highest rates that can enter, with links considered; shape (entering,)."""
-        links = self.links.max(axis=0, initial=0.0)
+        links = self.part.links.max(axis=0, initial=0.0)
         with np.errstate(divide="ignore"):
             return np.minimum(bounds.most, np.where(links > 0, 1 / links, np.inf))
 
@@ -321,7 +278,7 @@ class Server:
     def _link_loads(self, rows: FitRows) -> dict[int, Floats]:
         """Utilization of incoming links in use, numbered below 0; shape (rows,) each."""
         entering = np.isin(rows.dimensions, self.entering)
-        links = self.links[:, np.searchsorted(self.entering, rows.dimensions[entering])]
+        links = self.part.links[:, np.searchsorted(self.entering, rows.dimensions[entering])]
         return {-1 - link: rows.rates[:, entering] @ links[link] for link in np.flatnonzero(links.any(axis=1)).tolist()}
 
 

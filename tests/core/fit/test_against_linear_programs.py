@@ -20,7 +20,7 @@ from tests.core.fit.networks import DELAY, any_network
 from tests.core.fit.options import fit_options
 from tests.core.fit.oracles import scipy_score
 
-SEEDS = range(300 if os.environ.get("ADAPT_SOAK") else 10)
+SEEDS = range(300 if os.environ.get("ADAPT_SOAK") else 6)
 TICKS, SECOND = 12, 1_000_000
 DIRECT = (DropPlanner.NONE, DropPlanner.PROPORTIONAL, DropPlanner.GREEDY_LOCAL, DropPlanner.LP, DropPlanner.EXACT)
 SETTINGS = SheddingSettings(epsilon=0.2, lag_ticks=0, headroom=0.0, min_rate_change=0.0)

@@ -10,8 +10,7 @@ from adapt.core.fit.network.network import Network
 from adapt.core.fit.planners.basis import BasisPool
 from adapt.core.fit.planners.highs import WarmProgram
 from adapt.core.fit.planners.program import Program
-from tests.core.fit.dual_vertices import DualVertices
-from tests.core.fit.networks import DIAMOND, FIGURE_1, SHAPES, chains, random_network, random_rates
+from tests.core.fit.networks import SHAPES, chains, random_network, random_rates
 from tests.core.fit.oracles import rational_score, scipy_score
 
 SOAK = bool(os.environ.get("ADAPT_SOAK"))
@@ -69,33 +68,6 @@ def test_inputs_that_are_alike_keep_the_same_share() -> None:
     shares = flows / rates
     assert shares[:, ::2] == pytest.approx(np.repeat(shares[:, :1], 4, axis=1), rel=1e-9)
     assert pool.bases < 10
-
-
-def test_figure_1_and_the_diamond() -> None:
-    assert BasisPool(Program.from_network(FIGURE_1)).plan(np.ones((1, 2)))[1] == pytest.approx([3 / 5], rel=1e-14)
-    assert BasisPool(Program.from_network(DIAMOND)).plan(np.ones((1, 1)))[1] == pytest.approx([7 / 27], rel=1e-14)
-
-
-@pytest.mark.parametrize("shape", ["chains", "merges"])
-def test_the_lowest_of_all_dual_vertices_is_the_best_score(shape: str) -> None:
-    for seed in range(20):
-        program = Program.from_network(random_network(seed, shape))
-        rates = random_rates(seed, program.inputs, 50)
-        vertices = DualVertices.from_program(program)
-        assert vertices is not None
-        assert vertices.scores(rates) == pytest.approx(BasisPool(program).plan(rates)[1], rel=1e-9, abs=1e-12), seed
-
-
-def test_figure_1_has_four_dual_vertices() -> None:
-    # Prices (of A, of B) at which an input is worth nothing or costs nothing: (1, 0), (0, 1), (1/5, 2/5), and (0, 0).
-    vertices = DualVertices.from_program(Program.from_network(FIGURE_1))
-    assert vertices is not None
-    found = {(round(base, 9), *np.round(slope, 9)) for base, slope in zip(vertices.base, vertices.slope, strict=True)}
-    assert {(0.0, 1.0, 1.0), (1.0, 0.0, 0.0), (0.6, 0.0, 0.0)} & found == {(0.0, 1.0, 1.0), (0.6, 0.0, 0.0)}
-
-
-def test_splits_have_no_vertices_of_resources_alone() -> None:
-    assert DualVertices.from_program(Program.from_network(DIAMOND)) is None
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1e6])

@@ -22,7 +22,7 @@ from adapt.traces.replay.rules import write_rules
 from tests.core.fit.networks import FIGURE_1, FIGURE_7, any_network, random_rates
 from tests.core.fit.options import planner_options
 
-EXAMPLE = read_network((Path(__file__).parents[4] / "examples" / "fx-ticks.toml").read_text()).network
+EXAMPLE = read_network((Path(__file__).parents[3] / "examples" / "fx-ticks.toml").read_text()).network
 SEEDS = range(300 if os.environ.get("ADAPT_SOAK") else 8)
 
 

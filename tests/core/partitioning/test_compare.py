@@ -147,7 +147,9 @@ def zipf_stream(z: float, seed: int, keys: int = 200_000) -> Frequencies:
 
 
 @pytest.mark.parametrize("z", [0.8, 1.0, 1.2] if SOAK else [1.0])
-@pytest.mark.parametrize(("above", "constructions"), [(1.76e-4, PAPERS), (1e-5, (Construction.LEVEL,))])
+@pytest.mark.parametrize(
+    ("above", "constructions"), [(1.76e-4, PAPERS if SOAK else PAPERS[:1]), (1e-5, (Construction.LEVEL,))]
+)
 def test_lossy_counts_foretell_what_exact_counts_do(z, above, constructions):
     """Stand-ins are other keys than the real ones: they share their noise, not their places.
 

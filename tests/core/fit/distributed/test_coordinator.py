@@ -13,7 +13,7 @@ from adapt.core.fit.network.network import Input, Link, Network, Node, Operator,
 from adapt.core.fit.planners.basis import BasisPool
 from adapt.core.fit.planners.direct_planners import NO_PLAN
 from adapt.core.fit.planners.program import Program
-from tests.core.fit.networks import DIAMOND, FIGURE_1, FIGURE_7, SHAPES, chains, delay, random_network
+from tests.core.fit.networks import FIGURE_1, FIGURE_7, SHAPES, chains, delay, random_network
 
 SOAK = bool(os.environ.get("ADAPT_SOAK"))
 POINTS = 100_000 if SOAK else 10_000
@@ -149,17 +149,6 @@ def test_every_overloaded_point_of_a_random_network_has_a_plan(shape: str) -> No
         assert loss.mean() <= 1.5 * tables.epsilon * program.inputs, seed
 
 
-@pytest.mark.parametrize("network", [DIAMOND, FIGURE_7])
-def test_finer_tables_come_nearer_to_the_optimum(network) -> None:
-    rates = np.random.default_rng(0).random((500, 1)) * 3
-    means = []
-    for epsilon in (0.4, 0.1, 0.025):
-        _, planner, program = made(network, epsilon, most=3.0)
-        means.append(errors(planner, program, rates)[0].mean())
-    assert means == sorted(means, reverse=True)
-    assert means[-1] < 0.03
-
-
 def test_a_union_divides_what_it_must_give_in_every_way() -> None:
     network = Network(
         (Node("A"), Node("B")),
@@ -182,12 +171,6 @@ def test_rows_keep_within_links() -> None:
     loss, ids = errors(planner, program, np.random.default_rng(0).random((500, 2)))
     assert (ids != NO_PLAN).all()
     assert loss.max() <= 0.2
-
-
-def test_a_table_that_would_be_too_large_is_made_coarser() -> None:
-    tables, _, _ = made(crossed(4), 0.1, max_rows=500)
-    assert tables.epsilon > 0.1
-    assert sum(len(table) for table in tables.tables) <= 500
 
 
 def test_what_c_fit_cannot_plan_is_said() -> None:

@@ -139,13 +139,14 @@ def test_a_cost_that_takes_no_row_away_is_told_as_a_condition_only() -> None:
 def test_after_any_changes_the_tables_are_those_from_scratch(delay_s: float | None) -> None:
     for seed in range(60 if SOAK else 8):
         random = np.random.default_rng(seed)
-        network = random_network(seed, "tree", nodes=3, size=6)
+        network = random_network(seed, SHAPES[seed % 4], nodes=3, size=6)
         nodes = made(network, 0.3, 4.0, False, max_rows=5_000, delay_s=delay_s)
         for _ in range(3):
             nodes.settle(nodes.exchange.now + random.exponential(1.0))
             name = network.operators[random.integers(len(network.operators))].name
             network = changed(network, name, cost=random.random(), selectivity=random.choice([0.25, 0.5, 1.0]))
             nodes.change(Program.from_network(network))
+            real_scores(nodes, random.random((5, len(network.inputs))) * 4)  # however old the tables of others are
         nodes.settle()
         assert nodes.settled
         assert_same_tables(nodes, made(network, 0.3, 4.0, max_rows=5_000))
@@ -179,26 +180,6 @@ def test_a_node_that_runs_nothing_any_more_is_told_nothing() -> None:
     assert idle
     assert all(nodes.exchange.traffic()[channel] == before[channel] for channel in idle)
     assert_same_tables(nodes, made(changed(network, "d", node="A")))
-
-
-def test_no_node_is_ever_overloaded_however_old_the_tables_of_others_are() -> None:
-    least = 1.0
-    for seed in range(40 if SOAK else 8):
-        random = np.random.default_rng(seed)
-        network = random_network(seed, SHAPES[seed % 4], nodes=3)
-        nodes = made(network, 0.3, 4.0, False, max_rows=5_000, delay_s=3.0)
-        rates = random.random((60, len(network.inputs))) * 4
-        for _ in range(4):
-            for _ in range(3):
-                real_scores(nodes, rates)
-                nodes.settle(nodes.exchange.now + random.exponential(0.4))
-            name = network.operators[random.integers(len(network.operators))].name
-            network = changed(network, name, cost=2 * random.random() + 0.01)
-            nodes.change(Program.from_network(network))
-        stale = real_scores(nodes, rates).sum()
-        nodes.settle()
-        least = min(least, stale / max(real_scores(nodes, rates).sum(), 1e-9))
-    assert least < 1  # tables were old enough to cost something
 
 
 @pytest.mark.parametrize(
@@ -244,6 +225,7 @@ def test_until_a_message_arrives_the_old_tables_are_planned_by_and_links_are_kep
 def test_a_table_that_would_be_too_large_makes_all_coarser() -> None:
     wide = chains([(0.064, 0.032), (0.032, 0.064)] * 2)
     nodes = made(wide, max_rows=500)
+    assert sum(len(nodes.table(node)) for node in nodes.tops()) <= 500
     assert nodes.epsilon > 0.1
     assert nodes.epsilon == fit(Program.from_network(wide), np.full(4, 1e3), 0.1, Fitting(max_rows=500)).epsilon
 

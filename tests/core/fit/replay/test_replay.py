@@ -144,15 +144,6 @@ def test_a_plan_of_yesterday_overloads_nodes_and_headroom_helps() -> None:
     assert late.overloaded.mean() > 0.3
 
 
-def test_feedback_comes_nearer_to_what_nodes_can_do() -> None:
-    steady = stream(40, low=700, high=701)
-    settings = {told: SheddingSettings(lag_ticks=1, headroom=0.0, feedback=told) for told in (False, True)}
-    blind, told = (
-        replay((DropPlanner.EXACT,), settings[each], steady, cost_scale=1.3).outcomes[0] for each in (False, True)
-    )
-    assert told.ticks[-1].wait_s.max() < 0.5 * blind.ticks[-1].wait_s.max()
-
-
 def test_nodes_whose_tables_may_be_off_tell_less_when_capacities_are_corrected() -> None:
     steady = stream(20, low=700, high=701)
     settings = SheddingSettings(lag_ticks=1, headroom=0.0, feedback=True)

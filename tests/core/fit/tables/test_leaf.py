@@ -7,34 +7,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapt.core.fit.network.names import Grid
 from adapt.core.fit.planners.program import Program
-from adapt.core.fit.tables.local_plans import DropOrder, Part, worth_of_arrival
-from adapt.core.fit.tables.rows import GridLines, TooManyRows
-from adapt.core.fit.tables.server import Triangle, feasible_grid, highest_rates, leaf_rows
+from adapt.core.fit.tables.local_plans import Part, worth_of_arrival
+from adapt.core.fit.tables.rows import Bounds, GridLines, Spacing, TooManyRows
+from adapt.core.fit.tables.server import Server, feasible_grid
 from tests.core.fit.networks import FIGURE_7
 
-FREE = np.array([np.inf])
 
-
-def leaf(network):
-    """The only node of a network, and how its arcs close."""
-    program = Program.from_network(network)
-    part = Part.from_program(program, 0, worth_of_arrival(program.wiring))
-    return part, DropOrder.from_program(part.program, roots=False)
+def leaf(most, step):
+    """The table of the only node of figure 7."""
+    program = Program.from_network(FIGURE_7)
+    server = Server(Part.from_program(program, 0, worth_of_arrival(program.wiring)))
+    bounds = Bounds(server.entering, np.array([most]), np.array([np.inf]))
+    return server.leaf_rows(bounds, Spacing(step, Grid.SAFE, max_rows=100))
 
 
 def test_figure_7_takes_a_third_once_its_local_plan_is_applied() -> None:
-    part, order = leaf(FIGURE_7)
-    assert highest_rates(order, FREE) == pytest.approx([1 / 3], rel=1e-12)
-    assert highest_rates(order, np.array([0.25])).tolist() == [0.25]
-    assert [part.program.wiring.arcs[part.program.drop_arcs[arc]].target for arc in order.arcs] == ["bottom"]
+    assert leaf(np.inf, 0.5).rates.max() == pytest.approx(1 / 3, rel=1e-12)
+    assert leaf(0.25, 0.5).rates.max() == 0.25
 
 
 def test_figure_7_a_row_at_a_fifth_scores_0_28() -> None:
-    part, order = leaf(FIGURE_7)
-    rows = leaf_rows(part, order, GridLines.fixed(np.array([0.2]), np.array([0.1])), None, 100)
-    assert rows.rates[:, 0] == pytest.approx([0, 0.1, 0.2])
-    assert rows.scores == pytest.approx([0, 0.2, 0.28], rel=1e-12)
+    rows = leaf(0.2, 0.5)
+    assert rows.rates[:, 0] == pytest.approx([0.1, 0.2])
+    assert rows.scores == pytest.approx([0.2, 0.28], rel=1e-12)
 
 
 @given(st.integers(0, 2**32), st.integers(1, 4), st.sampled_from(["none", "paper", "safe"]))
@@ -44,7 +41,7 @@ def test_the_grid_holds_what_fits_and_is_not_cut(seed: int, inputs: int, how: st
     steps = most / random.choice([1.0, 2.5, 4.0], inputs)
     loads = random.integers(0, 4, inputs) / 2
     corners = random.integers(1, 5, inputs) / 4 + 1 / 32
-    cut = None if how == "none" else Triangle(corners, how == "safe")
+    cut = None if how == "none" else corners
     lines = [
         [most[j] - k * steps[j] for k in range(9) if most[j] - k * steps[j] > 1e-12] + [0.0] for j in range(inputs)
     ]
@@ -53,11 +50,11 @@ def test_the_grid_holds_what_fits_and_is_not_cut(seed: int, inputs: int, how: st
         above = np.array(point) + (steps if how == "safe" else 0)
         if np.dot(point, loads) <= 1 and (cut is None or (above / corners).sum() > 1):
             expected.add(tuple(np.round(point, 9)))
-    found = feasible_grid(GridLines.fixed(most, steps), loads, 1.0, cut, 10_000)
+    found = feasible_grid(GridLines.fixed(most, steps), loads, 1.0, 10_000, cut, how == "safe")
     assert {tuple(np.round(point, 9)) for point in found} == expected
     assert len(found) == len(expected)
 
 
 def test_more_rows_than_allowed_are_not_made() -> None:
     with pytest.raises(TooManyRows):
-        feasible_grid(GridLines.fixed(np.ones(4), np.full(4, 0.1)), np.zeros(4), 1.0, None, 1000)
+        feasible_grid(GridLines.fixed(np.ones(4), np.full(4, 0.1)), np.zeros(4), 1.0, 1000)

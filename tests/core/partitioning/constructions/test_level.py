@@ -273,7 +273,7 @@ def test_small_steps_of_two_loads_are_nearly_as_level_as_can_be():
     random = np.random.default_rng(0)
     every = np.array(list(product(range(3), repeat=6)))
     ratios = []
-    for _ in range(200 if SOAK else 50):
+    for _ in range(200 if SOAK else 20):
         counts, bytes_ = random.integers(1, 100, (2, 6))
         residual = random.integers(20, 60, (3, 3))
         problem = measured_step(
@@ -292,7 +292,7 @@ def test_small_steps_are_nearly_as_level_as_can_be(capacities):
     random, each = np.random.default_rng(0), np.array(capacities) / np.mean(capacities)
     every = np.array(list(product(range(3), repeat=6)))
     ratios = []
-    for _ in range(200):
+    for _ in range(200 if SOAK else 50):
         counts = np.sort(random.integers(1, 100, 6))[::-1]
         residual = random.integers(20, 60, 3)
         problem = replace(step(counts, random.integers(0, 3, 6), residual), capacities=each)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
@@ -24,6 +24,7 @@ from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.names import Scheme
 from tests.core.partitioning.summed import lossy_of, summed
+from tests.tiers import examples
 
 WHOLE_SCHEMES = [*Scheme]
 KEYS = 400
@@ -66,7 +67,7 @@ def known(metrics):
     return {name: value for name, value in metrics.as_data().items() if name not in ESTIMATED}
 
 
-@settings(max_examples=40)
+@examples(15)
 @given(st.data(), streams())
 def test_linear_and_measured_loads_floors_and_migration_are_exact(data, stream):
     exact, lossy = stream

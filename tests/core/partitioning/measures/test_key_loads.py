@@ -26,6 +26,7 @@ from adapt.core.partitioning.measures.resources import (
 from adapt.core.partitioning.problem.problem import Problem
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
+from tests.tiers import examples
 
 CONSTANT, LINEAR, QUADRATIC = ResourceFunction
 BYTES = Measured("bytes")
@@ -98,6 +99,7 @@ def plain_ratio(loads: dict, channel: dict, channels: int) -> float | None:
     return max(each) / min(each) if min(each) > 0 else None
 
 
+@examples(40)
 @given(streams())
 def test_metrics_are_those_of_sums_in_plain_python(drawn):
     stream, before, after, resources = drawn
@@ -111,6 +113,7 @@ def test_metrics_are_those_of_sums_in_plain_python(drawn):
     assert metrics.state_moved == pytest.approx(sum(state[key] for key in moved))
 
 
+@examples(40)
 @given(streams())
 def test_no_placement_has_less_than_the_floors(drawn):
     stream, _, after, resources = drawn
@@ -126,6 +129,7 @@ def test_no_placement_has_less_than_the_floors(drawn):
         assert metrics.r_best <= min(ratios) * (1 + 1e-12)
 
 
+@examples(40)
 @given(streams())
 def test_a_step_has_the_loads_of_its_keys_the_heaviest_by_share_first(drawn):
     stream, before, after, resources = drawn

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
@@ -16,6 +16,7 @@ from adapt.core.partitioning.measures.population import stand_in_keys
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
+from tests.tiers import examples
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ LOSSY = Frequencies(
 """One key of 60, and 8 unlisted ones of 7.5."""
 
 
-@settings(max_examples=30)
+@examples(10)
 @given(
     st.lists(st.integers(1, 50), min_size=2, max_size=5),
     st.integers(2, 4),

@@ -18,6 +18,7 @@ from adapt.core.partitioning.measures.tally import Tally, tallies
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.uniform import UniformPartitioner
+from tests.tiers import examples
 
 RING = ConsistentHash(3, replicas=20)
 LETTERS = st.text("CLQ", min_size=3, max_size=3)
@@ -34,6 +35,7 @@ def tallied(partitioners, counted, cuts, resources):
     return [reduce(Tally.plus, of_one) for of_one in zip(*parts, strict=True)]
 
 
+@examples(30)
 @given(COUNTS, MAPPED, MAPPED, st.lists(st.integers(0, 99), max_size=3), LETTERS)
 def test_parts_add_up_to_the_metrics_of_the_whole(counted, first, second, cuts, letters):
     resources = Resources.parse(letters, (1.2, 1.1, 1.5))
@@ -51,6 +53,7 @@ def test_parts_add_up_to_the_metrics_of_the_whole(counted, first, second, cuts, 
         before = partitioner
 
 
+@examples(40)
 @given(COUNTS, MAPPED, st.lists(st.integers(0, 99), max_size=3), st.randoms(use_true_random=False))
 def test_neither_cut_nor_order_changes_a_digit(counted, mapped, cuts, random):
     resources = Resources.parse("LQL")
