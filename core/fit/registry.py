@@ -19,7 +19,7 @@ from adapt.core.fit.planners.direct_planners import Exact, LinearProgram, Nothin
 from adapt.core.fit.planners.fragments import Fragment, FragmentPlanner
 from adapt.core.fit.planners.plan_table import Proof, TablePlanner
 from adapt.core.fit.planners.program import Program
-from adapt.core.fit.planners.solver import Exponential, Learnt, Observed, Regions, Workload
+from adapt.core.fit.planners.solver import Exponential, Learnt, Regions, Workload
 from adapt.core.fit.tables.local_plans import GreedyLocal
 from adapt.core.fit.tables.rows import Spacing
 
@@ -58,7 +58,7 @@ class PlannerOptions:
         return replace(
             self,
             max_rates=None if self.max_rates is None else fragment.rates(self.max_rates),
-            workload=None if self.workload is None else _workload_of(fragment, self.workload),
+            workload=None if self.workload is None else self.workload.of(fragment.rates),
         )
 
     def merges(self, name: DropPlanner) -> bool:
@@ -74,14 +74,6 @@ class PlannerOptions:
         if self.max_rates is None:
             raise UsageError("precomputed plans need the highest rate of each input; give max_rates or use exact")
         return self.max_rates
-
-
-def _workload_of(fragment: Fragment, workload: Workload) -> Workload:
-    """The distribution of the rates of a fragment."""
-    if fragment.merged is None or not isinstance(workload, Observed | Learnt):
-        return workload.for_inputs(fragment.inputs)
-    rates = fragment.rates(workload.rates)
-    return Observed(rates) if isinstance(workload, Observed) else Learnt(rates, fragment.rates(workload.most))
 
 
 def _solver(program: Program, options: PlannerOptions, workload: Workload | None = None) -> TablePlanner:

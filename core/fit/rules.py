@@ -147,17 +147,13 @@ def _gains(network: Network, rates: Floats, headroom: float) -> Floats:
     before = score(network)
     if not before:
         return np.zeros(len(network.nodes) + len(network.links))
-    changed = [
-        replace(network, nodes=(*network.nodes[:at], replace(node, capacity=(1 + MORE) * node.capacity),
-                                *network.nodes[at + 1 :]))
-        for at, node in enumerate(network.nodes)
-    ]  # fmt: skip
-    changed += [
-        replace(network, links=(*network.links[:at], replace(link, bytes_per_s=(1 + MORE) * link.bytes_per_s),
-                                *network.links[at + 1 :]))
-        for at, link in enumerate(network.links)
-    ]  # fmt: skip
-    return np.array([score(each) / before - 1 for each in changed])
+    gains = []
+    for kind, capacity in (("nodes", "capacity"), ("links", "bytes_per_s")):
+        every = getattr(network, kind)
+        for at, each in enumerate(every):
+            larger = replace(each, **{capacity: (1 + MORE) * getattr(each, capacity)})
+            gains.append(score(replace(network, **{kind: (*every[:at], larger, *every[at + 1 :])})) / before - 1)
+    return np.array(gains)
 
 
 RULE_COLUMNS = (

@@ -2,6 +2,7 @@
 
 import heapq
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -75,8 +76,8 @@ class Workload(Protocol):
         """
         ...
 
-    def for_inputs(self, inputs: Indices) -> "Workload":
-        """The marginal distribution of some inputs."""
+    def of(self, rates: Callable[[Floats], Floats]) -> "Workload":
+        """The distribution of other rates, given as a function of these."""
         ...
 
 
@@ -97,9 +98,9 @@ class Exponential:
         """The product over inputs of differences of exp(-rate / mean)."""
         return np.asarray(np.prod(np.exp(-low / self.means) - np.exp(-high / self.means), axis=1))
 
-    def for_inputs(self, inputs: Indices) -> "Exponential":
-        """The marginal distribution of some inputs."""
-        return Exponential(self.means[inputs])
+    def of(self, rates: Callable[[Floats], Floats]) -> "Exponential":
+        """The marginal distribution of some rates."""
+        return Exponential(rates(self.means))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,9 +122,9 @@ class Observed:
             ]
         )
 
-    def for_inputs(self, inputs: Indices) -> "Observed":
-        """The marginal distribution of some inputs."""
-        return Observed(self.rates[:, inputs])
+    def of(self, rates: Callable[[Floats], Floats]) -> "Observed":
+        """The distribution of functions of these rates."""
+        return Observed(rates(self.rates))
 
 
 WINDOW = 4096
@@ -146,9 +147,9 @@ class Learnt:
         seen = Observed(self.rates).probability(low, high) if len(self.rates) else np.zeros(len(low))
         return np.asarray((len(self.rates) * seen + prior) / (len(self.rates) + 1))
 
-    def for_inputs(self, inputs: Indices) -> "Learnt":
-        """The marginal distribution of some inputs."""
-        return Learnt(self.rates[:, inputs], self.most[inputs])
+    def of(self, rates: Callable[[Floats], Floats]) -> "Learnt":
+        """The distribution of functions of these rates."""
+        return Learnt(rates(self.rates), rates(self.most))
 
 
 class Seen:

@@ -29,6 +29,8 @@ class Bound:
     inputs: NDArray[np.int64]  # number of the input, shape (rows,)
     matched: int  # number of distinct rows of the trace: several inputs may read the same row
     shared: NDArray[np.int64]  # rows of each input that another one reads too, shape (inputs,)
+    rows: int  # of the trace so far
+    span_us: int  # of the trace so far, without the speed-up
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ class Binding:
             before += batch.num_rows
             since = times - first_us
             arrivals = since if self.speedup == 1 else (since / self.speedup).astype(np.int64)
-            yield self._bound(batch, arrivals)
+            yield self._bound(batch, arrivals, before, last_us - first_us)
 
     def ticks(self, batches: Iterable[pa.RecordBatch], count: int) -> Iterator[Offered]:
         """The same, cut into a number of ticks."""
@@ -104,7 +106,7 @@ class Binding:
         for (begin_us, begin), (end_us, stop) in pairwise(cuts):
             yield Offered(begin_us, end_us, rows.at_us[begin:stop], rows.inputs[begin:stop])
 
-    def _bound(self, batch: pa.RecordBatch, at_us: NDArray[np.int64]) -> Bound:
+    def _bound(self, batch: pa.RecordBatch, at_us: NDArray[np.int64], so_far: int, span_us: int) -> Bound:
         matches = np.array([_matches(entering, batch) for entering in self.network.inputs])
         found = [np.flatnonzero(each) for each in matches]
         rows = np.concatenate(found)
@@ -112,7 +114,7 @@ class Binding:
         order = np.argsort(rows, kind="stable")
         readers = matches.sum(axis=0)
         shared = (matches & (readers > 1)).sum(axis=1)
-        return Bound(at_us[rows[order]], inputs[order], int(np.count_nonzero(readers)), shared)
+        return Bound(at_us[rows[order]], inputs[order], int(np.count_nonzero(readers)), shared, so_far, span_us)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,10 +138,9 @@ class Counts:
         """
         inputs = len(binding.network.inputs)
         so_far: NDArray[np.int64] = np.zeros((0, inputs), np.int64)
-        seen = _Seen(batches)
-        last_us, bound_rows, shared = 0, 0, np.zeros(inputs, np.int64)
-        for bound in binding.bound(seen):
-            last_us = max(last_us, int(seen.span_us / binding.speedup))
+        last_us, rows, bound_rows, shared = 0, 0, 0, np.zeros(inputs, np.int64)
+        for bound in binding.bound(batches):
+            rows, last_us = bound.rows, int(bound.span_us / binding.speedup)
             ticks = last_us // binding.tick_us + 1
             if ticks > MAX_TICKS:
                 longer = f"the trace lasts longer than {MAX_TICKS:,} ticks; increase the tick or {{speedup}}"
@@ -156,10 +157,10 @@ class Counts:
             bound_rows += bound.matched
             shared += bound.shared
             if progress is not None:
-                progress(seen.rows)
-        if not seen.rows:
+                progress(rows)
+        if not rows:
             raise BadInput("the trace has no rows")
-        return cls(so_far[: last_us // binding.tick_us + 1], seen.rows, seen.rows - bound_rows, shared)
+        return cls(so_far[: last_us // binding.tick_us + 1], rows, rows - bound_rows, shared)
 
     def unmatched(self, network: Network) -> list[str]:
         """Warnings about inputs that read no rows, or those of others."""
@@ -175,25 +176,6 @@ class Counts:
             for entering, total in zip(network.inputs, totals, strict=True)
             if total == 0
         ]
-
-
-class _Seen:
-    """Batches as they pass, with their rows counted."""
-
-    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
-        self._batches = batches
-        self.rows = 0
-        self._first_us: int | None = None
-        self.span_us = 0
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        for batch in self._batches:
-            if batch.num_rows:
-                times = times_of(batch, self.rows)
-                self._first_us = int(times[0]) if self._first_us is None else self._first_us
-                self.span_us = int(times[-1]) - self._first_us
-                self.rows += batch.num_rows
-            yield batch
 
 
 def binding_text(stream: Stream | None) -> str:

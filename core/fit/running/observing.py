@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.fit.network.names import OperatorKind
@@ -18,34 +17,30 @@ LEVEL = 0.95
 """Confidence level of all intervals."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Estimates:
-    """Ratios of sums over the window, with confidence intervals."""
+def estimated_ratios(amounts: Floats, per: Floats) -> Floats:
+    """Ratios of sums over the window, and the ends of their intervals.
 
-    values: Floats  # nan without an observation, shape (n,)
-    low: Floats  # lower end of the interval; -inf where fewer than two ticks say something. Shape (n,)
-    high: Floats  # upper end; inf likewise. Shape (n,)
+    They estimate sum(amounts) / sum(per), from one observation of both per tick. Ticks where `per` is 0 say nothing.
+    The intervals are Student's t around the ratio of the sums.
 
-    @classmethod
-    def of_ratios(cls, amounts: Floats, per: Floats) -> "Estimates":
-        """Estimate sum(amounts) / sum(per), from one observation of both per tick.
+    Args:
+        amounts: Shape (ticks, n).
+        per: At least 0, likewise.
 
-        Ticks where `per` is 0 say nothing. The intervals are Student's t around the ratio of the sums.
+    Returns:
+        Ratios, nan without an observation; then lower and upper ends, -inf and inf where fewer than two ticks say
+            something. Shape (3, n).
 
-        Args:
-            amounts: Shape (ticks, n).
-            per: At least 0, likewise.
-
-        Source: Cochran, Sampling techniques (1977), section 6.4, the variance of a ratio.
-        """
-        count, total = (per > 0).sum(axis=0), per.sum(axis=0)
-        known = total > 0
-        values = np.divide(amounts.sum(axis=0), total, out=np.full(len(total), np.nan), where=known)
-        squares = ((amounts - np.where(known, values, 0.0) * per) ** 2).sum(axis=0)
-        half, several = np.full(len(total), np.inf), count > 1
-        spread = np.sqrt(squares[several] * count[several] / (count[several] - 1)) / total[several]
-        half[several] = spread * _quantiles(count[several])
-        return cls(values, values - half, values + half)
+    Source: Cochran, Sampling techniques (1977), section 6.4, the variance of a ratio.
+    """
+    count, total = (per > 0).sum(axis=0), per.sum(axis=0)
+    known = total > 0
+    values = np.divide(amounts.sum(axis=0), total, out=np.full(len(total), np.nan), where=known)
+    squares = ((amounts - np.where(known, values, 0.0) * per) ** 2).sum(axis=0)
+    half, several = np.full(len(total), np.inf), count > 1
+    spread = np.sqrt(squares[several] * count[several] / (count[several] - 1)) / total[several]
+    half[several] = spread * [student_quantile((1 + LEVEL) / 2, int(ticks) - 1) for ticks in count[several]]
+    return np.stack((values, values - half, values + half))
 
 
 class Statistics:
@@ -99,19 +94,19 @@ class Statistics:
         self._so_far += tick.served
 
     @property
-    def costs(self) -> Estimates:
+    def costs(self) -> Floats:
         """CPU seconds per tuple of each operator."""
-        return Estimates.of_ratios(self._work, self._taken)
+        return estimated_ratios(self._work, self._taken)
 
     @property
-    def selectivities(self) -> Estimates:
+    def selectivities(self) -> Floats:
         """Tuples emitted per tuple, of a join per pair, of each operator."""
-        return Estimates.of_ratios(self._emitted, self._given)
+        return estimated_ratios(self._emitted, self._given)
 
     @property
-    def rates(self) -> Estimates:
+    def rates(self) -> Floats:
         """Tuples/s offered on each arc."""
-        return Estimates.of_ratios(self._came, np.repeat(self._seconds, self._arcs, axis=1))
+        return estimated_ratios(self._came, np.repeat(self._seconds, self._arcs, axis=1))
 
 
 def _pairs(wiring: Wiring, arc: int) -> float:
@@ -121,11 +116,6 @@ def _pairs(wiring: Wiring, arc: int) -> float:
     if not isinstance(operator, Operator) or operator.join_windows is None:
         return 1.0
     return operator.join_windows[1 - wiring.arcs[arc].port]
-
-
-def _quantiles(counts: NDArray[np.int64]) -> Floats:
-    """Half-widths of t intervals in standard errors, by number of observations."""
-    return np.array([student_quantile((1 + LEVEL) / 2, int(count) - 1) for count in counts])
 
 
 KINDS = ("cost", "selectivity")
@@ -178,8 +168,7 @@ class Observer:
     def observe(self, tick: Tick, tick_s: float) -> tuple[ValueChange, ...]:
         """Count a finished tick; returns the important changes."""
         self._statistics.add(tick, tick_s)
-        both, rates = (self._statistics.costs, self._statistics.selectivities), self._statistics.rates
-        values, low, high = (np.stack([getattr(each, name) for each in both]) for name in ("values", "low", "high"))
+        values, low, high = np.stack((self._statistics.costs, self._statistics.selectivities), axis=1)
         wanted = np.minimum(values, self._most)
         apart = np.abs(wanted - self._used) > self._observing.important * self._used
         apart &= (self._used < low) | (self._used > high)
@@ -197,5 +186,5 @@ class Observer:
         if changes:
             self._used = np.where(apart, wanted, self._used)
             self.network = with_values(self.network, *self._used)
-        self.observations.append(Observation(values, low, high, rates.values, changes))
+        self.observations.append(Observation(values, low, high, self._statistics.rates[0], changes))
         return changes

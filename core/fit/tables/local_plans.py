@@ -37,20 +37,20 @@ class DropOrder:
     limit: float  # capacity of the resource
 
     @classmethod
-    def from_program(cls, program: Program, resource: int = 0, roots: bool = True) -> "DropOrder":
-        """The order of a program for a single resource.
+    def from_program(cls, program: Program, roots: bool = True) -> "DropOrder":
+        """The order of a program with a single resource.
 
         Args:
             roots: Whether arcs of inputs close too; if not, they keep what is offered, and arcs downstream of one that
                 would close earlier do not close either.
         """
         branches = _Branches.of(program)
-        arcs = np.array(_closing_order(program, branches, program.rows[resource]), np.int64)
+        arcs = np.array(_closing_order(program, branches, program.rows[0]), np.int64)
         if not roots:
             arcs = arcs[program.input_of[arcs] < 0]
         flows = _flows(program, branches, arcs)
-        loads = np.einsum("v,svd->sd", program.rows[resource], flows)
-        return cls(arcs, flows, loads, float(program.limits[resource]))
+        loads = np.einsum("v,svd->sd", program.rows[0], flows)
+        return cls(arcs, flows, loads, float(program.limits[0]))
 
     def plan(self, rates: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """The flows that fit, and whether any do.

@@ -99,6 +99,7 @@ class Server:
 
     def __init__(self, part: Part) -> None:
         self.part, inner = part, part.program
+        self.entering, self.leaving = part.entering, part.leaving
         self.leaf = bool((part.readers < 0).all())
         units = inner.wiring.unshed(np.eye(inner.inputs))
         whole = {int(arc): at for at, arc in enumerate(part.arcs)}
@@ -112,16 +113,6 @@ class Server:
         outputs = zip(network.outputs, part.readers, strict=True)
         unknown = tuple(replace(output, weight=1.0) if reader >= 0 else output for output, reader in outputs)
         self.alone = DropOrder.from_program(Program.from_network(replace(network, outputs=unknown)))
-
-    @property
-    def entering(self) -> Indices:
-        """Arcs that enter it, ascending; shape (entering,)."""
-        return self.part.entering
-
-    @property
-    def leaving(self) -> Indices:
-        """Arcs to other nodes or outputs, ascending; shape (leaving,)."""
-        return self.part.leaving
 
     @property
     def merges(self) -> bool:

@@ -8,12 +8,11 @@ import pytest
 from adapt.core.errors import UsageError
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.network import Input, Network, Node, Output
-from adapt.core.fit.planners.direct_planners import MADE, UNSHED, LinearProgram
+from adapt.core.fit.planners.direct_planners import MADE, UNSHED
 from adapt.core.fit.planners.fragments import fragments
 from adapt.core.fit.planners.program import Program
-from adapt.core.fit.planners.solver import Observed
 from adapt.core.fit.registry import PLANNERS, planner_of
-from tests.core.fit.networks import FIGURE_1, FIGURE_7, SHAPES, chains, delay, random_network, random_rates
+from tests.core.fit.networks import FIGURE_1, FIGURE_7, SHAPES, delay, random_network, random_rates
 from tests.core.fit.options import planner_options
 
 LP, EXACT, GREEDY = DropPlanner.LP, DropPlanner.EXACT, DropPlanner.GREEDY_LOCAL
@@ -94,42 +93,8 @@ def test_fragments_share_neither_tuples_nor_nodes() -> None:
     assert score == pytest.approx([1 + 1 + 0.5, 1 + 1 + 1], rel=1e-12)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_fragments_planned_apart_score_as_the_whole(shape: str) -> None:
-    for seed in range(20):
-        network = random_network(seed, shape)
-        rates = random_rates(seed, len(network.inputs), 5)
-        together = LinearProgram(Program.from_network(network)).plan(rates).scores
-        assert planned(EXACT, network, rates)[0].scores == pytest.approx(together, rel=1e-9, abs=1e-12), seed
-
-
-def test_an_uncoordinated_plan_can_lose_most_of_the_score() -> None:
-    _, greedy = planned(GREEDY, chains([(1.0, 9.0), (2.0, 1.0)]), [[1, 1]])
-    _, best = planned(EXACT, chains([(1.0, 9.0), (2.0, 1.0)]), [[1, 1]])
-    assert greedy < best / 3
-
-
 def test_every_planner_has_a_name_and_a_maker() -> None:
     assert set(PLANNERS) == set(DropPlanner)
-
-
-def test_planners_with_tables_are_chosen_by_name_and_plan_fragments_apart() -> None:
-    two = Network(
-        (Node("A"), Node("B")),
-        (Input("x"), Input("y")),
-        (delay("a", "A", "x", 1.0), delay("b", "B", "y", 1.0)),
-        (Output("oa", "a"), Output("ob", "b")),
-    )
-    rates = np.random.default_rng(0).random((200, 2)) * 4
-    for name, workload in [
-        (DropPlanner.SOLVER, None),
-        (DropPlanner.SOLVER_W, Observed(rates)),
-        (DropPlanner.C_FIT, None),
-        (DropPlanner.D_FIT, None),
-    ]:
-        plans, score = planned(name, two, rates, epsilon=0.1, workload=workload)
-        assert plans.ids.shape == (200, 2)
-        assert (score >= 0.9 * np.minimum(rates, 1).sum(axis=1)).mean() > 0.95
 
 
 @pytest.mark.parametrize("name", [DropPlanner.D_FIT, DropPlanner.D_FIT_CUTS, EXACT])

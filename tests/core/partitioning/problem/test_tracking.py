@@ -43,26 +43,9 @@ def test_theta_is_how_far_the_fullest_channel_lies_above_the_mean():
     assert theta(1.2, 10) == pytest.approx(1.2 / (sum(loads) / 10) - 1)
 
 
-def test_delta_of_a_linear_resource():
-    assert threshold(counted(a=1), Resources.parse("CLC", 1.2, 0.1), 10) == pytest.approx(0.1 * theta(1.2, 10) / 10)
-
-
 def test_constant_resources_need_no_tracking():
     assert threshold(counted(a=3, b=1), Resources.parse("CCC"), 4) == 1
     assert tracked_keys(counted(a=3, b=1), Resources.parse("CCC"), 4).to_pylist() == []
-
-
-def test_the_least_delta_counts():
-    strict = Resources.parse("LLL", [1.1, 2, 3])
-    assert threshold(counted(a=1), strict, 4) == threshold(counted(a=1), Resources.parse("LCC", 1.1), 4)
-
-
-def test_quadratic_delta_is_raised_by_the_predicted_load():
-    # Delta of Eq. 17: sqrt(0.9 theta / (4 * 2)) is about 0.27, so only a (5/8) is collected; the other three are
-    # taken for 1/8 each.
-    resources, stream = Resources.parse("QCC", 1.5, 0.9), counted(a=5, b=1, c=1, d=1)
-    predicted = (5 / 8) ** 2 + 3 * (1 / 8) ** 2
-    assert threshold(stream, resources, 2) == pytest.approx(math.sqrt(0.9 * theta(1.5, 2) * predicted / 2))
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=12), st.text("CLQ", min_size=3, max_size=3), st.integers(2, 6))
