@@ -74,7 +74,7 @@ def test_the_mapping_with_pinned_keys_is_that_of_the_literal_form(construction):
 @of_the_paper
 def test_the_mapping_within_a_limit_over_all_keys_is_that_of_the_literal_form(construction):
     held = 0
-    for seed in range(600 if SOAK else 40):
+    for seed in range(600 if SOAK else 60):
         free = random_problem(seed, most_keys=12, most_channels=6, most_count=99)
         random = np.random.default_rng(seed)
         budget = float(random.integers(0, int(free.state.sum()) + 1))
