@@ -9,8 +9,6 @@ state away and are idle therefore take the place of those that could help, and t
 policy for memory alone; here it passes over them.
 """
 
-import os
-
 import numpy as np
 import pytest
 
@@ -20,8 +18,8 @@ from adapt.core.stage.conditions.faults import ExternalLoad
 from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
 from adapt.core.stage.movement.spilling import Memory
 from paper.flux.scenarios import FULL_PER_WORKER, Scenario, mean_rate, mixed
+from tests.tiers import SOAK
 
-SOAK = bool(os.environ.get("ADAPT_SOAK"))
 WORKERS = 32 if SOAK else 8
 FULL = WORKERS * FULL_PER_WORKER
 MIXES = {(1, 1): 150.0, (4, 4): 300.0} if SOAK else {(1, 1): 120.0}

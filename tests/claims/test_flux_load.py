@@ -4,7 +4,6 @@
 collection time is damaged in its text: 150 or 50 ms. Here it is 50 ms, with which its policy is at its best.
 """
 
-import os
 from functools import cache
 
 import numpy as np
@@ -28,8 +27,8 @@ from paper.flux.scenarios import (
     seconds_below,
     several_loaded,
 )
+from tests.tiers import SOAK
 
-SOAK = bool(os.environ.get("ADAPT_SOAK"))
 SEEDS = range(5) if SOAK else range(1)
 SECONDS = 25.0 if SOAK else 18.0
 LOADED = [count for count in COUNTS if 0 < count < WORKERS] if SOAK else [4]

@@ -6,22 +6,18 @@ latencies that grow; with Flux it resumes earlier or together, and ends at the f
 memory, 45 us. Its stages have 32 workers; here they have 8 where time is short.
 """
 
-import os
-
 import numpy as np
 import pytest
 
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
 from paper.flux.scenarios import FULL_PER_WORKER, pressed
+from tests.tiers import SOAK, soak
 
-SOAK = bool(os.environ.get("ADAPT_SOAK"))
 WORKERS = 32 if SOAK else 8
 FULL = WORKERS * FULL_PER_WORKER
 
 POLICIES = (FluxPolicy.MEMORY, FluxPolicy.MEMORY_SEVERAL)
-
-soak = pytest.mark.skipif(not SOAK, reason="long; set ADAPT_SOAK=1")
 
 
 def run_of(policy, seconds, count=1):

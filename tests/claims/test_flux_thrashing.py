@@ -5,7 +5,6 @@ consumer without input sleeps. The paper's policy at its briefest has half of th
 0.8, as the paper leaves open how waiting is measured and how groups lie in partitions.
 """
 
-import os
 from functools import cache
 
 import numpy as np
@@ -16,8 +15,8 @@ from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
 from paper.flux.scenarios import drifting, few_hot, one_loaded, ping_pongs
 from paper.flux.tuned import TunedController
+from tests.tiers import SOAK
 
-SOAK = bool(os.environ.get("ADAPT_SOAK"))
 SECONDS = 60.0 if SOAK else 25.0
 LOADED = [0, 8] if SOAK else [0]
 BRIEF, FIXED = 0.05, (0.05, 0.15, 0.25, 0.5, 1.0, 2.0)

@@ -4,14 +4,13 @@ The external process visits each of 32 workers for half a second, 16 s in all. T
 unloaded (its digits are damaged; 32 / 45.5 us is 7.03e5), and about half of that without a buffer.
 """
 
-import os
-
 import pytest
 
 from adapt.core.stage.conditions.names import Router
 from paper.flux.scenarios import transient_skew, unloaded
+from tests.tiers import SOAK
 
-SPACES = (256, 512, 1024, 2048, 4096) if os.environ.get("ADAPT_SOAK") else (256,)
+SPACES = (256, 512, 1024, 2048, 4096) if SOAK else (256,)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ done. These rest once they collect for 0.5 s at least: 0.3 a minute, none in 12 
 decided by a joint controller, leave less than 1.5 % of all CPU idle, and then end.
 """
 
-import os
 from dataclasses import replace
 from functools import cache
 
@@ -22,8 +21,8 @@ from adapt.core.stage.conditions.faults import ExternalLoad
 from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
 from adapt.core.stage.dag.settings import DagSettings, Edge
 from adapt.core.stage.dag.simulation import DagControl, simulate_dag
+from tests.tiers import SOAK
 
-SOAK = bool(os.environ.get("ADAPT_SOAK"))
 SEEDS = range(5) if SOAK else range(1)
 SETTLED_S, END_S = (60, 120) if SOAK else (30, 75)
 SELECTIVITIES = (0.3, 1.0, 2.0) if SOAK else (0.3,)

@@ -6,7 +6,6 @@ Measured: the deltas of a change of cost are a third of the tables anew, those o
 them, unless nodes accept an error in what they exchange.
 """
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,8 +23,8 @@ from adapt.core.fit.registry import planner_of
 from adapt.core.fit.replay.bound_rows import Binding
 from adapt.core.fit.replay.replay import replay_fit
 from tests.core.fit.options import fit_options, planner_options
+from tests.tiers import SOAK, soak
 
-SOAK = bool(os.environ.get("ADAPT_SOAK"))
 SECONDS, SEEDS = 143, (1, 2, 3, 4, 5)
 READ = read_network((Path(__file__).parents[2] / "examples" / "drifting.toml").read_text())
 NETWORK = replace(
@@ -42,9 +41,6 @@ SEE = (
 )
 SAFE_ONLY = (DropPlanner.PROPORTIONAL,)
 """May lose score where it observes: what it drops does not follow from values."""
-
-
-soak = pytest.mark.skipif(not SOAK, reason="long; set ADAPT_SOAK=1")
 
 
 def rows():

@@ -4,7 +4,6 @@ The figures' numbers are lost in the text we have, so that only shapes are claim
 assumptions, given with each claim; what they do to it is seen where two sets stand beside each other.
 """
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
@@ -19,8 +18,8 @@ from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.model.model import run_model
 from paper.ordered.measured import Ran, every
 from paper.ordered.pipelines import one_partitioned, one_stateless, query
+from tests.tiers import SOAK
 
-SOAK = bool(os.environ.get("ADAPT_SOAK"))
 JITTER = 0.3
 WORKERS = 16
 ROWS = 1_000_000 if SOAK else 300_000

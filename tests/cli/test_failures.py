@@ -67,12 +67,6 @@ def test_a_bug_is_one_line_that_names_the_file_of_its_traceback(adapt, failing, 
     assert "raise_it" in kept.read_text()
 
 
-def test_a_bug_is_told_where_no_file_can_be_written(adapt, failing, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", "/dev/null")
-    failing(ZeroDivisionError("x"))
-    assert "--debug" in adapt.refused(5, "report", "x")
-
-
 def test_no_temporary_folder_is_one_sentence_without_their_list(adapt, failing, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/proc/1", "/proc/2"])
@@ -110,16 +104,6 @@ def test_a_failure_cannot_act_on_the_terminal(adapt, failing):
 def test_an_interrupt_is_one_line(adapt, failing):
     failing(KeyboardInterrupt())
     assert "interrupted" in adapt.refused(130, "report", "x")
-
-
-def test_an_interrupted_step_ends_the_demo(adapt, tmp_path, monkeypatch):
-    def interrupt(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("adapt.traces.ingest.ingest.ingest", interrupt)
-    said = adapt("demo", "-q", "-o", tmp_path / "demo")
-    assert (said.code, said.out) == (130, "")
-    assert said.err.count("\n") == 1
 
 
 def test_a_reader_that_has_had_enough_is_no_failure(counts):

@@ -11,44 +11,24 @@ from adapt.cli.terminal.effect import Effect
 from adapt.cli.terminal.help import choices_of, keyed, value_of
 
 KNOWN = [
-    ("partition build x.trace --channels 2 --scheme uniform --construction scan", "--scheme uniform"),
-    ("partition build x.trace --channels 2 --utility A", "--construction level"),
-    ("partition build x.trace --channels 2 --force", "without --out"),
     ("partition count x.trace --master in-process --spark-conf a=b", "with --master in-process"),
-    ("partition export x.plan --to kafka -o out --separator ~", "with --to kafka"),
-    ("replay fit x.trace -n n.toml --flow fluid --queue 5", "with --flow fluid"),
-    ("replay fit x.trace -n n.toml --planner exact --workload online", "with --planner exact"),
     ("replay fit x.trace -n n.toml --planner c-fit --workload online", "with --planner c-fit"),
     ("replay fit x.trace -n n.toml --planner exact,c-fit --tables table-bytes=1KiB", "with --planner exact,c-fit"),
     ("replay fit x.trace -n n.toml:drops=random,batch=3", "with --network drops random"),
-    ("replay flux x.trace --workers 2 --disk seek=1ms", "without --memory"),
     ("replay flux x.trace --workers 2 --arrivals saturate --offered 1", "with --arrivals saturate"),
-    ("replay flux x.trace --workers 2 --arrivals saturate --speedup 2", "with --arrivals saturate"),
-    ("replay flux x.trace --workers 2 --policy none --min-collection 1s", "with --policy none"),
     ("replay flux x.trace --workers 2 --policy none --network state-bandwidth=1Mbps", "with --policy none"),
-    ("replay flux x.trace --workers 2 --router river --min-collection 1s", "with --router river"),
-    ("replay flux x.trace --workers 2 --router exchange --engine kafka", "with --engine kafka"),
-    ("replay flux x.trace --workers 2 --router exchange --producers row:buffer=99", "with --router exchange"),
     ("replay elastic x.trace --engine kafka --producers row:buffer=99", "with --engine kafka"),
     ("replay flux x.trace --workers 2 --engine flink:unaligned", "without --engine checkpoint-interval"),
     ("replay compare x.trace --engine flink:checkpoint-pause=1ms", "without --engine checkpoint-interval"),
-    ("replay flux x.trace --workers 2 --stages s.toml --standby", "with --stages"),
     ("replay flux x.trace --workers 2 --stages s.toml --engine kafka", "with --engine kafka"),
-    ("replay repartition x.trace --channels 2 --network latency=1ms", "without --live"),
     ("replay repartition x.trace --channels 2 --scheme spark --sigma 0.5", "with --scheme spark"),
     ("replay elastic x.trace --policy flink --cooldown 9s", "with --policy flink"),
-    ("replay elastic x.trace --policy fixed --migrate one", "with --policy fixed"),
     ("replay elastic x.trace --policy fixed --rebuild 9s --migrate all:startup-time=1s", "with --policy fixed"),
-    ("replay elastic x.trace --scheme kafka --rebuild 9s", "with --scheme kafka"),
-    ("replay ordered x.trace -c c.toml --backend sim --repeats 3", "with --backend sim"),
-    ("report x.trace --title x", "without --html"),
 ]
 
 TWICE = [
     "replay elastic x.trace --speedup 1 --offered 2 --speedup 1",
-    "partition build x.trace --channels 2 -o a.plan --out b.plan",
     "replay flux x.trace --workers 2 --shed 5@1s --shed 6@1s",
-    "replay flux x.trace --workers 2 --network latency=1ms --network latency=2ms",
     "replay flux x.trace --workers 2 --network latency=1ms,latency=2ms",
 ]
 

@@ -69,12 +69,6 @@ def cache(tmp_path, monkeypatch):
     return folder
 
 
-def test_a_kernel_is_kept(cache):
-    assert result_of(compiled(doubled)) == [0, 2, 4]
-    assert list(cache.rglob("*.nbc"))
-    assert result_of(compiled(doubled)) == [0, 2, 4]
-
-
 def test_nowhere_to_keep_a_kernel_is_no_failure(monkeypatch, caplog):
     kernel_cache._warn_once.cache_clear()
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
@@ -103,14 +97,6 @@ def test_a_damaged_cache_is_no_failure(cache, kind, damage):
     for file in cache.rglob(kind):
         file.write_bytes(damage)
     assert result_of(compiled(doubled)) == [0, 2, 4]
-
-
-def test_what_is_wrong_with_a_kernel_is_raised(cache):
-    def wrong(values):
-        return values.no_such_thing
-
-    with pytest.raises(numba.core.errors.TypingError, match="no_such_thing"):
-        compiled(wrong)(np.arange(3))
 
 
 @soak

@@ -35,10 +35,6 @@ def test_a_percentile_is_at_most_a_32nd_above_the_true_one(latencies, share, emp
     assert percentile(counts[first:], share, first) == found
 
 
-def test_nothing_counted_has_no_percentile():
-    assert percentile(np.zeros(BINS, np.int64), 0.5) is None
-
-
 def test_bins_follow_each_other_and_reach_from_nanoseconds_to_days():
     edges = upper_edges()
     assert len(edges) == BINS

@@ -40,11 +40,6 @@ def test_outputs_are_those_published_with_splitmix64(seed: int) -> None:
     assert uniforms(np.uint64(seed), np.arange(len(expected))).tolist() == [bits // 2**11 / 2**53 for bits in expected]
 
 
-@given(st.lists(st.integers(0, ALL), max_size=20))
-def test_mixing_many_words_is_mixing_each(words: list[int]) -> None:
-    assert mix(np.array(words, np.uint64)).tolist() == [literal_mixed(word) for word in words]
-
-
 def test_a_draw_is_the_output_of_splitmix64() -> None:
     state, stream = int(substream(7, 3)), substream(7, 3)
     drawn = uniforms(stream, np.arange(5))
@@ -68,13 +63,6 @@ def test_the_kept_share_lies_within_4_sigma_for_many_seeds_and_arcs(keep: float)
     sigma = np.sqrt(keep * (1 - keep) / tuples)
     assert np.abs(np.array(shares) - keep).max() < 4 * sigma
     assert np.std(shares) == pytest.approx(sigma, rel=0.4)
-
-
-def test_what_is_kept_at_one_share_is_kept_at_every_larger_one() -> None:
-    fewer, more = (random_drop(1, 2, np.arange(10_000), keep) for keep in (0.4, 0.6))
-    assert not (fewer & ~more).any()
-    assert not random_drop(1, 2, np.arange(10_000), 0.0).any()
-    assert random_drop(1, 2, np.arange(10_000), 1.0).all()
 
 
 def test_draws_of_two_arcs_or_seeds_are_uncorrelated() -> None:

@@ -15,8 +15,9 @@ import pytest
 
 from tests.docs.inputs import MAKERS, put
 from tests.docs.pages import GUIDES, Command, blocks, commands, text_of
+from tests.tiers import SOAK
 
-WHOLE = bool(os.environ.get("ADAPT_SOAK"))
+WHOLE = SOAK
 CUT = bool(os.environ.get("ADAPT_DOCS"))
 """Run all pages, but on cut inputs: a rehearsal of what the soak does."""
 

@@ -3,7 +3,6 @@
 import csv
 import gzip
 import json
-import os
 import re
 from collections import Counter
 
@@ -15,8 +14,7 @@ from adapt.core.engines.names import Engine
 from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.verdict.stream_verdict import judge
 from tests.docs.pages import ROOT, blocks, text_of
-
-SOAK = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="takes minutes; ADAPT_SOAK=1 runs it")
+from tests.tiers import soak
 
 
 def rows_of(page, header):
@@ -94,7 +92,7 @@ def test_what_which_md_says_stands_on_the_page_that_it_names():
     assert (ROOT / "docs" / "which.md").exists()
 
 
-@SOAK
+@soak
 @pytest.mark.usefixtures("spark")
 def test_the_reviews_by_workers_in_the_model(adapt, real_traces, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -112,7 +110,7 @@ def test_the_reviews_by_workers_in_the_model(adapt, real_traces, tmp_path, monke
         assert f"{1000 * row['end_to_end_p99']:.1f} ms" == latency
 
 
-@SOAK
+@soak
 @pytest.mark.usefixtures("spark")
 def test_the_web_log_under_every_mechanism(adapt, real_traces, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

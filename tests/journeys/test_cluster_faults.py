@@ -30,14 +30,6 @@ EXECUTOR, PYTHON, WORKER = (
 )
 STEPS = ("ingest", "ingest large", "count", "count all", "evaluate")
 SHUFFLING = ("ingest", "ingest large", "count all")
-SPECULATION = (
-    "spark.speculation=true",
-    "spark.speculation.interval=100ms",
-    "spark.speculation.quantile=0.1",
-    "spark.speculation.multiplier=1.1",
-    "spark.speculation.minTaskRuntime=100ms",
-    "spark.speculation.task.duration.threshold=1s",
-)
 
 DRIVER = """
 import json, sys
@@ -256,22 +248,6 @@ def test_killed_executors_and_python_workers(inputs, tmp_path):
             return cluster.signalled(draw, draw.choice([EXECUTOR, PYTHON]), signal.SIGKILL)
 
         go_through(cluster, 60, kill)
-
-
-def test_python_workers_and_executors_stopped_for_a_while(inputs, tmp_path):
-    """Other attempts of their tasks end first; theirs go on afterwards, and leave nothing."""
-    with driven(inputs, tmp_path, *SPECULATION) as cluster:
-
-        def stop(draw, _over):
-            process = cluster.signalled(draw, draw.choice([EXECUTOR, PYTHON, PYTHON]), signal.SIGSTOP)
-            if process is not None:
-                time.sleep(draw.uniform(1, 6))
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGCONT)
-            return process is not None
-
-        go_through(cluster, 20, stop)
-        cluster.does("evaluate")
 
 
 def test_shuffle_files_removed_between_stages(inputs, tmp_path, monkeypatch):

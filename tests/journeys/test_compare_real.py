@@ -9,9 +9,9 @@ import pytest
 
 from adapt.traces.store.runs import read_run
 from tests.journeys.processes import standalone, started
+from tests.tiers import soak
 from tests.traces.replay.test_compare import acted
 
-SOAK = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="takes minutes; ADAPT_SOAK=1 runs it")
 VENUE = "regexp_extract(_path, '(oanda|fxcm)', 1)"
 PAIR = f"concat({VENUE}, ':', regexp_extract(_path, 'tick/([a-z]+)/', 1))"
 QUOTED = (
@@ -39,7 +39,7 @@ def ingested(adapt, real_traces, tmp_path, name, streams=STREAMS):
     return trace
 
 
-@SOAK
+@soak
 @pytest.mark.parametrize("name", list(STREAMS))
 def test_every_mechanism_acts_on_a_stream_that_saturates_uniform(adapt, spark, real_traces, tmp_path, name):
     trace = ingested(adapt, real_traces, tmp_path, name)
@@ -57,7 +57,7 @@ def test_every_mechanism_acts_on_a_stream_that_saturates_uniform(adapt, spark, r
 EIGHT = ("static-consistent", "static-hybrid", "split-pkg", "flux-load", "rebuild", "elastic", "flux-shed")
 
 
-@SOAK
+@soak
 def test_a_standalone_cluster_of_two_workers_gives_what_one_machine_gives(adapt, spark, real_traces, tmp_path):
     trace = ingested(adapt, real_traces, tmp_path, "weblog")
     named = [f"--scenario={name}" for name in EIGHT]
@@ -79,7 +79,7 @@ def test_a_standalone_cluster_of_two_workers_gives_what_one_machine_gives(adapt,
         assert first.manifest.content_hash == second.manifest.content_hash
 
 
-@SOAK
+@soak
 def test_after_ctrl_c_what_is_done_is_not_run_again(adapt, spark, real_traces, tmp_path):
     trace = ingested(adapt, real_traces, tmp_path, "weblog")
     line = ["replay", "compare", trace, "--jobs", 2, "-o", tmp_path / "x.run"]

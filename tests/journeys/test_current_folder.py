@@ -40,15 +40,15 @@ def trapped(tmp_path, monkeypatch):
     "line",
     [
         "ingest x.csv --key key --time ts --time-format epoch_s -o y.trace",
-        "replay flux x.trace --workers 2 --policy load",
         "replay flux x.trace --workers 2 --policy mine:Calm",
-        "replay elastic x.trace --workers 1 --pool 2",
         f"{COMPARE} --jobs 2",
         "replay ordered x.trace --chain mine.toml --workers 1",
         *(
             pytest.param(line, marks=soak)
             for line in (
                 f"{COMPARE} --master local[*]",
+                "replay flux x.trace --workers 2 --policy load",
+                "replay elastic x.trace --workers 1 --pool 2",
                 "verdict x.csv --key key --time ts --time-format epoch_s --channels 4 -o y.trace",
                 "partition compare x.trace --channels 2:4",
                 "partition count x.trace --method exact --master local[*]",

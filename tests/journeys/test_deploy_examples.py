@@ -36,7 +36,7 @@ def test_every_record_lies_on_the_partition_that_the_plan_says(capsys, monkeypat
 def test_nothing_is_lost_doubled_or_reordered_while_a_producer_plans_anew(capsys, monkeypatch):
     if not broker.is_there():
         pytest.skip(broker.MISSING)
-    records = "1000000" if os.environ.get("ADAPT_SOAK") else "20000"
+    records = "1000000" if SOAK else "20000"
     assert example("kafka_replan.py", monkeypatch)["main"](records, "10") == 0
     said = capsys.readouterr().out.splitlines()
     assert said[-1] == "records out of order, lost or doubled: 0; keys with another count: 0"
@@ -123,7 +123,7 @@ def test_java_and_adapt_route_alike():
     assert told.stdout.splitlines()[-1] == "Java and adapt agree"
 
 
-@pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="a cluster of processes: ADAPT_SOAK=1 starts it")
+@soak
 @pytest.mark.parametrize("name", ["spark_batch.py", "spark_streaming.py"])
 def test_on_a_cluster_too(name):
     work = Path(pyspark.__file__).parent / "work"  # where the cluster's workers write

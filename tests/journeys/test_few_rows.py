@@ -100,7 +100,7 @@ def out_of_time(*_: object) -> None:
     raise RuntimeError(f"more than {MOST_CPU_S:g} s of CPU time")
 
 
-SEEDS = range(50) if SOAK else (0, 1, 4, 7)
+SEEDS = range(50) if SOAK else (0, 4)
 """Of the cases; in soak they run two thousand commands."""
 
 

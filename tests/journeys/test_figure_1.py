@@ -43,14 +43,3 @@ def test_the_balances_and_the_bill(adapt, tmp_path, monkeypatch, balanced, befor
     assert (told["after"]["r_n"], told["after"]["r_c"]) == pytest.approx(after)
     assert told["state_moved"] == moved
     assert sum(map(sum, told["state_moved_between"])) == moved
-
-
-def test_a_plan_after_a_plan_by_hand_keeps_to_the_counted_keys(adapt, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "fig1.csv").write_text("".join(f"{key},{count}\n" for key, count in COUNTS.items()))
-    (tmp_path / "P2").write_text(json.dumps(plan(BALANCING["both"][0])))
-    line = "partition build fig1.csv --scheme hybrid --construction scan --channels 3 --from P2 --format json"
-    told = json.loads(adapt.done(*line.split()).out)
-    assert told["explicit"]
-    assert set(told["explicit"]) <= set(COUNTS)
-    assert set(told["explicit"].values()) <= {0, 1, 2}

@@ -1,6 +1,5 @@
 """Planners that know only the half before: the table of `docs/shedding.md`, on quotes and on generated bursts."""
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,10 +21,10 @@ from adapt.traces.replay.fit import open_network
 from adapt.traces.store.trace import open_trace
 from tests.core.fit.options import fit_options
 from tests.journeys.test_fit_real import ingested
+from tests.tiers import soak
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DOCS = Path(__file__).parents[2] / "docs" / "shedding.md"
-SOAK = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="takes minutes; ADAPT_SOAK=1 runs it")
 BLOCKS = 5
 OVERLOADED = 0.05
 """Share of the ticks replayed in which a node gets more work than it can do."""
@@ -125,14 +124,14 @@ def table(halves: Callable[[], Iterator[Half]]) -> list[str]:
     return lines
 
 
-@SOAK
+@soak
 def test_the_table_of_generated_bursts_is_measured() -> None:
     made = table(packets)
     print("\n".join(made))
     assert "\n".join(made) in DOCS.read_text()
 
 
-@SOAK
+@soak
 @pytest.mark.usefixtures("spark")
 def test_the_table_of_quotes_is_measured(adapt, real_traces, tmp_path) -> None:
     made = table(lambda: quotes(ingested(adapt, real_traces("fx-ticks"), tmp_path / "fx.trace")))

@@ -1,7 +1,6 @@
 """Quotes of two venues through the example network, sized at 60 % of its peak, with every planner on one page."""
 
 import json
-import os
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +13,13 @@ from adapt.core.fit.network.wiring import Wiring
 from adapt.traces.replay.fit import open_network
 from adapt.traces.store.runs import read_run
 from adapt.traces.store.trace import open_trace
+from tests.tiers import soak
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fx-ticks.toml"
 DOCS = Path(__file__).parents[2] / "docs" / "shedding.md"
 SIZES = ("0.2", "0.25", "100KiB", "0.4", "30KiB")
 ALONE = ("none", "greedy-local")
 MINUTE_US = 60_000_000
-SOAK = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="takes minutes; ADAPT_SOAK=1 runs it")
 
 
 def ingested(adapt, source, trace):
@@ -102,7 +101,7 @@ def check_page(adapt, trace, folder):
     assert {name: row["messages"] > 0 for name, row in rows.items()} == {name: name not in ALONE for name in rows}
 
 
-@SOAK
+@soak
 @pytest.mark.usefixtures("spark")
 def test_all_planners_over_fx_ticks_at_60_percent_of_the_peak_are_on_one_page(adapt, real_traces, tmp_path):
     check_page(adapt, ingested(adapt, real_traces("fx-ticks"), tmp_path / "fx.trace"), tmp_path)

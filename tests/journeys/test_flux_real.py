@@ -1,16 +1,15 @@
 """Real traces through the simulated stage by the real command: static against policies of Flux."""
 
 import json
-import os
 from collections import Counter
 
 import mmh3
 import pytest
 
 from adapt.cli.main import run
+from tests.tiers import soak
 
 WORKERS, PARTITIONS = 8, 64
-SOAK = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="takes minutes; ADAPT_SOAK=1 runs it")
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -49,7 +48,7 @@ def test_weblog_by_host_on_eight_workers_of_which_one_is_loaded(adapt, weblog):
     assert ". Use load" in document["summary"]["verdict"]
 
 
-@SOAK
+@soak
 def test_reviews_by_vendor_until_the_workers_are_full(adapt, real_traces, tmp_path):
     trace = tmp_path / "reviews.trace"
     assert (
@@ -68,7 +67,7 @@ def test_reviews_by_vendor_until_the_workers_are_full(adapt, real_traces, tmp_pa
     assert cases["load"]["capacity_share"] > 1.5 * cases["static"]["capacity_share"]
 
 
-@SOAK
+@soak
 def test_fx_ticks_by_instrument_and_bid_from_speed_up_200_until_the_workers_are_full(adapt, real_traces, tmp_path):
     instrument = "regexp_extract(_path, 'tick/([a-z]+)/', 1)"
     venue = "regexp_extract(_path, '([a-z]+)/tick/', 1)"

@@ -22,9 +22,10 @@ from adapt.traces.store.manifest import read_manifest, verify
 from adapt.traces.store.plans import read_plan
 from adapt.traces.store.trace import open_trace
 from tests.fault_proxy import Fault, Proxy, Request
+from tests.tiers import SOAK
 
 pytestmark = pytest.mark.skipif(
-    not (os.environ.get("ADAPT_SOAK") and hasattr(os, "pidfd_open")),
+    not (SOAK and hasattr(os, "pidfd_open")),
     reason="takes minutes; ADAPT_SOAK=1 runs it where processes are watched as Linux lets them be",
 )
 

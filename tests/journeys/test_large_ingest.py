@@ -1,7 +1,5 @@
 """Large sources, and tasks that Spark runs twice: the trace is that of an undisturbed ingest."""
 
-import os
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,8 +8,9 @@ from pyarrow import csv
 
 from adapt.traces.store.trace import open_trace
 from tests.journeys.processes import standalone, started
+from tests.tiers import soak
 
-pytestmark = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="takes minutes; ADAPT_SOAK=1 runs it")
+pytestmark = soak
 
 CHUNK, BYTES = 400_000, 731_000_000
 READING = ("--key", "key", "--time", "ts", "--time-format", "epoch_s", "--bytes", "bytes")

@@ -1,12 +1,10 @@
 """What ingest, lint and report tell unasked of real streams, in the words that a user reads."""
 
-import os
-
 import pytest
 
-pytestmark = pytest.mark.usefixtures("spark")
+from tests.tiers import soak
 
-SOAK = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="2.3 million rows; ADAPT_SOAK=1 runs it")
+pytestmark = pytest.mark.usefixtures("spark")
 
 
 def told(said) -> list[str]:
@@ -31,7 +29,7 @@ def test_a_web_log_is_told_of_by_ingest_lint_and_report(adapt, real_traces, tmp_
     assert "Minute 05 of the hour" in (tmp_path / "web.html").read_text()
 
 
-@SOAK
+@soak
 def test_the_clocks_of_two_venues_are_told(adapt, real_traces, tmp_path):
     day = "unix_micros(to_timestamp(regexp_extract(_path, '([0-9]{8})_', 1), 'yyyyMMdd'))"
     instrument = "split(_path, '/')[3]"

@@ -2,14 +2,9 @@
 
 import bz2
 import json
-import os
 import re
-import resource
 import shlex
 import shutil
-import signal
-import sys
-import time
 import zipfile
 from datetime import UTC, datetime
 from io import BytesIO
@@ -22,12 +17,10 @@ import pyarrow.compute as pc
 import pyarrow.csv as pv
 import pytest
 
-from tests.journeys.processes import started
+from tests.tiers import SOAK, soak
 from tests.traces.small_traces import write_trace
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "ordered"
-SOAK = bool(os.environ.get("ADAPT_SOAK"))
-soak = pytest.mark.skipif(not SOAK, reason="long; set ADAPT_SOAK=1")
 ALL_FX = {"fxcm:nzdusd": 5, "oanda:nzdusd": 0, "fxcm:eurusd": 5, "oanda:eurusd": 0, "oanda:xauusd": 0}
 """Streams, and the hours that their clocks are behind UTC."""
 
@@ -101,6 +94,7 @@ def made_inputs(folder):
     (folder / "anonreviews.csv.bz2").write_bytes(bz2.compress(f"reviewerId,vendorId,rating,date\n{reviews}".encode()))
 
 
+@soak
 @pytest.mark.parametrize(
     ("name", "output"),
     [("fx_bars", "bars.parquet"), ("flights_weather", "departures.parquet"), ("top_vendors", "top.parquet")],
@@ -291,36 +285,6 @@ def command(here, turns, outputs, rows=20_000):
 
 def left(here):
     return sorted(path.name for path in here.iterdir() if "out.parquet" in path.name)
-
-
-@soak
-def test_an_interrupt_during_output_leaves_nothing(here):
-    process = started(command(here, 1_000_000, 1), start_new_session=True)
-    while not left(here):  # the run begins after the output was opened
-        assert process.poll() is None
-        time.sleep(0.05)
-    time.sleep(1)
-    process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=120)
-    assert process.returncode == 130
-    assert told.strip().splitlines()[-1].startswith("adapt: interrupted")
-    assert "Traceback" not in told
-    assert left(here) == []
-
-
-def limited():
-    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
-
-
-@soak
-@pytest.mark.skipif(sys.platform != "linux", reason="limits a process's files")
-def test_a_disk_that_is_full_in_the_middle_of_output_leaves_nothing(here):
-    process = started(command(here, 1, 1, rows=200_000), preexec_fn=limited)
-    out, told = process.communicate(timeout=300)
-    assert (process.returncode, out) == (4, "")
-    assert "Traceback" not in told
-    assert told.strip().splitlines()[-1] == "adapt: out.parquet: cannot be written: File too large"
-    assert left(here) == []
 
 
 def test_an_exception_in_an_operator_leaves_nothing(adapt, here):

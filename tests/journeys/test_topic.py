@@ -1,6 +1,5 @@
 """From a topic of a running broker to the page of its verdict, and brokers that are killed on the way."""
 
-import os
 import random
 import resource
 import subprocess
@@ -9,12 +8,12 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from examples.broker import free_port
 from tests.kafka_broker import create_topic, running, send
+from tests.tiers import soak
 
-pytestmark = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="takes minutes; ADAPT_SOAK=1 runs it")
+pytestmark = soak
 
 ADAPT = Path(sys.executable).with_name("adapt")
 KILLS, SEED = 10, 27

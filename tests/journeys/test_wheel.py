@@ -70,8 +70,3 @@ def test_the_program_runs_from_anywhere(installed, tmp_path):
     assert json.loads(told(installed, tmp_path, *line))["channels"] == 3
     told(installed, tmp_path, "report", "P", "--html", "page.html")
     assert "<svg" in (tmp_path / "page.html").read_text()
-
-
-def test_the_wheel_says_that_it_is_typed(installed):
-    for part in ("", "cli", "core", "traces"):
-        assert list((installed.parent / "lib").glob(f"python*/site-packages/adapt/{part}/py.typed"))

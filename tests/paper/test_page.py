@@ -1,10 +1,8 @@
 """The rehearsal of the page, with two seeds: every claim judged, nothing fetched, and nothing measured twice."""
 
-import csv
 import json
 import re
 from html.parser import HTMLParser
-from itertools import combinations
 from typing import ClassVar
 
 import pytest
@@ -23,7 +21,7 @@ from paper.ordered.scope import Scope as OrderedScope
 from paper.page import MOST_BYTES
 from paper.partitioning.contents import partitioning
 from paper.partitioning.scope import Scope
-from paper.spread import ROOT, measure_missing
+from paper.spread import measure_missing
 
 SECTIONS = (
     "All verdicts",
@@ -285,13 +283,6 @@ def test_compiled_constructions_give_the_mapping_of_their_literal_forms(data):
     assert all(row["mapping identical"] for row in table["rows"])
 
 
-def test_numbers_are_there_as_csv_too(folder, data):
-    with (folder / "claims.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert [row["claim"] for row in rows] == [claim["claim"] for claim in data["claims"]]
-    assert len(list((folder / "tables").iterdir())) == len(data["tables"])
-
-
 def test_a_second_run_measures_nothing(folder):
     def no_spark():
         raise AssertionError("there is nothing for Spark to do")
@@ -322,35 +313,3 @@ def test_what_fewer_seeds_measure_is_a_part_of_the_whole(made, scope):
     few, all_of_them = (made(each).experiments() for each in (scope.with_seeds(2), scope))
     assert set(few) <= set(all_of_them)
     assert 2 * len(set(few)) < len(set(all_of_them))
-
-
-def test_what_one_paper_measures_does_not_depend_on_what_measures_another():
-    """Only its own files and what they stand on; so a change to one keeps the results of the other."""
-    folders = {name: set(known.measured_by) for name, known in PAPERS.items()}
-    for name, measuring in folders.items():
-        assert f"paper/{name}" in measuring
-        assert all((ROOT / folder).is_dir() for folder in measuring)
-    for one, other in combinations(folders.values(), 2):
-        assert not one & other
-
-
-def test_one_paper_alone_is_shown_without_the_others(folder, tmp_path):
-    (tmp_path / "runs").symlink_to(folder / "runs")
-    assert main(["--quick", "--seeds", "2", "--only", "flux", "--out", str(tmp_path)]) == 0
-    told = json.loads((tmp_path / "paper.json").read_text())
-    assert {claim["paper"] for claim in told["claims"]} == {"Flux"}
-    assert told["claims"] == [
-        c for c in json.loads((folder / "paper.json").read_text())["claims"] if c["paper"] == "Flux"
-    ]
-
-
-def test_the_summary_counts_every_claim(folder, data):
-    html = (folder / "index.html").read_text()
-    assert f"Of {len(data['claims'])} claims" in html
-
-
-def test_one_seed_has_no_interval(capsys):
-    with pytest.raises(SystemExit) as left:
-        main(["--seeds", "1"])
-    assert left.value.code == 2
-    assert "must be an integer of at least 2" in capsys.readouterr().err

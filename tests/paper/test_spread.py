@@ -8,9 +8,9 @@ from typing import ClassVar
 import pytest
 
 from adapt.core.partitioning.schemes.names import Construction, Scheme
-from paper.experiments import Kept, described, program_version
+from paper.experiments import Kept, program_version
 from paper.partitioning.chains import Recipe
-from paper.partitioning.measured import ChainsBuilt, HashedParts, hashed_parts
+from paper.partitioning.measured import ChainsBuilt, hashed_parts
 from paper.spread import measure_missing
 
 
@@ -45,15 +45,6 @@ def fresh():
     Counted.times.clear()
 
 
-def test_what_is_needed_is_measured_first_and_once(tmp_path):
-    kept = Kept(tmp_path, "v")
-    first = Counted("a")
-    wanted = [Counted("c", (first, Counted("b", (first,)))), first]
-    assert measure_missing(wanted, kept, no_spark, no_progress) == 3
-    assert Counted.times == ["a", "b", "c"]
-    assert kept[wanted[0]] == "caba"
-
-
 def test_a_second_run_measures_nothing(tmp_path):
     wanted = [Counted("a"), Counted("b")]
     measure_missing(wanted, Kept(tmp_path, "v"), no_spark, no_progress)
@@ -77,12 +68,6 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
     assert Counted.times == ["a", "b", "c", "d"]
 
 
-def test_another_program_measures_again(tmp_path):
-    for version in ("v", "w"):
-        measure_missing([Counted("a")], Kept(tmp_path, version), no_spark, no_progress)
-    assert Counted.times == ["a", "a"]
-
-
 def test_the_version_of_a_program_is_its_source(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "x.py").write_text("x = 1")
@@ -102,9 +87,3 @@ def test_results_are_the_same_from_spark_and_from_here_whatever_the_split(spark,
     assert measure_missing([cut, whole], kept, lambda: spark, no_progress) == 6
     here = whole.measure([part.measure([]) for part in whole.needs])
     assert kept[cut] == kept[whole] == json.loads(json.dumps(here))
-
-
-def test_an_experiment_is_described_by_kind_and_parameters():
-    told = described(HashedParts(10, 0, (1.0,), Scheme.UNIFORM, (1, 2), 0, 10, None))
-    assert told["kind"].endswith("HashedParts")
-    assert json.loads(json.dumps(told))["scheme"] == "uniform"

@@ -3,10 +3,9 @@
 import json
 from pathlib import Path
 
-import pytest
 from jsonschema import Draft202012Validator
 
-from reality.page import amount, page, write_page
+from reality.page import page, write_page
 from reality.runs import Kept
 from reality.scenarios import Engine, Kind, Scenario
 from reality.values import Value
@@ -57,10 +56,3 @@ def json_of(folder: Path) -> dict[str, list[dict[str, object]]]:
     """The values that were written."""
     found: dict[str, list[dict[str, object]]] = json.loads((folder / "reality.json").read_text())
     return found
-
-
-@pytest.mark.parametrize(
-    ("unit", "value", "shown"), [("s", 0.0123, "12.3 ms"), ("s", 2.0, "2 s"), ("rows", 1234.0, "1,234")]
-)
-def test_amounts_have_their_unit(unit: str, value: float, shown: str) -> None:
-    assert amount(unit)(value) == shown

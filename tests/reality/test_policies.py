@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from reality import policies
-from reality.policies import TRIALS, ordered, p99_of, table
+from reality.policies import TRIALS, ordered, p99_of
 
 PREDICTED = {"static": 3.0, "load": 1.0, "several": 2.0}
 RUNS = [{"static": 5.0, "load": 1.4, "several": 1.0}, {"static": 4.0, "load": 1.5, "several": 1.1}]
@@ -20,18 +20,6 @@ def test_a_pair_counts_where_no_run_of_one_is_as_slow_as_any_of_the_other() -> N
     overlapping = ordered(PREDICTED, [*RUNS, {"static": 4.5, "load": 1.05, "several": 1.2}])
     assert overlapping.open == [("load", "several")]
     assert (len(overlapping.right), overlapping.wrong) == (2, [])
-
-
-def test_equal_predictions_are_not_right() -> None:
-    assert ordered(dict.fromkeys(PREDICTED, 1.0), RUNS).right == []
-
-
-def test_the_table_has_the_measured_order() -> None:
-    text = table(TRIALS[0], PREDICTED, RUNS, ordered(PREDICTED, RUNS), 0.001)
-    rows = [line.split(" | ")[0] for line in text.splitlines() if line.startswith("| ")][1:]
-    assert rows == ["| several", "| load", "| static"]
-    assert "| static | 4.5 s (4 to 5) | 3 s |" in text
-    assert "Right: 2 of 3 pairs; 0 undecided. Not foretold: several before load." in text
 
 
 def test_every_policy_runs_on_the_rows_of_its_trial(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,9 +16,9 @@ from reality import service
 from reality.rekeyed import flink
 from reality.rekeyed import spark as batch
 from reality.rekeyed.page import write_page
-from reality.rekeyed.run import Kept, Run
+from reality.rekeyed.run import Run
 from reality.rekeyed.values import Job
-from reality.rekeyed.workload import WINDOW_ROWS, WORKERS, Keys, Skewed
+from reality.rekeyed.workload import WORKERS, Keys, Skewed
 from reality.scenarios import Engine
 from reality.workload import MAX_PARALLELISM
 from tests.tiers import soak
@@ -62,14 +62,6 @@ def test_the_engine_s_hash_of_replaced_keys_gives_the_planned_rows(small: Small,
 def test_pinning_cannot_balance_the_hottest_key_and_splitting_can(small: Small, engine: Engine) -> None:
     natural, pinned, split = (max(small.planned_rows(engine, keys)) * WORKERS / ROWS for keys in Keys)
     assert split < 1.4 < 2 < pinned <= natural
-
-
-def test_every_replaced_key_of_a_window_sends_a_message(small: Small) -> None:
-    sent = small.sent(Engine.FLINK, Keys.SPLIT)
-    windows = [{*sent[first : first + WINDOW_ROWS]} for first in range(0, ROWS, WINDOW_ROWS)]
-    assert len(small.messages(Engine.FLINK, Keys.SPLIT)) == sum(map(len, windows))
-    assert len(small.messages(Engine.SPARK, Keys.SPLIT)) == len({*sent})
-    assert not small.messages(Engine.SPARK, Keys.PINNED)
 
 
 def check(found: Run, workload: Small, engine: Engine, keys: Keys) -> None:
@@ -119,11 +111,3 @@ def test_the_page_has_errors_gains_and_what_is_not_exact(tmp_path: Path) -> None
     validator.validate(data)
     data["jobs"][0]["runs"][0]["wall"] = data["jobs"][0]["runs"][0].pop("wall_s")
     assert len(list(validator.iter_errors(data))) == 2
-
-
-def test_runs_are_kept_and_those_of_a_job_are_spread_over_the_whole_time(tmp_path: Path) -> None:
-    kept = Kept(tmp_path)
-    kept.keep(Engine.SPARK, Keys.NATURAL, 0, NATURAL.runs[0])
-    assert kept.runs(Engine.SPARK, Keys.NATURAL) == NATURAL.runs[:1]
-    rest = [(0, Keys.PINNED), (0, Keys.SPLIT), (1, Keys.NATURAL), (1, Keys.PINNED), (1, Keys.SPLIT)]
-    assert kept.missing(Engine.SPARK, 2) == rest

@@ -5,7 +5,7 @@ import pytest
 
 from adapt.core.costs.profile import CostSource
 from adapt.core.costs.profile_file import read_profile
-from reality.rows import Processed, latencies, profile, rescaled, rows_per_worker, throughput
+from reality.rows import Processed, latencies, profile, rescaled, throughput
 
 
 def processed(*rows: tuple[int, int, float, float, float, float]) -> Processed:
@@ -37,11 +37,6 @@ def test_throughput_counts_from_the_first_row_until_the_last_is_done() -> None:
 def test_latency_counts_from_when_a_row_was_due() -> None:
     rows = processed(*((number, 0, 0, 1, 2, float(number)) for number in range(101)))
     assert latencies(rows) == {"p50": 50, "p95": 95, "p99": 99}
-
-
-def test_a_worker_without_rows_has_none() -> None:
-    found = rows_per_worker(np.array([1, 1, 3]), 4)
-    assert list(found.values()) == [0, 2, 0, 1]
 
 
 def test_the_downtime_is_the_longest_time_without_a_row_after_the_request() -> None:

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from adapt.core.costs.profile import ServiceBy
-from adapt.traces.calibrate.spark import line_through
 from reality.samples import LEAST_ROWS, MOST_KEYS, Samples, service_of_samples
 
 ROWS = 20_000
@@ -63,8 +62,3 @@ def test_a_stated_cost_has_a_factor_and_a_fixed_part(factor, fixed_s):
     assert service.by is ServiceBy.COST
     assert service.cost_factor == pytest.approx(factor, rel=0.03)
     assert service.fixed_s == pytest.approx(fixed_s, abs=6e-5)
-
-
-def test_a_constant_cost_has_a_factor_alone():
-    slope, fixed_s = line_through(np.full(100, 2e-3), np.linspace(2e-3, 4e-3, 100))
-    assert (slope, fixed_s) == (pytest.approx(1.5), 0.0)

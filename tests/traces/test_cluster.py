@@ -146,20 +146,10 @@ def test_too_little_memory_to_start_is_said_with_its_setting(java, sentence):
     assert session._why_not_started(ValueError(java), "").startswith(sentence)
 
 
-def test_a_location_that_is_not_there_is_missing(adapt, spark, tmp_path):
-    found = adapt("cluster", "check", "--master", "local[2]", tmp_path / "absent" / "x.trace")
-    assert found.code == 4
-    assert "No such file or directory; mount it on all machines" in " ".join(found.out.split())
-
-
 def test_another_disk_at_the_same_path_is_told_apart(tmp_path):
     (tmp_path / "mark").write_bytes(b"theirs")
     assert reach._tried(reach._Mark(tmp_path / "mark", b"ours"), "x")["read"] == "another disk than here"
     assert reach._tried(reach._Mark(tmp_path / "gone", b"ours"), "x")["read"] == "No such file or directory"
-
-
-def test_a_check_needs_a_cluster(adapt):
-    assert "--master is required" in adapt.refused(2, "cluster", "check")
 
 
 def test_the_archive_is_atomic_and_says_how_to_use_it(adapt, tmp_path, monkeypatch):

@@ -149,11 +149,6 @@ def test_several_traces_are_typed_one_by_one(tmp_path: Path, adapt: Any, monkeyp
     assert api.count(days[:2]).frequencies.rows == 2000
 
 
-def test_a_glob_that_matches_nothing_is_said(tmp_path: Path, adapt: Any) -> None:
-    for command in (["report"], ["lint"], ["partition", "count"]):
-        assert "no trace matches" in adapt.refused(3, *command, tmp_path / "*.trace")
-
-
 def test_traces_that_overlap_are_refused_with_their_names(tmp_path: Path) -> None:
     for name, first in (("a", 0), ("b", 500)):
         write_trace(tmp_path / f"{name}.trace", _rows(first, first + 1000))

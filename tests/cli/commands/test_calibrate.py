@@ -98,13 +98,6 @@ def test_options_win_over_the_profile(adapt, here):
     assert parameters["startup_s"] == 0
 
 
-def test_without_a_profile_a_replay_is_as_before(adapt, here):
-    costs, network = parts(replayed(adapt, f"flux {REPLAYS['flux']}"))
-    assert (costs["profile"], costs["pauses"], costs["install_s"]) == (None, [], None)
-    assert (costs["service_s"], costs["marshal_s"], network["latency_s"]) == (1e-3, 2e-7, 7e-5)
-    assert not any(costs["fixed"].values())
-
-
 def test_what_is_wrong_with_a_profile_is_said_with_its_name(adapt, here):
     (here / "bad.toml").write_text(PROFILE.replace("row_s", "row_us"))
     line = ("replay", "flux", *REPLAYS["flux"].split(), "--costs")

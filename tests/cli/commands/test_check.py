@@ -1,7 +1,6 @@
 """`adapt check` over artefacts made without Spark: what each exit code is for."""
 
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -52,27 +51,15 @@ def test_1_where_a_limit_fails(adapt, made):
     assert said.err == ""
 
 
-def test_1_where_a_metric_was_not_measured(adapt, made):
-    said = adapt("check", "even.plan", "--limit", "m<=1000")
-    assert (said.code, "not measured" in said.out) == (1, True)
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (["--limit", "imbalence<=100"], "did you mean 'imbalance'?"),
-        (["--limit", "imbalance<=100ms"], "imbalance takes a bare number"),
         (["--limit", "top_share<=20"], "did you mean 20%?"),
         (["--limit", "latency_p99<=100s"], "even.plan, a plan, has no latency_p99"),
         (["--limit", "imbalance[scheme=boundd]<=100"], "did you mean 'bounded'?"),
         (["--limit", "imbalance"], "or --baseline"),
-        (["--limit", "imbalance<=2", "--baseline", "even.plan"], "no limit uses --baseline"),
-        (
-            ["--limit", "imbalance", "--baseline", "even.plan", "--worse-by", "5"],
-            "--worse-by must be a percentage",
-        ),
         (["--limit", "imbalance<=2", "--channels", "4"], "--channels needs a trace"),
-        (["--limit", "imbalance<=2", "--format", "xml"], "'xml'"),
         ([], "give --limit"),
     ],
 )
@@ -84,31 +71,15 @@ def test_2_where_it_is_asked_wrongly(adapt, made, arguments, told):
     ("path", "content", "told"),
     [
         ("none.plan", None, "does not exist"),
-        ("text.plan", "text", "not JSON"),
         ("other.json", '{"schema": "adapt.report/2"}', "not a plan, evaluation or comparison"),
-        ("list.json", "[]", "not a plan, evaluation or comparison"),
         ("newer.json", '{"schema": "adapt.evaluation/3", "plans": []}', "schema must be adapt.evaluation/2"),
         ("torn.json", '{"schema": "adapt.evaluation/2", "plans": [{}]}', "damaged"),
-        (".", None, "artefact"),
     ],
 )
 def test_3_where_an_artefact_cannot_be_read(adapt, made, path, content, told):
     if content is not None:
         (made / path).write_text(content)
     assert told in adapt.refused(3, "check", path, "--limit", "imbalance<=100")
-
-
-def test_3_where_a_plan_is_not_as_it_was_written(adapt, made):
-    text = (made / "even.plan").read_text()
-    (made / "even.plan").write_text(re.sub(r'"(k\d+)": ', r'"\1x": ', text, count=1))
-    assert "it was written" in adapt.refused(3, "check", "even.plan", "--limit", "imbalance<=100")
-
-
-def test_4_where_the_outcome_has_no_place(adapt, made):
-    (made / "out.xml").write_text("mine")
-    said = adapt.refused(4, "check", "even.plan", "--limit", "imbalance<=2", "--format", "junit", "-o", "out.xml")
-    assert "add --force" in said
-    assert (made / "out.xml").read_text() == "mine"
 
 
 def test_every_format_says_the_same(adapt, made):

@@ -48,9 +48,6 @@ def test_options_that_are_not_given_keep_the_defaults_of_the_generator(adapt, he
     ("line", "told"),
     [
         ("zipf --rows 0", "--rows must be from 1 to"),
-        ("zipf --keys 0", "--keys must be from 1 to"),
-        ("zipf --exponent -1", "--exponent must be at least 0 (got -1)"),
-        ("zipf --rate 0", "--rate must be above 0 (got 0)"),
         (
             "self-similar --exponent 1",
             "does not take --exponent, an option of calls, clicks, packets, sales, zipf",
@@ -59,12 +56,8 @@ def test_options_that_are_not_given_keep_the_defaults_of_the_generator(adapt, he
         ("zipf --bursts length=5s", "--bursts needs a value, X, before its keys"),
         ("zipf --drift 5", "--drift 5 needs a unit: 5s or 5h?"),
         ("zipf --bytes b", "--bytes 'b' is not a distribution"),
-        ("zipf --bytes uniform(1,9)", "--bytes 'uniform(1,9)': low 1 needs a unit: 1B or 1MB?"),
-        ("zipf --streams 0", "--streams must be from 1 to 1,000 (got 0)"),
         ("packets --bias 1", "--bias must be from 0.5 to below 1 (got 1)"),
-        ("packets --bias finest=0s", "--bias finest must be above 0"),
         ("packets --diurnal 0.5", "--bias cannot be combined with --diurnal"),
-        ("clicks --bias 0.7", "clicks does not take --bias, an option of packets, self-similar, zipf"),
         ("zifp", "zipf"),
     ],
 )

@@ -29,16 +29,10 @@ PLANS = (
 )
 COMMANDS = (
     "verdict t.trace --channels 8 --engine spark",
-    "partition count t.trace --method exact --channels 8 --engine spark -o exact.freq",
-    "partition count t.trace --over time --channels 8 --engine spark -o timed.freq",
-    "partition compare t.trace --channels 8,12 --engine spark --scheme spark",
     "partition diff t.freq hashed.plan pinned.plan",
     "partition evaluate t.trace hashed.plan pinned.plan",
-    "partition evaluate t.freq hashed.plan pinned.plan",
     "check t.freq --engine spark --channels 8 --limit imbalance<=9",
-    "check t.freq --engine hashed.plan --limit imbalance<=9",
     "replay repartition t.trace --channels 8 --period 200s --scheme spark",
-    "partition build t.trace --engine spark --channels 8 --from hashed.plan -o next.plan --force",
     "replay repartition t.trace --channels 8 --period 200s --scheme spark --live --no-baseline --speedup 20000",
     # with several partitions per worker, a second hash of the stored bytes spreads the keys over them
     "replay flux t.trace --plan pinned.plan --policy load --partitions 1 --speedup 200",

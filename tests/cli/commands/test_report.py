@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from adapt.cli.commands.report import DETAIL_ROWS
-
 
 @pytest.fixture
 def plans(adapt, tmp_path, monkeypatch):
@@ -59,11 +57,6 @@ def test_two_plans_are_told_with_what_differs(adapt, plans):
     assert "<h2>2.plan compared with plain.plan</h2>" in (plans / "two.html").read_text()
     alone = json.loads(adapt.done("report", "2.plan", "--format", "json").out)
     assert "differences" not in alone
-
-
-def test_long_tables_are_cut_for_people_and_whole_for_programs(adapt, plans):
-    assert f"and {60 - DETAIL_ROWS} more rows" in adapt.done("report", "60.plan", "--all").out
-    assert "more rows" not in adapt.done("report", "60.plan", "--format", "csv").out
 
 
 def test_a_page_is_written_whole_and_not_over_another(adapt, plans):
@@ -191,21 +184,3 @@ def test_what_is_no_artefact_is_refused(adapt, plans, path, told):
     before = sorted(plans.iterdir())
     assert told in adapt.refused(3, "report", path, "--html", "page.html")
     assert sorted(plans.iterdir()) == before
-
-
-def test_a_page_needs_a_place_before_it_is_made(adapt, plans):
-    assert "does not exist" in adapt.refused(4, "report", "2.plan", "--html", "none/page.html")
-    assert "is a folder" in adapt.refused(4, "report", "2.plan", "--html", str(plans))
-
-
-@pytest.mark.usefixtures("spark")
-def test_every_byte_is_checked_if_asked(adapt, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "rows.csv").write_text("ts,key\n" + "".join(f"17{at:08d},k{at}\n" for at in range(2_000)))
-    adapt.done("ingest", "rows.csv", "--key", "key", "-o", "x.trace")
-    adapt.done("report", "x.trace", "--verify")
-    part = tmp_path / "x.trace" / "part-00000.parquet"
-    damaged = bytearray(part.read_bytes())
-    damaged[len(damaged) // 3] ^= 1
-    part.write_bytes(damaged)
-    assert "part-00000.parquet is damaged: its SHA-256" in adapt.refused(3, "report", "x.trace", "--verify")

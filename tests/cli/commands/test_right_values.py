@@ -39,14 +39,6 @@ def test_a_report_of_a_plan_has_the_loads_of_its_channels(adapt, spark_plan):
     )
 
 
-@pytest.mark.usefixtures("spark_plan")
-def test_advice_says_how_many_workers_the_hottest_key_leaves_busy(adapt):
-    line = "counts.csv -p 4 --max-imbalance 1 --format json"
-    told = json.loads(adapt.done("advise", "keys", *line.split()).out)
-    assert told["useful"][0]["useful_workers"] == pytest.approx(115 / 50)
-    assert {row["key"]: row["salts"] for row in told["keys"]} == {"user": 2, "key1": 2}  # above 115 / 4 rows
-
-
 def test_a_comparison_has_the_latency_of_rows_that_do_not_wait(adapt, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     keys = ["user"] * 5 + ["key5", "key6", "key7"]

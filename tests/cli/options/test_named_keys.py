@@ -43,14 +43,6 @@ def test_capacities_fill_channels_in_proportion(adapt, here):
     assert "utilization" in shown
 
 
-def test_a_difference_measures_each_plan_by_its_own_capacities(adapt, here):
-    for name, capacity in (("a.plan", "1,1,2"), ("b.plan", "2,1,1")):
-        adapt.done("partition", "build", "counts.csv", "--channels", 3, "--capacity", capacity, "-o", name)
-    bill = json.loads(adapt.done(*"partition diff counts.csv a.plan b.plan --format json".split()).out)
-    assert bill["before"]["r_n"] < 1.02
-    assert bill["after"]["r_n"] < 1.02
-
-
 def test_pins_come_from_options_and_a_file(adapt, here):
     plan = built(adapt, "--channels", 3, "--pin", "k2=0", "--pin", "k2=0", "--pin", "pins.csv", "--max-pins", 5)
     assert {key: plan["explicit"][key] for key in ("k1", "k2", "k299")} == {"k1": 1, "k2": 0, "k299": 0}
@@ -111,42 +103,21 @@ def test_if_nothing_is_said_what_can_honour_the_constraints_is_compared(adapt, h
     assert "comparing only the schemes that support --capacity" in said.err
 
 
-def test_the_comparison_records_its_constraints(adapt, here):
-    line = "partition compare counts.csv --channels 3,3 --capacity 1,1,2 --pin k1=1 --max-migration 50% -o c.plans"
-    adapt.done(*line.split())
-    parameters = json.loads((here / "c.plans" / "_manifest.json").read_text())["made"]["parameters"]
-    assert (parameters["capacities"], parameters["pinned"], parameters["max_migration"]) == (
-        [1, 1, 2],
-        {"k1": 1},
-        "50%",
-    )
-
-
 @pytest.mark.parametrize("command", ["build", "compare"])
 @pytest.mark.parametrize(
     ("code", "line", "told"),
     [
         (2, "--capacity 1,1", "one number per channel, such as 1,1,2 for 3 channels (got 2 for 3 channels)"),
-        (2, "--capacity 1", "got 1 for 3 channels"),
-        (2, "--capacity 1,0,1", "--capacity must be above 0 for each channel (got 0)"),
         (2, "--capacity 1,-2,1", "for each channel (got -2)"),
-        (2, "--capacity 1,nan,1", "for each channel (got nan)"),
-        (2, "--capacity 1,inf,1", "for each channel (got inf)"),
         (2, "--capacity 1,1e9,1", "too far apart"),
-        (2, "--capacity 1,,1", "such as 1,1,2 (got '1,,1')"),
         (2, "--pin k1", "--pin takes KEY=CHANNEL"),
-        (2, "--pin k1=one", "--pin takes KEY=CHANNEL"),
         (2, "--pin k1=3", "--pin: key 'k1' is pinned to channel 3, but channels run from 0 to 2"),
         (2, "--pin k1=0 --pin k1=1", "--pin: key 'k1' is pinned to channel 1 here and to 0 by --pin; remove one"),
         (2, "--pin k1=0 --pin pins.csv", "pins.csv line 2: key 'k1' is pinned to channel 1 here and to 0 by --pin"),
         (3, "--pin K22=1", "--pin: key 'K22' is not among the 299 counted keys; did you mean 'k22'?"),
         (3, "--pin typo.csv", "typo.csv line 3: key 'K22' is not among the 299 counted keys; did you mean 'k22'?"),
-        (2, "--pin far.csv", "far.csv line 2: key 'k2' is pinned to channel 5"),
         (3, "--pin twice.csv", "twice.csv line 2: key 'k1' is pinned to channel 0, but line 1 pins it to 1"),
         (2, "--pin none.csv", "or a CSV of key,channel (got 'none.csv')"),
-        (2, "--max-migration much", "(got 'much')"),
-        (2, "--max-migration=-1", "(got -1)"),
-        (2, "--max-migration 120%", "(got 120%)"),
         (2, "--scheme jump --pin k1=0", "scheme jump does not support --pin; use hybrid (scan, redist, readj"),
         (2, "--scheme spark --capacity 1,1,2", "scheme spark does not support --capacity; use hybrid (level)"),
         (2, "--construction scan --capacity 1,1,2", "construction scan does not support --capacity"),
@@ -162,7 +133,6 @@ def test_what_cannot_be_is_refused(adapt, here, command, code, line, told):
     [
         ("--channels 2:3 --capacity 1,1,2", "got 3 for 2 channels"),
         ("--channels 4,2 --pin k1=2", "--pin: key 'k1' is pinned to channel 2, but channels run from 0 to 1"),
-        ("--channels 3 --scheme pkg --pin k1=0", "scheme pkg does not support --pin"),
         (
             "--channels 3,4 --scheme jump --max-migration 1",
             "scheme jump does not support --max-migration; use hybrid (scan, redist, ",

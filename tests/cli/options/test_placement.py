@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-COMMANDS = ["partition build counts.csv", "partition compare counts.csv"]
+COMMANDS = ["partition compare counts.csv"]
 
 
 @pytest.fixture
@@ -36,10 +36,8 @@ def test_replicas_are_of_the_ring_and_of_the_plans_that_follow(adapt, here):
 @pytest.mark.parametrize(
     ("engine", "told"),
     [
-        ("consistent:replicas=0", "at least 1 (got"),
         ("consistent:replicas=100001", "at most 100000 (got"),
         ("kafka:replicas=5", "--engine replicas is for consistent; write --engine consistent:replicas=N"),
-        ("spark:max-parallelism=5", "--engine max-parallelism is for flink or flink-sql"),
     ],
 )
 def test_parameters_of_another_engine_are_refused(adapt, here, command, engine, told):

@@ -193,11 +193,6 @@ def test_room_goes_to_the_cells_that_fold_most():
     assert text.lines() <= 6
 
 
-def test_a_wide_terminal_is_used(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    assert printed(COMPARISON, Format.TABLE).count("scheme") == 1
-
-
 @given(st.integers(40, 200))
 def test_blocks_fit_and_lose_no_column(width):
     parts = blocks(COMPARISON, width)
@@ -223,12 +218,6 @@ def test_bars_stand_beside_numbers_and_take_the_room_there_is(monkeypatch, width
     assert half == pytest.approx(longest / 3, abs=1)
     assert none == pytest.approx(longest / 6, abs=1)
     assert "2.000" in lines[-3]
-
-
-def test_bars_are_left_out_where_there_is_no_room_and_of_other_formats(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "30")
-    assert "█" not in printed(BARRED, Format.TABLE)
-    assert "█" not in "".join(printed(BARRED, format) for format in (Format.MD, Format.CSV, Format.JSON))
 
 
 def test_bars_and_life_lines_have_plain_forms(monkeypatch):
@@ -261,10 +250,6 @@ def test_markup_in_keys_is_text(monkeypatch):
     assert "\x1b" not in printed(table, Format.TABLE)
 
 
-def test_a_table_without_rows_says_so():
-    assert "no rows" in printed(Table.from_rows("T", [Column("a")], []), Format.TABLE)
-
-
 def test_narration_goes_to_stderr_unless_quiet(capsys):
     try:
         narrate("wrote a\x1b[31m.trace")
@@ -276,13 +261,6 @@ def test_narration_goes_to_stderr_unless_quiet(capsys):
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err == "wrote a\\x1b[31m.trace\n"
-
-
-def test_progress_is_silent_without_a_terminal(capsys):
-    with progress() as step:
-        step("sorting by time", 1, 2)
-        step("sorting by time", 2, 0)
-    assert capsys.readouterr() == ("", "")
 
 
 def test_progress_draws_on_a_terminal(monkeypatch):
@@ -304,9 +282,3 @@ def test_importing_the_output_loads_nothing_heavy():
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     )
     assert not loaded & {"numpy", "pyarrow", "jinja2", "vl_convert", "pyspark", "numba", "rich.table", "rich.progress"}
-
-
-def test_the_command_of_a_note_stays_on_one_line(capsys):
-    command = f"adapt partition compare {'x' * 90}.trace --channels 8"
-    show([Table.from_rows("t", [Column("a")], [("x",)], note=f"Next: {command}")], Format.TABLE, {})
-    assert f"Next: {command}\n" in capsys.readouterr().out

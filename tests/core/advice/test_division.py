@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.advice.tables import Division, better_units, better_workers, even_units
-from adapt.core.errors import UsageError
 from adapt.core.partitioning.schemes.key_groups import MOST_GROUPS, default_max_parallelism
 
 TO_1000 = range(1, 1001)
@@ -25,14 +24,6 @@ def kafka_range(partitions: int, consumers: int) -> np.ndarray:
 
 def kafka_round_robin(partitions: int, consumers: int) -> np.ndarray:
     return np.bincount(np.arange(partitions) % consumers, minlength=consumers)
-
-
-def kafka_sticky(partitions: int, consumers: int) -> np.ndarray:
-    """Each partition to the consumer that has fewest: the balance that the sticky assignors promise."""
-    dealt = np.zeros(consumers, int)
-    for _ in range(partitions):
-        dealt[dealt.argmin()] += 1
-    return dealt
 
 
 def agrees(division: Division, dealt: np.ndarray) -> None:
@@ -54,11 +45,6 @@ def test_every_parallelism_to_1000_loses_what_flinks_own_assignment_loses(parall
 def test_every_number_of_consumers_to_1000_gets_what_kafkas_assignors_deal(partitions, assign):
     for consumers in TO_1000:
         agrees(Division(partitions, consumers), assign(partitions, consumers))
-
-
-def test_the_sticky_assignor_deals_the_same():
-    for consumers in range(1, 1001, 37):
-        agrees(Division(500, consumers), kafka_sticky(500, consumers))
 
 
 def test_defaults_lose_what_was_measured_with_flinks_classes():
@@ -97,9 +83,3 @@ def test_the_even_number_is_the_least_that_loses_nothing(units, workers):
     assert even.excess == 0
     assert units <= even.units < units + workers
     assert even_units(Division(units, workers), even.units - 1) is None
-
-
-@pytest.mark.parametrize(("units", "workers"), [(0, 1), (1, 0), (5, 1_000_001)])
-def test_nothing_divides_over_nobody(units, workers):
-    with pytest.raises(UsageError, match="must be at least 1"):
-        Division(units, workers)

@@ -3,7 +3,6 @@
 from collections import Counter
 from fractions import Fraction
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +10,6 @@ from adapt.core.advice.tables import salts_needed
 from adapt.core.engines.flink.scheme import FlinkPartitioner
 from adapt.core.engines.kafka.scheme import KafkaPartitioner
 from adapt.core.engines.spark.scheme import SparkPartitioner
-from adapt.core.errors import UsageError
 
 
 @settings(max_examples=40)
@@ -52,8 +50,3 @@ def test_a_key_of_half_the_load_over_ten_channels():
 def test_a_limit_that_no_hash_keeps_is_said_to_be_none():
     whole = salts_needed("all", 1, 1, SparkPartitioner(1000), Fraction(1))
     assert (whole.placed, whole.hashed, whole.partials) == (1000, None, None)
-
-
-def test_a_key_weighs_no_more_than_all():
-    with pytest.raises(UsageError, match=r"between 0 and the total|max-imbalance must be at least 1"):
-        salts_needed("k", 2, 1, SparkPartitioner(2), Fraction(2))

@@ -1,7 +1,6 @@
 """The audit finds the producers of seeded topics, their shares, and today's placement."""
 
 import json
-import os
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +16,8 @@ from adapt.core.stream import KeyType
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.answering import answer_on
 from tests.core.audit.topics import mixture, observed
+from tests.tiers import SOAK
 
-SOAK = bool(os.environ.get("ADAPT_SOAK"))
 NOTHING = pa.array([], pa.string())
 
 
@@ -105,15 +104,6 @@ def test_partitions_without_records_count_where_they_explain_more():
     assert audit_of(sent(Engine.LIBRDKAFKA), 24, NOTHING).partitions == 12
 
 
-def test_one_partition_or_no_key_names_no_partitioner():
-    one = audit_of(sent(Engine.KAFKA, partitions=1), 1, NOTHING)
-    assert one.producers == ()
-    assert "one partition" in one.sentence
-    keyless = audit_of(observed(pa.nulls(1, pa.string()), np.zeros(40, int), np.arange(40) % 4), 4, NOTHING)
-    assert (keyless.producers, keyless.keyed) == ((), 0)
-    assert "no record has a key" in keyless.sentence
-
-
 def split_topic(seed=3, records=20_000):
     """Records that 92 % Java and 8 % librdkafka sent, the counts of keys, and the partition of each record."""
     chance = np.random.default_rng(seed)
@@ -155,14 +145,3 @@ def test_the_audit_is_kept_with_the_answer():
     kept = Answer.from_data(json.loads(json.dumps(Answer(answer.verdict, answer.hot_keys, audit=audit).as_data())))
     assert kept.audit == audit
     assert audit.sentence in kept.lead
-
-
-def test_empty_keys_are_not_keys_that_are_missing():
-    """Of 300 keyed records, 60 with an empty key and 40 with none: 75 %, 15 % and 10 %."""
-    keys = pa.concat_arrays([KEYS, pa.array(["", None])])
-    rows = np.append(np.arange(300), np.repeat([300, 301], [60, 40]))
-    homes = definition_of(Engine.KAFKA).placement(12, None).channels_of(keys)
-    partition = np.append(homes[rows[:360]], np.arange(40) % 12)
-    audit = audit_of(observed(keys, rows, partition), 12, NOTHING)
-    assert (audit.keyed, audit.empty) == (pytest.approx(0.75), pytest.approx(0.15))
-    assert "10 % of the records have no key. 15 % have an empty key; if it means no key, send null." in audit.sentence

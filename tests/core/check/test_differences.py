@@ -44,14 +44,6 @@ def test_less_imbalance_is_better_and_more_keys_are_worse_and_channels_neither()
     )
 
 
-def test_more_throughput_is_better_case_by_case():
-    before = facts(Of.FLUX, ({"case": "static"}, {"throughput": 100.0}), ({"case": "load"}, {"throughput": 120.0}))
-    after = facts(Of.FLUX, ({"case": "load"}, {"throughput": 150.0}), ({"case": "hybrid"}, {"throughput": 9.0}))
-    (change,) = changes(before, after)
-    assert (change.where, change.side) == ({"case": "load"}, "better")
-    assert difference_table(before, after, NAMES).rows[0][:2] == ("throughput", "case load")
-
-
 def test_where_intervals_overlap_nothing_is_sure():
     before, after = (
         Facts("x", Of.PLAN, "", {ROWS: [Fact({}, {"imbalance": Interval(low, high)})]})

@@ -2,14 +2,13 @@
 
 import pytest
 
-from adapt.core.check.metrics import metric_named, metrics_tables
+from adapt.core.check.metrics import metric_named
 from adapt.core.elastic.replay import tables as elastic_tables
 from adapt.core.errors import UsageError
 from adapt.core.fit.replay import tables as fit_tables
 from adapt.core.flux.replay import tables as flux_tables
 from adapt.core.metrics import METRICS, RENAMED, ROWS, SUMMARY, Better, Of, column_now
 from adapt.core.partitioning import compare
-from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS
 from adapt.core.repartition import outcome as live_outcome
 from adapt.core.repartition import periods
 from adapt.core.stage.simulate import CRASH_COLUMNS
@@ -33,13 +32,6 @@ def test_a_metric_is_a_column_of_its_tables(metric):
     for kind, table in metric.places.items():
         if (kind, table) in COLUMNS and metric.name not in DERIVED:
             assert metric.column in COLUMNS[kind, table], kind
-
-
-def test_every_metric_of_design_section_5_is_there():
-    for column in METRIC_COLUMNS:
-        assert METRICS[column.name].column is column
-        assert {Of.PLAN, Of.COMPARISON, Of.EVALUATION, Of.REPARTITION} <= METRICS[column.name].places.keys()
-    assert METRICS.keys() >= DERIVED
 
 
 def test_a_bare_number_has_a_unit_unless_it_is_a_length_of_time():
@@ -91,7 +83,3 @@ def test_an_unknown_metric_is_refused_with_what_was_meant(name, told):
     with pytest.raises(UsageError) as refused:
         metric_named(name)
     assert told in str(refused.value)
-
-
-def test_the_tables_list_every_metric_once():
-    assert sorted(row["metric"] for table in metrics_tables() for row in table.records()) == sorted(METRICS)

@@ -1,6 +1,5 @@
 """What became of limits, written down."""
 
-import json
 from unittest.mock import ANY
 from xml.etree import ElementTree as ET
 
@@ -8,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from adapt.cli.terminal.formats import json_text, markdown_text
+from adapt.cli.terminal.formats import markdown_text
 from adapt.core.check.check_limits import judge
 from adapt.core.check.facts import Facts, fact_of
 from adapt.core.check.limit import Selector, parse_limit
-from adapt.core.check.outcome import as_document, junit_xml, verdict_table
+from adapt.core.check.outcome import junit_xml, verdict_table
 from adapt.core.metrics import ROWS, Of
 
 HOSTILE = 'a|b<c>&"\x1b[31m\x00\ud800\u202e`*_\n'
@@ -64,19 +63,3 @@ def rendered(found):
     table = ET.fromstring("<page>" + page.replace("<br>", "<br/>") + "</page>").findall("table")
     assert len(table) == 1
     return [["".join(cell.itertext()) for cell in row] for row in table[0].iter("tr")]
-
-
-def test_data_says_whether_each_and_all_passed():
-    found, artefacts = verdict("imbalance<=1.2", "imbalance<=1.4")
-    read = json.loads(json_text([], as_document(found, artefacts)))
-    assert (read["schema"], read["passed"]) == ("adapt.check/1", False)
-    assert [each["passed"] for each in read["limits"]] == [False, True]
-    assert read["limits"][0]["value"] == {"low": 1.3, "high": 1.3}
-    assert read["limits"][0]["where"] == {"scheme": "hybrid"}
-    assert read["artefacts"] == [{"name": "x.plan", "kind": "plan", "content_hash": "hash"}]
-
-
-def test_what_was_not_measured_is_said_by_name():
-    found, _ = verdict("imbalance<=1.2", facts=plan(None))
-    assert not found.passed
-    assert "imbalance is not measured" in junit_xml(found).decode()

@@ -1,7 +1,5 @@
 """Cost profiles: their numbers, their file, and what is wrong with one."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -19,7 +17,7 @@ from adapt.core.costs.profile import (
     Transport,
     quantiles_of,
 )
-from adapt.core.costs.profile_file import profile_hash, read_profile, write_profile
+from adapt.core.costs.profile_file import read_profile, write_profile
 from adapt.core.errors import BadInput
 
 BARE = Profile(CostSource.CSV, "times.csv: 3 rows")
@@ -51,12 +49,6 @@ def test_what_is_missing_is_named_in_the_file_with_its_default():
     assert "not found" not in write_profile(WHOLE)
 
 
-def test_the_hash_is_that_of_the_numbers():
-    commented = write_profile(WHOLE).replace("[state]", "# mine\n[state]")
-    assert profile_hash(read_profile(commented)) == profile_hash(WHOLE)
-    assert profile_hash(replace(WHOLE, restart=Restart(1.6, 2.5, 1e-8))) != profile_hash(WHOLE)
-
-
 @pytest.mark.parametrize("count", [1, 7, MOST_QUANTILES, 1500, 12_345])
 def test_quantiles_keep_the_mean_and_the_order(count):
     sample = np.random.default_rng(count).pareto(1.5, count)
@@ -66,11 +58,6 @@ def test_quantiles_keep_the_mean_and_the_order(count):
     assert (np.diff(found) >= 0).all()
     assert sample.min() <= found[0]
     assert found[-1] <= sample.max()
-
-
-def test_quantiles_of_a_multiple_are_means_of_blocks():
-    sample = np.random.default_rng(0).random(4 * MOST_QUANTILES)
-    assert quantiles_of(sample) == pytest.approx(np.sort(sample).reshape(-1, 4).mean(axis=1))
 
 
 HEAD = 'schema = "adapt.costs/1"\nsource = "csv"\nmeasured = "here"\n'

@@ -4,7 +4,6 @@ from collections import Counter
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,11 +50,6 @@ def test_null_is_a_key_of_its_own_and_not_the_empty_text():
     assert as_dict(frequencies_of(count_keys(pa.array(["", None, None])))) == {None: 2, "": 1}
 
 
-def test_several_chunks_count_as_one_column():
-    column = pa.chunked_array([["a", "b"], ["b", None]])
-    assert as_dict(frequencies_of(count_keys(column))) == {"b": 2, "a": 1, None: 1}
-
-
 def tallies(counted):
     assert counted.counts.dtype == np.int64
     assert len(counted.keys) == len(set(counted.keys.to_pylist()))
@@ -84,19 +78,6 @@ def test_encoded_rows_are_counted_by_the_keys_that_they_name(rows):
     assert (counted.rows, counted.keys.type) == (len(keys), pa.string())
 
 
-@given(st.lists(encoded(), max_size=4))
-def test_chunks_may_be_encoded_by_dictionaries_of_their_own(chunks):
-    column = pa.chunked_array([part for part, _ in chunks], pa.dictionary(pa.int32(), pa.string()))
-    keys = [key for _, part in chunks for key in part]
-    assert tallies(count_keys(column)) == Counter(keys)
-    assert count_keys(column).rows == len(keys)
-
-
-def test_a_dictionary_may_hold_null_itself():
-    column = pc.dictionary_encode(pa.array(["a", None, None, ""]), null_encoding="encode")
-    assert tallies(count_keys(column)) == {"a": 1, None: 2, "": 1}
-
-
 @given(encoded(), st.data())
 def test_encoded_rows_may_have_weights(rows, data):
     column, keys = rows
@@ -121,15 +102,6 @@ def test_whole_numbers_are_counted_in_one_chunk_or_many_with_nulls_or_without(ke
         assert (counted.rows, counted.keys.type) == (len(rows), pa.int64())
 
 
-def test_encoded_whole_numbers_are_counted_too():
-    assert tallies(count_keys(pa.array([5, None, 5, 7]).dictionary_encode()[1:])) == {None: 1, 5: 1, 7: 1}
-
-
-def test_a_column_of_no_chunks_has_no_keys():
-    for kind in (pa.string(), pa.int64(), pa.dictionary(pa.int32(), pa.string())):
-        assert (len(count_keys(pa.chunked_array([], kind)).keys), count_keys(pa.chunked_array([], kind)).rows) == (0, 0)
-
-
 def test_keys_come_in_the_tie_order():
     counted = frequencies_of(count_keys(pa.array(["b", "a", "c", "c", None])))
     assert counted.keys.to_pylist() == ["c", None, "a", "b"]
@@ -139,11 +111,6 @@ def test_merging_is_counting():
     parts = [count_keys(pa.array(["a", "b"])), count_keys(pa.array(["b"]))]
     merged = merge(parts)
     assert (merged.keys.to_pylist(), merged.counts.tolist(), merged.rows) == (["a", "b"], [1, 2], 3)
-
-
-def test_an_empty_batch_is_an_empty_stream():
-    counted = frequencies_of(count_keys(pa.array([], pa.string())))
-    assert (len(counted.keys), counted.total, counted.distinct) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf")])

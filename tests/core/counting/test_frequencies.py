@@ -46,12 +46,6 @@ def test_intervals_by_hand():
     assert (low.tolist(), high.tolist()) == ([4, 0, 7, 0, 7], [6, 2, 7, 2, 7])
 
 
-def test_of_no_listed_keys_all_that_is_known_is_what_may_be_missed():
-    none = Frequencies(pa.array([], pa.int64()), np.zeros(0), np.zeros(0), 50.0, 50, epsilon=0.1, complete_above=5.0)
-    low, high = none.intervals(pa.array([3, None]))
-    assert (low.tolist(), high.tolist()) == ([0, 0], [5, 5])
-
-
 def test_keys_of_another_type_are_refused():
     with pytest.raises(ValueError, match="keys must be string"):
         exact(["a"]).intervals(pa.array([1]))
@@ -72,8 +66,3 @@ def test_dropped_keys_may_still_weigh_its_upper_bound():
     assert counted.first(1).complete_above == 19
     assert counted.first(1).keys.to_pylist() == ["a"]
     assert counted.first(3) is counted
-
-
-def test_counts_that_do_not_fit_the_keys_are_refused():
-    with pytest.raises(ValueError, match="2 keys do not fit 1 and 2 counts"):
-        Frequencies(pa.array(["a", "b"]), np.ones(1), np.ones(2), 2.0, 2)

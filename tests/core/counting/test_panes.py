@@ -33,11 +33,6 @@ def test_every_position_is_in_the_last_pane_that_has_begun(grid):
 
 
 @given(grids(), st.integers(0, 10**9))
-def test_per_length_panes_are_one_length_wherever_they_begin(grid, first):
-    assert grid.start(first + grid.per_length) - grid.start(first) == grid.length.size
-
-
-@given(grids(), st.integers(0, 10**9))
 def test_panes_differ_by_one_position_at_most_and_none_is_empty(grid, first):
     starts = [grid.start(number) for number in range(first, first + 30)]
     widths = {after - before for before, after in pairwise(starts)}
@@ -50,12 +45,6 @@ def test_panes_differ_by_one_position_at_most_and_none_is_empty(grid, first):
 def test_the_longest_of_traces_in_microseconds_is_cut_without_overflow(grid, position):
     number = int(grid.numbers(np.array([position]))[0])
     assert exact_start(grid, number) <= position < exact_start(grid, number + 1)
-
-
-def test_ten_rows_in_three_panes_by_hand():
-    grid = Panes(Length(10, in_rows=True), 3)
-    assert [grid.start(number) for number in range(5)] == [0, 3, 6, 10, 13]
-    assert grid.numbers(np.arange(11)).tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 3]
 
 
 @pytest.mark.parametrize("per_length", [0, -1, MOST_PER_LENGTH + 1])

@@ -39,12 +39,6 @@ def test_the_upper_end_is_that_of_clopper_and_pearson_and_the_lower_is_below_the
     assert 0 <= low <= (beta.ppf(0.025, count, more + 1) if count else 0) <= count / messages
 
 
-def test_all_messages_of_one_key():
-    low, high = top_share_interval(50, 50, 50)
-    assert high == 1
-    assert 0.9 < low < beta.ppf(0.025, 50, 1)
-
-
 @pytest.mark.parametrize(
     "shares", [np.full(200, 1 / 200), np.full(3, 1 / 3), np.arange(1, 101) ** -1.0, np.array([0.6, 0.3, 0.1])]
 )

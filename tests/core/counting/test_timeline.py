@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from adapt.core.counting.lossy import LossyCounter
 from adapt.core.counting.sliding import SlidingLossyCounter, SlidingWindow
 from adapt.core.counting.timeline import LifeLine, Pane, Panes, Timeline, life_lines_table
-from adapt.core.errors import UsageError
 from adapt.core.units.row_or_time_span import Length
 
 ORIGIN_US = 1_000_000_000
@@ -152,21 +151,6 @@ def test_a_table_of_life_lines_by_hand():
     assert life_lines_table(told, 0.75, most=1).values("key") == ["b"]
 
 
-def test_panes_of_rows_begin_with_their_first_row():
-    told = timeline([*(("a", time) for time in (0, 5, 9)), ("b", 30)], Panes(Length(2, in_rows=True)), 0.1)
-    assert [told.start_us(number) for number in (0, 1, 2)] == [ORIGIN_US, ORIGIN_US + 9, None]
-    assert life_lines_table(told, 0.6).values("key") == ["a"]
-
-
-def test_null_and_the_empty_key_are_told_apart_in_the_table():
-    table = life_lines_table(day([None, None, ""], [""]), 0.5)
-    assert len(set(table.values("key"))) == 2
-
-
-def test_nothing_hot_is_an_empty_table():
-    assert life_lines_table(day("abcdef"), 0.5).values("key") == []
-
-
 def line_of(*shares):
     return LifeLine("a", 0.1, np.array(shares, np.float64), np.array(shares) > 0.5)
 
@@ -182,8 +166,3 @@ def test_a_long_line_keeps_its_peak_in_40_bars(shares):
     bars = line_of(*shares).bars
     assert len(bars) == min(len(shares), 40)
     assert "█" in bars
-
-
-def test_a_timeline_without_panes_is_refused():
-    with pytest.raises(UsageError, match="at least one pane"):
-        Timeline(Panes(Length(10)), 0, (), 0.1)

@@ -1,9 +1,7 @@
 """What engines do with the type of a key; Spark's part is held against Spark in `spark/test_key_types.py`."""
 
-import ctypes
 import zlib
 
-import mmh3
 import pyarrow as pa
 import pytest
 
@@ -32,15 +30,6 @@ def test_kafka_clients_place_the_bytes_of_their_serializer(engine, key_type, wid
     assert places(engine, pa.array(WHOLES), key_type) == places(engine, sent, None)
 
 
-def test_an_integer_is_its_own_hash_code_in_flink():
-    def mixed(code):
-        return abs(ctypes.c_int32(mmh3.hash(code.to_bytes(4, "little", signed=True), 0)).value) % 128 * N // 128
-
-    for key_type in (KeyType.INT8, KeyType.INT16, KeyType.INT32):
-        assert places(Engine.FLINK, pa.array(WHOLES), key_type) == [mixed(each) for each in WHOLES]
-    assert places(Engine.FLINK, pa.array([-1]), KeyType.INT64) == [mixed(0)]  # Long folds its halves
-
-
 def test_fields_of_flink_sql_end_in_zeros():
     """A field has 8 bytes; of an INT the last four are zero, also below 0, where a BIGINT has ones."""
     for key_type, bits in ((KeyType.INT8, 8), (KeyType.INT16, 16), (KeyType.INT32, 32)):
@@ -54,12 +43,6 @@ def test_risingwave_hashes_an_integer_as_its_own_bytes():
         longer = 256 % N * (256 // N + 1)
         actors = [at // 22 if at < longer else 256 % N + (at - longer) // 21 for at in nodes]
         assert places(Engine.RISINGWAVE, pa.array(WHOLES), key_type) == actors
-
-
-@pytest.mark.parametrize("engine", [Engine.KINESIS, Engine.PULSAR, Engine.PULSAR_JAVA])
-@pytest.mark.parametrize("key_type", [KeyType.INT32, KeyType.INT8])
-def test_partition_keys_of_kinesis_and_pulsar_are_text(engine, key_type):
-    assert places(engine, pa.array(WHOLES), key_type) == places(engine, pa.array(list(map(str, WHOLES))), None)
 
 
 @pytest.mark.parametrize("engine", [each for each in Engine if each is not Engine.SPARK])

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from adapt.core.errors import UsageError
 from adapt.core.keys.columns import column_of, key_bytes, one_array
-from adapt.core.stream import KeyType
 
 TEXTS = st.lists(st.none() | st.text(max_size=20), max_size=20)
 INTEGERS = st.lists(st.none() | st.integers(-(2**63), 2**63 - 1), max_size=20)
@@ -17,11 +16,6 @@ def split(column):
     keys = key_bytes(column)
     assert len(keys) == len(column)
     return [bytes(keys.data[start:end]) for start, end in zip(keys.offsets, keys.offsets[1:], strict=False)]
-
-
-@given(TEXTS, st.sampled_from([pa.string(), pa.large_string()]))
-def test_strings_are_utf8_and_null_is_empty(keys, kind):
-    assert split(pa.array(keys, kind)) == [(key or "").encode() for key in keys]
 
 
 @given(st.lists(st.none() | st.binary(max_size=20), max_size=20), st.sampled_from([pa.binary(), pa.large_binary()]))
@@ -50,12 +44,6 @@ def test_a_null_slot_with_bytes_beneath_is_empty():
     assert split(column) == [b"a", b"", b"b"]
 
 
-@pytest.mark.parametrize("chunks", [[], [["a", None]], [["a"], [], ["b", None]]])
-def test_chunks_are_read_as_one_column(chunks):
-    column = pa.chunked_array([pa.array(chunk, pa.string()) for chunk in chunks], pa.string())
-    assert split(column) == [(key or "").encode() for key in column.to_pylist()]
-
-
 def test_a_dictionary_column_is_read_as_its_values():
     column = pa.array(["a", "b", None, "a"]).dictionary_encode()
     assert one_array(column).to_pylist() == one_array(pa.chunked_array([column])).to_pylist() == ["a", "b", None, "a"]
@@ -81,11 +69,6 @@ def test_a_column_of_numbers_that_are_no_keys_is_refused():
 @pytest.mark.parametrize(("key", "kind"), [("a", pa.string()), (1, pa.int64()), (b"a", pa.binary())])
 def test_a_single_key_becomes_a_column_of_its_type(key, kind):
     assert column_of(key).equals(pa.array([key], kind))
-
-
-def test_the_null_key_takes_the_type_asked_for():
-    assert column_of(None).type == pa.string()
-    assert column_of(None, KeyType.INT64).equals(pa.array([None], pa.int64()))
 
 
 @pytest.mark.parametrize("key", [2**63, -(2**63) - 1, "\ud800"])

@@ -66,18 +66,6 @@ def test_keys_of_one_hash_are_told_apart_by_their_bytes(case):
     assert found.tolist() == [rows.get(key, -1) for key in wanted]
 
 
-def test_null_is_not_the_empty_key():
-    hashed = HashedKeys.from_column(pa.array(["", None]), HashName.MURMUR3)
-    assert KeyIndex(pa.array(["", "a"])).rows_of(hashed).tolist() == [0, -1]
-    assert KeyIndex(pa.array(["a", None])).rows_of(hashed).tolist() == [-1, 1]
-    assert KeyIndex(pa.array([None, ""])).rows_of(hashed).tolist() == [1, 0]
-
-
-def test_of_no_keys_none_is_found():
-    hashed = HashedKeys.from_column(pa.array(["", None, "a"]), HashName.XXHASH64)
-    assert KeyIndex(pa.array([], pa.string())).rows_of(hashed).tolist() == [-1, -1, -1]
-
-
 def test_the_column_is_hashed_once_for_each_hash(monkeypatch):
     known = pa.array([f"k{number}" for number in range(100)])
     index = KeyIndex(known)

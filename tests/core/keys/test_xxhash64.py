@@ -21,11 +21,6 @@ def test_bytes_agree_with_the_reference(keys):
     assert hashes(pa.array(keys, pa.binary())) == [xxh64_intdigest(key, 42) for key in keys]
 
 
-@given(st.lists(st.text(max_size=100), max_size=20))
-def test_strings_agree_with_the_reference(keys):
-    assert hashes(pa.array(keys, pa.string())) == [xxh64_intdigest(key.encode(), 42) for key in keys]
-
-
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=20))
 def test_integers_hash_as_eight_bytes(keys):
     expected = [xxh64_intdigest(key.to_bytes(8, "little", signed=True), 42) for key in keys]

@@ -1,7 +1,5 @@
 """Plans to choose from: what is measured is right, plans use the past alone, and every limit holds."""
 
-import os
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -14,8 +12,8 @@ from adapt.core.out_of_sample.windows import Whole, Windows, loads_of
 from adapt.core.partitioning.frontier.search import rebalance
 from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget, Today
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
+from tests.tiers import SOAK
 
-SOAK = bool(os.environ.get("ADAPT_SOAK"))
 NO_PINS = ExplicitMap(pa.array([], pa.int64()), [])
 
 
@@ -120,12 +118,3 @@ def test_the_plan_of_the_walk_is_marked_even_if_another_beats_it():
     assert (found.recommended.pins, found.recommended.out_of_sample is None) == (len(pins), False)
     assert found.names(found.recommended)[-1] == "recommended"
     assert choices.frontier(NO_PINS).recommended is choices.frontier(NO_PINS).points[0]
-
-
-def test_a_plan_with_cold_keys_is_marked_too():
-    windows = windows_of(zipf(1, keys=1500))
-    cold = np.argsort(windows.shares.sum(axis=1))[400:403]
-    pins = ExplicitMap(windows.keys.take(pa.array(cold)), np.where(windows.home[cold] == 0, 1, 0))
-    found = choices_of(windows, has_windows=False).frontier(pins)
-    assert found.recommended.pins == 3
-    assert found.title.endswith("(in-sample)")

@@ -61,17 +61,3 @@ def test_an_error_of_the_counts_widens_the_interval():
     exact, lossy = (by_sampling(counts, 5000, home, np.ones(4), error=error).today for error in (0.0, 100.0))
     assert lossy[0] <= exact[0] < exact[1] < lossy[1]
     assert by_sampling(counts, 5000, home, np.ones(4)).after is None
-
-
-@pytest.mark.parametrize("rows", [1, 2, 4])
-def test_of_few_rows_a_half_may_have_none(rows):
-    counts, home = np.ones(rows), np.zeros(rows, np.int32)
-    plan = partial(moved_within, home, listed=rows, capacities=np.ones(2), limit=1.2)
-    found = by_sampling(counts, rows, home, np.ones(2), plan)
-    assert 1 <= found.today[0] <= found.today[1] <= 2
-
-
-def test_a_channel_that_has_all_rows_has_no_more_whichever_way_they_are_summed():
-    counts = np.random.default_rng(6).integers(0, 2**57, 20).astype(float)
-    assert np.bincount(np.zeros(20, int), counts)[0] > counts.sum()
-    assert by_sampling(counts, 2**57, np.zeros(20, np.int32), np.ones(1)).today == (1.0, 1.0)

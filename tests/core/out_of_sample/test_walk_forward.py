@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.counting.exact import KeyCounts, count_keys, frequencies_of
+from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.engines.names import Engine
 from adapt.core.out_of_sample.outcome import OutOfSample
 from adapt.core.out_of_sample.placing import STATE_PRICE, moved_hottest
@@ -98,11 +98,6 @@ def test_too_few_windows_tell_nothing():
     assert walk_forward(windows_of(zipf(0, FEWEST_PAST + 1))) is not None
 
 
-def test_one_channel_pins_nothing():
-    tested, pins = walk_forward(windows_of(zipf(0), 1))
-    assert (len(pins), tested.today.median, tested.kept.median) == (0, 1, 1)
-
-
 def smooth(loads: np.ndarray) -> float:
     """The mean over the windows of the 8-norm."""
     return float(((loads**8).sum(axis=0) ** (1 / 8)).mean())
@@ -166,16 +161,6 @@ def test_keys_that_were_not_listed_are_spread():
     windows = Windows.from_panes(cut, make_partitioner(Engine.KAFKA, 8))
     assert windows.loads.sum(axis=0) == pytest.approx(1)
     assert abs(windows.loads - whole.loads).max() < 0.06
-
-
-def test_null_keys_and_numbers_have_windows_too():
-    chance = np.random.default_rng(0)
-    panes = []
-    for at in range(7):
-        keys = pa.array([None, *chance.zipf(1.5, 300).clip(1, 50).tolist()], pa.int64())
-        panes.append(CountedPane(at, frequencies_of(count_keys(keys))))
-    tested, _ = walk_forward(Windows.from_panes(panes, make_partitioner(Engine.SPARK, 3)))
-    assert len(tested.rows) == 2
 
 
 def test_it_is_data_and_comes_back():

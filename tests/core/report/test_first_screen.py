@@ -75,17 +75,6 @@ def test_without_later_windows_the_numbers_say_that_they_are_in_sample():
     assert "in-sample" in today.note
 
 
-def test_what_splitting_gives_is_not_measured():
-    _, after, moved = first_screen(answer_of(VerdictClass.SPLITTING, **SPLIT), "a.trace").numbers
-    assert (after.value, moved.value) == ("–", "–")
-    assert "best possible: 1.100" in after.note
-
-
-def test_a_refresh_has_its_cost():
-    moved = first_screen(answer_of(VerdictClass.REFRESHING), "a.trace").numbers[2]
-    assert moved.note.endswith("then 7 % every 1\u202fh")
-
-
 @pytest.mark.parametrize(
     ("verdict_class", "plan", "command"),
     [

@@ -1,6 +1,5 @@
 """A page over ten million keys, a thousand channels and ten thousand intervals: small, whole in words, and quick."""
 
-import os
 import shutil
 
 import numpy as np
@@ -15,6 +14,7 @@ from adapt.core.report.page import MOST_BYTES, Page, Section, render_page
 from adapt.core.stage.charts import stage_charts
 from adapt.core.table import Column, Kind, Table
 from tests.core.stage.stage_series import stage_tables
+from tests.tiers import SOAK
 
 KEYS, CHANNELS, INTERVALS = 10_000_000, 1_000, 10_000
 CASES = ("static", "load")
@@ -77,9 +77,7 @@ def test_it_says_what_it_leaves_out(large):
     assert " ranks." in large
 
 
-@pytest.mark.skipif(
-    not os.environ.get("ADAPT_SOAK") or shutil.which("chromium") is None, reason="a measurement of time, for a soak"
-)
+@pytest.mark.skipif(not SOAK or shutil.which("chromium") is None, reason="a measurement of time, for a soak")
 def test_what_is_in_view_is_drawn_and_answers_within_two_seconds(large, tmp_path):
     from playwright.sync_api import sync_playwright
 

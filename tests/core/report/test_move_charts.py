@@ -21,7 +21,3 @@ def test_of_many_channels_those_with_most_are_drawn_and_it_is_said():
     chart = migration_matrix(Table.from_rows("Moves", COLUMNS, rows))
     assert {point["from"] for point in drawn(chart)} == set(range(MOST_CHANNELS))
     assert f"{MOST_CHANNELS} of 200 pairs" in chart.sentence
-
-
-def test_nothing_moves():
-    assert migration_matrix(Table.from_rows("Moves", COLUMNS, [])).is_empty

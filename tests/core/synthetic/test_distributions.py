@@ -36,10 +36,6 @@ def test_values_follow_the_law(text, law):
     assert stats.kstest(drawn, law.cdf).pvalue > 1e-3
 
 
-def test_a_constant_is_one():
-    assert set(Distribution.parse("constant(4.5us)", micros_of).draw(np.random.default_rng(0), 9)) == {4.5}
-
-
 @given(st.floats(1, 1e15), st.floats(0, 1e300))
 def test_a_distribution_is_read_as_it_is_written(median, sigma):
     one = Distribution("lognormal", (median, sigma))
@@ -84,8 +80,3 @@ def test_self_similar_keys_have_their_shares_at_every_scale():
     seen = np.bincount(ranks, minlength=51)[1:51]
     rest = 1 - shares.sum()
     assert stats.chisquare([*seen, ROWS - seen.sum()], [*shares * ROWS, rest * ROWS]).pvalue > 1e-3
-
-
-def test_no_law_of_keys():
-    with pytest.raises(UsageError, match=r"domain .* \(got 0\)"):
-        SelfSimilarKeys(0)

@@ -59,11 +59,6 @@ def test_keys_live_equally_long_and_are_followed_by_fresh_ones(seconds, domain, 
         assert (np.abs(rows[1:-1] - 39.9) < 1.5).all()
 
 
-def test_ages_of_the_first_keys_differ():
-    keys = lived(np.arange(1, 1001), np.full(1000, 0.5), 1000, 1.0, 3)
-    assert 400 < np.count_nonzero(keys > 1000) < 600
-
-
 @pytest.mark.parametrize(
     ("made", "says"),
     [

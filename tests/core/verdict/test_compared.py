@@ -7,7 +7,7 @@ import pytest
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.partitioning.compare import compare_schemes
 from adapt.core.partitioning.schemes.names import Construction
-from adapt.core.verdict.compared import at_channels, best_plan, best_sentence
+from adapt.core.verdict.compared import best_plan, best_sentence
 
 
 @pytest.fixture(scope="module")
@@ -19,16 +19,6 @@ def comparisons():
         stream = frequencies_of(KeyCounts(keys, np.array(counts), sum(counts)))
         found.append(compare_schemes(stream, [2, 4], constructions=[Construction.LEVEL]))
     return found
-
-
-def test_one_channel_count_with_the_columns_that_decide(comparisons):
-    table = at_channels(comparisons[1].table(), 4)
-    assert table.title == "Schemes compared at 4 channels"
-    assert table.values("scheme") == ["uniform", "consistent", "hybrid (level)", "split-hot", "pkg", "w-choices"]
-    for row in table.records():
-        assert row["times_best_possible"] == pytest.approx(row["imbalance"] / row["best_possible"])
-    assert "every column and channel count" in table.note
-    assert "merge_tuples" not in [column.name for column in at_channels(comparisons[0].table(), 4).columns]
 
 
 def test_the_best_of_whole_keys_is_named_or_the_best_that_splits_them(comparisons):

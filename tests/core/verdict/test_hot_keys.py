@@ -1,7 +1,5 @@
 """Hot keys with intervals, what is sure to be listed, and life-lines by pane."""
 
-import json
-
 import numpy as np
 import pyarrow as pa
 
@@ -38,8 +36,3 @@ def test_lossy_counts_say_above_what_no_key_is_missing():
     hot = HotKeys.from_counts(lossy)
     assert (hot.keys[0].count_low, hot.keys[0].count_high) == (50, 60)
     assert hot.complete == "Every key with a count above 10 is listed (1 key)."
-
-
-def test_hot_keys_are_data_and_come_back():
-    hot = HotKeys.from_counts(counted(b=5, a=4), [CountedPane(5, counted(a=3)), CountedPane(9, counted(b=4))])
-    assert HotKeys.from_data(json.loads(json.dumps(hot.as_data()))) == hot

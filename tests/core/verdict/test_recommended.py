@@ -1,7 +1,6 @@
 """The recommended plan: the verdict's keys, state and imbalance are those of evaluate and diff."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +21,6 @@ from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.answering import answer_on
 from adapt.core.verdict.goal import Goal
-from adapt.core.verdict.verdict_class import VerdictClass
 from adapt.traces.counting.evaluating import evaluate_counts
 from tests.tiers import examples
 
@@ -146,15 +144,3 @@ def test_another_number_of_channels_is_judged_by_the_hash_of_the_plan():
     current = build_plan(frequencies, Recipe(scheme=Scheme.CONSISTENT), 4)
     found = answer_on(frequencies, Engine.SPARK, 5, Recipe(), panes=panes, current=current)
     assert (found.verdict.engine, found.recommended.channels, found.recommended.base) == ("consistent", 5, "consistent")
-
-
-def test_nothing_to_do_keeps_the_placement_of_today():
-    frequencies, panes = stream(1, 12, 0.0, pa.string())
-    found = answer_on(frequencies, Engine.SPARK, 2, Recipe(), panes=panes)
-    assert found.verdict.verdict_class is VerdictClass.BALANCED
-    assert (len(found.recommended.explicit), found.channels) == (0, None)
-
-
-def test_no_load_has_no_plan():
-    empty = replace(stream(1, 0, 1.0, pa.string())[0].first(0), total=0.0)
-    assert answer_on(empty, Engine.SPARK, 2, Recipe()).recommended is None

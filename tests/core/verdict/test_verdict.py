@@ -10,7 +10,7 @@ from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import Engine
 from adapt.core.engines.spark.scheme import SparkPartitioner
-from adapt.core.out_of_sample.windows import CountedPane, rows_a_pane
+from adapt.core.out_of_sample.windows import CountedPane
 from adapt.core.partitioning.build import Recipe
 from adapt.core.stream import Weight
 from adapt.core.table import Column
@@ -67,12 +67,6 @@ def test_where_most_would_be_split_or_keys_are_few_another_key_is_asked_for():
     assert "Only 3 keys have any load" in few.sentences[0]
 
 
-def test_the_gap_is_of_the_engine_over_the_floor():
-    found = judged([40, 30, 20, 10] * 5, 4)
-    assert found.times_best_possible == pytest.approx(found.imbalance / found.best_possible)
-    assert found.times_best_possible >= 1
-
-
 def test_the_limit_is_that_of_the_network():
     counts = [40, 30, 20, 10] * 5
     now = judged(counts, 4).imbalance
@@ -102,10 +96,6 @@ def test_panes_are_judged_by_themselves_and_the_class_may_change():
     assert found.over_time.classes == [(VerdictClass.BALANCED, 2), (VerdictClass.SPLITTING, 1)]
     assert "in 3 windows of about 200,000 rows: nothing to do in 2, splitting is needed in 1" in found.sentences[-1]
     assert found.over_time.table().values("top_share")[1] == pytest.approx(0.45)
-
-
-def test_a_short_stream_is_not_cut():
-    assert [rows_a_pane(rows) for rows in (0, 999, 1000, 2500, 10**6)] == [None, None, 500, 500, 83_334]
 
 
 def test_nothing_is_said_of_no_load():
@@ -139,12 +129,6 @@ def test_where_pins_do_not_help_rows_held_out_nobody_can_tell():
     assert found.sentences[0].startswith("Too few rows: ")
 
 
-def test_weighted_rows_are_no_draws():
-    keys = pa.array(["a", "b", "c"])
-    weighed = frequencies_of(KeyCounts(keys, np.array([900, 50, 50]), 10), Weight.BYTES)
-    assert judge(weighed, SparkPartitioner(2), "spark").sampled is None
-
-
 @pytest.mark.parametrize("channels", [1, 2, 4, 40])
 @pytest.mark.parametrize("weight", [Weight.COUNT, Weight.BYTES])
 def test_a_few_rows_are_not_judged(weight, channels):
@@ -155,11 +139,6 @@ def test_a_few_rows_are_not_judged(weight, channels):
     assert found.headline.startswith("Cannot tell: change nothing yet")
     assert found.sentences[0] == "The stream has 29 rows, too few to judge it. Take a longer sample."
     assert judge(stream([30], weight), SparkPartitioner(channels), "spark").few_rows is None
-
-
-def test_shares_in_a_file_of_counts_are_not_a_few_rows():
-    shares = frequencies_of(KeyCounts(pa.array(["a", "b", "c"]), np.array([0.5, 0.3, 0.2]), 1))
-    assert judge(shares, SparkPartitioner(2), "spark").few_rows is None
 
 
 def test_the_empty_key_has_a_name_in_text_and_stays_empty_in_data():

@@ -4,11 +4,9 @@ import json
 
 import pytest
 
-from paper.esj.contents import esj
 from paper.esj.figures import deployment, shedding
-from paper.esj.measured import Sent, Shedding, WebLog
-from paper.esj.scope import Scope, rising
-from paper.experiments import described
+from paper.esj.measured import Shedding, WebLog
+from paper.esj.scope import Scope
 
 
 def test_a_steady_load_below_the_threshold_is_kept_and_an_overload_is_shed():
@@ -17,19 +15,6 @@ def test_a_steady_load_below_the_threshold_is_kept_and_an_overload_is_shed():
     assert run["shed"] == pytest.approx(1 - 10 / 11 / 2, abs=0.05)  # rho = 2, k = 5
     assert run["workers"] == [2]
     json.dumps(run)
-
-
-def test_messages_are_all_pairs_at_most():
-    run = Sent(0.6).measure([])
-    assert run["workers"] == 10
-    assert run["messages"] <= 10 * 10 * 10 / 100_000
-    assert run["cpu_us"] > 0
-
-
-def test_runs_are_described_by_plain_data():
-    assert json.loads(json.dumps(described(rising(0.4, 2.0))))["rates"] == [1600.0, 3200.0, 1600.0]
-    experiments = esj(Scope.quick()).experiments()
-    assert len({json.dumps(described(each)) for each in experiments}) == len(experiments)
 
 
 def test_sections_judge_each_claim():

@@ -5,7 +5,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from adapt.core.errors import BadInput
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.planners.fragments import fragments
 from adapt.core.fit.planners.program import AlikeInputs, Program
@@ -14,7 +13,7 @@ from paper.fit.placement.packing import packed
 from paper.fit.placement.problem import Problem
 from paper.fit.placement.search import search
 from tests.core.fit.large_networks import large_network
-from tests.core.fit.networks import FIGURE_1, SHAPES, any_network, chains, doubled, random_network, random_rates
+from tests.core.fit.networks import SHAPES, any_network, doubled, random_network, random_rates
 from tests.core.fit.oracles import scipy_score
 
 
@@ -94,15 +93,6 @@ def test_the_sum_of_alike_inputs_scores_as_they_do(seed):
     assert splits or alike.set_of[2] == alike.set_of[0], "without splits behind them they are alike"
 
 
-def test_the_paper_s_eight_inputs_are_two():
-    """Figure 14's network (16, 8, 16, 8, ...): the chains are of two kinds."""
-    eight = chains([(0.016, 0.016), (0.008, 0.008)] * 4)
-    alike = AlikeInputs.from_program(Program.from_network(eight))
-    assert alike.first.tolist() == [0, 1]
-    assert alike.set_of.tolist() == [0, 1] * 4
-    assert AlikeInputs.from_program(Program.from_network(FIGURE_1)).first.tolist() == [0, 1]
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_packed_groups_keep_to_the_limit_without_circles(seed):
     network = large_network(seed, nodes=20)
@@ -111,23 +101,3 @@ def test_packed_groups_keep_to_the_limit_without_circles(seed):
     assert worth.faults == 0
     assert worth.inputs <= 4
     assert worth.score > problem.worth(problem.first).score
-
-
-def moves(before, after):
-    """The operators on other nodes."""
-    return {one.name for one, other in zip(before.operators, after.operators, strict=True) if one.node != other.node}
-
-
-def test_fixed_operators_stay_and_others_move_little():
-    network = large_network(4, nodes=10)
-    rates = np.array([[each.rate for each in network.inputs]])
-    fixed = [each.name for each in network.operators[::5]]
-    first = Problem(network, rates, 0.05, 4, fixed)
-    placed = first.network_of(search(first, tries=150).place)
-    moved = moves(network, placed)
-    assert moved
-    assert not moved & set(fixed)
-    second = Problem(placed, rates, 0.05, 4, fixed)
-    assert len(moves(placed, second.network_of(search(second, tries=0).place))) <= len(moved)
-    with pytest.raises(BadInput, match="operator 'parse' to fix does not exist"):
-        Problem(network, rates, fixed=["parse"])

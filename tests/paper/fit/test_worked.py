@@ -6,7 +6,7 @@ import pytest
 
 from paper.claims import Verdict
 from paper.fit.figures import boundaries, branches, example, past
-from paper.fit.networks import PAIRS, Reading, diamond, figure_1, figure_7, two_servers
+from paper.fit.networks import diamond, figure_1, figure_7
 from paper.fit.scope import Scope
 from paper.fit.worked import (
     TABLE_1,
@@ -21,7 +21,6 @@ from paper.fit.worked import (
     takes_up_to,
     weighted,
 )
-from tests.core.fit.networks import DIAMOND, FIGURE_1, FIGURE_7
 from tests.core.fit.oracles import rational_score
 
 ONES = (1.0, 1.0)
@@ -53,14 +52,6 @@ def test_the_best_scores_are_those_worked_by_hand(network, rates, score):
         assert float(rational_score(network, rates)) == pytest.approx(float(score), rel=1e-12)
 
 
-def test_networks_are_those_that_the_planners_are_tested_with():
-    for here, there in ((figure_1(), FIGURE_1), (figure_7(), FIGURE_7), (diamond(), DIAMOND)):
-        assert here.nodes == there.nodes
-        assert here.inputs == there.inputs
-        assert here.operators == there.operators
-        assert here.outputs == there.outputs
-
-
 def test_figure_1_optimum_local_plan_and_fair_plan():
     optimum, local, even = best(figure_1(), ONES), greedy(figure_1(), ONES), fair(figure_1(), ONES)
     assert (optimum.keeps["in0 -> A0"], optimum.keeps["in1 -> A1"]) == pytest.approx((1 / 5, 2 / 5), rel=1e-12)
@@ -83,20 +74,3 @@ def test_every_claim_that_can_be_worked_by_hand_holds(figures):
     part = figures.shown(Scope(), {})
     assert part.claims
     assert {judged.verdict for judged in part.claims} == {Verdict.HOLDS}
-
-
-@pytest.mark.parametrize("reading", Reading)
-@pytest.mark.parametrize("pair", PAIRS)
-def test_boundaries_are_where_a_server_is_full(reading, pair):
-    network = two_servers(reading, *pair)
-    for first, second in boundaries.boundary(reading, pair):
-        loads = [
-            sum(
-                rate * operator.cost
-                for rate, chain in ((first, "0"), (second, "1"))
-                for operator in network.operators
-                if operator.name == server + chain
-            )
-            for server in "AB"
-        ]
-        assert max(loads) == pytest.approx(1, rel=1e-9)

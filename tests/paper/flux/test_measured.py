@@ -1,18 +1,14 @@
 """What is kept of a run is what it did, and what is read from it is what it says."""
 
 import json
-import math
 
 import pytest
 
 from adapt.core.flux.policies.names import FluxPolicy
-from adapt.core.stage.simulate import simulate
-from paper.experiments import described
 from paper.flux.figures.recovery import left, settled_after_s
 from paper.flux.figures.spilling import in_memory_after_s, resumes_after_s
 from paper.flux.measured import Ran, Seen, StageRun
 from paper.flux.scenarios import mean_rate, several_loaded
-from paper.flux.scope import Scope, ran
 
 
 def seen(rates, lasting=1.0, **changes):
@@ -40,27 +36,6 @@ def test_a_run_is_kept_as_it_was():
     )
 
 
-def test_nothing_moves_under_no_policy():
-    run = StageRun("several_loaded", (("count", 1), ("seconds", 0.1), ("workers", 2)), FluxPolicy.NONE, 0.0, 0, 0.1)
-    scenario = several_loaded(1, 0.1, 0, 2)
-    still = simulate(scenario.settings, scenario.source, 0.1)
-    assert run.measure([])["intervals"][0]["processed"] == still.census.processed
-    assert run.measure([])["decided_s"] == []
-
-
-def test_a_run_is_described_by_plain_data():
-    told = described(Scope.quick().runs("few_hot", FluxPolicy.LOAD, loaded=1, seconds=5.0)[1])
-    assert json.loads(json.dumps(told)) == {
-        "kind": "paper.flux.measured.StageRun",
-        "scenario": "few_hot",
-        "arguments": [["loaded", 1], ["seconds", 5.0], ["workers", 4]],
-        "policy": "load",
-        "collection_s": 0.15,
-        "seed": 1,
-        "interval_s": 1.0,
-    }
-
-
 def test_what_a_crash_took_is_kept_with_the_run():
     given = (("dies", True), ("seconds", 5.5), ("workers", 4), ("standby", False))
     kept = Ran.from_data(json.loads(json.dumps(StageRun("crashed", given, FluxPolicy.NONE, 0.0, 0, 0.5).measure([]))))
@@ -68,19 +43,6 @@ def test_what_a_crash_took_is_kept_with_the_run():
     assert kept.crash.lost_state_bytes == 64 * 800_000
     assert kept.crash.lost_tuples > 0
     assert kept.crash.protected_s is None
-
-
-def test_intervals_are_put_together_to_seconds():
-    run = Ran(seen([8.0, 4.0, 4.0, 0.0], 0.5, operator_s=[1.0, 2.0, 3.0, 0.0], on_disk=[0, 1, 2, 3]), [], 0.0, 0)
-    first, second = run.by_second()
-    assert (first.start_s, first.end_s, first.processed, first.operator_s, first.on_disk) == (0.0, 1.0, 6, 3.0, 1)
-    assert (second.throughput, second.latency_us) == (2.0, 1.5e6)
-
-
-def test_latency_is_over_tuples_and_infinite_without_any():
-    run = Ran(seen([10.0, 30.0, 0.0], operator_s=[10.0, 90.0, 0.0]), [], 0.0, 0)
-    assert run.latency_us(0.0) == pytest.approx(2.5e6)
-    assert run.latency_us(2.0) == math.inf
 
 
 def test_a_stage_has_settled_from_when_it_stays_within_5_percent():
@@ -98,14 +60,3 @@ def test_a_stage_that_stood_still_resumes():
     assert in_memory_after_s(run) == 5.0
     assert resumes_after_s(Ran(seen([100.0] * 9), [], 0.0, 0), 100) is None
     assert in_memory_after_s(Ran(seen([1.0] * 9, on_disk=[1] * 9), [], 0.0, 0)) is None
-
-
-def test_every_seed_is_a_run_of_its_own():
-    scope = Scope.quick()
-    runs = scope.runs("unloaded")
-    assert [run.seed for run in runs] == list(range(scope.seeds))
-    told = {
-        run: {"intervals": [], "decided_s": [float(run.seed)], "transfer_s": 0.0, "returns": 0, "crash": None}
-        for run in runs
-    }
-    assert [found.decided_s for found in ran(told, runs)] == [[0.0], [1.0]]

@@ -1,6 +1,5 @@
 import pytest
 
-from adapt.core.errors import UsageError
 from adapt.core.flux.policies.load_policy import LoadBalancing
 from adapt.core.stage.movement.controller import Move, Round
 from paper.flux.tuned import LEAST_S, MOST_S, TunedController
@@ -38,15 +37,6 @@ def test_a_receiver_as_busy_as_predicted_lowers_it():
     assert controller.min_collection_s == pytest.approx(0.8 * before)
 
 
-def test_a_receiver_that_catches_up_while_its_donor_is_busy_lowers_it():
-    """What producers held back while the partition moved comes to the receiver at once."""
-    controller = TunedController(Script((Move(1, 0, 1),), ()), 1.0)
-    controller.plan(BUSY_DONOR)
-    before = controller.min_collection_s
-    controller.plan(observed([0.0, 0.0], [0, 1, 1], TUPLES))
-    assert controller.min_collection_s < before
-
-
 def test_a_partition_that_comes_back_doubles_it():
     controller = TunedController(Script((Move(1, 0, 1),), (), (Move(1, 1, 0),)), 1.0)
     quiet = observed([0.5, 0.5], OWNERS, TUPLES)
@@ -73,16 +63,3 @@ def test_rounds_are_paced_as_in_the_paper():
     assert controller.collection_s(None) == 0.1
     assert controller.collection_s(Round(0.2, (Move(0, 0, 1),), 0.7)) == 0.7
     assert controller.collection_s(Round(0.8, (), 0.0)) == 0.4
-
-
-def test_a_collection_takes_time():
-    with pytest.raises(UsageError, match="above 0"):
-        TunedController(LoadBalancing(), 0.0)
-
-
-def test_a_worker_that_has_died_since_surprises_nobody():
-    controller = TunedController(Script((Move(2, 1, 2),), ()), 1.0)
-    controller.plan(observed([0.5, 0.0, 0.9], [0, 1, 1], TUPLES))
-    before = controller.min_collection_s
-    controller.plan(observed([0.5, 0.0], [0, 1, 1], TUPLES))
-    assert controller.min_collection_s < before

@@ -1,21 +1,15 @@
 """Pipelines are what Table 1 says, and runs of them are kept as they were."""
 
-import json
-from dataclasses import asdict
-
 import numpy as np
 import pytest
 
-from adapt.core.ordered.chain.names import OperatorKind, Reorder, WorkQueue
+from adapt.core.ordered.chain.names import OperatorKind, Reorder
 from adapt.core.ordered.engine.reference import run_serially
 from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.model.model import run_model
-from paper.experiments import described
-from paper.ordered.figures.choices import work_us
-from paper.ordered.figures.shown import peaks, said
+from paper.ordered.figures.shown import peaks
 from paper.ordered.measured import Pipeline, Ran, Simulated
-from paper.ordered.pipelines import CATEGORIES, QUERIES, one_partitioned, one_stateless, query, retail, retail_costs
-from paper.ordered.scope import Scope
+from paper.ordered.pipelines import QUERIES, one_partitioned, query, retail, retail_costs
 
 SHORT = {OperatorKind.STATELESS: "SL", OperatorKind.PARTITIONED: "PS", OperatorKind.STATEFUL: "SF"}
 
@@ -32,18 +26,6 @@ def test_queries_have_the_kinds_of_table_1():
     assert all(1 <= operator.cost <= 4 for operators in QUERIES.values() for operator in operators)
 
 
-def test_categories_have_a_partition_each():
-    last = query("Q15", 1000, 0).operators[-1]
-    assert sorted(last.partition_of.tolist()) == list(range(CATEGORIES))
-    assert query("Q15", 1000, 0, partitions=4).operators[-1].partitions == 4
-
-
-def test_costs_are_multiplied_and_partitions_set():
-    chain = query("Q1", 100, 0, partitions=7, heavier=10.0)
-    assert [bound.operator.cost for bound in chain.operators] == [10, 20, 10, 40]
-    assert [bound.partitions for bound in chain.operators] == [1, 7, 7, 1]
-
-
 def test_skewed_keys_are_drawn_by_zipfs_law():
     chain = query("Q3", 20_000, 0, skew=1.0)
     keys = np.sort(np.bincount(chain.tuples[:, 0]))[::-1]
@@ -54,10 +36,6 @@ def test_normal_keys_fall_into_ranges_from_minus_1_to_1():
     (operator,) = one_partitioned(20_000, 0, 10.0, 2, sigma=0.3).operators
     counts = np.bincount(operator.partition_of[one_partitioned(20_000, 0, 10.0, 2, sigma=0.3).tuples[:, 0]])
     assert counts / 20_000 == pytest.approx([0.5, 0.5], abs=0.02)
-
-
-def test_the_work_of_a_tuple_counts_what_operators_give():
-    assert work_us() == pytest.approx(1 + 2 + 2.3 * 1 + 2.3 * 0.02 * 4)
 
 
 @pytest.mark.parametrize("name", ["Q3", "Q15"])
@@ -76,30 +54,6 @@ def test_a_retail_chain_costs_what_its_operators_are_stated_to_cost() -> None:
     pipeline = Pipeline.of(retail, 300, name="Q15", partitions=10)
     kept = Ran.from_data(Simulated(pipeline, RunSettings(mark_every=1), Contention(), 0.0, 3).measure([]))
     assert kept.rate * 6e-6 == pytest.approx(1.0, rel=0.01)  # 1 + 1 + 4 us; each sale passes all three
-
-
-def test_a_run_of_one_worker_takes_its_work_and_is_kept():
-    pipeline = Pipeline.of(one_stateless, 500, cost_us=10.0)
-    run = Simulated(pipeline, RunSettings(mark_every=1), Contention(), 0.0, 3)
-    kept = Ran.from_data(json.loads(json.dumps(run.measure([]))))
-    assert kept.rate == pytest.approx(1e5)
-    assert kept.latency_ms == kept.p99_ms == pytest.approx(0.01)
-    assert kept.cost_us == pytest.approx(10.0)
-    assert kept.shares == [1.0]
-    assert kept.end_to_end_ms == pytest.approx(2.5, rel=0.05)
-
-
-def test_a_run_is_described_by_plain_data():
-    run = Scope.quick().query_runs("Q1", 8, work_queue=WorkQueue.PARTITIONED, skew=0.6)[1]
-    told = json.loads(json.dumps(described(run)))
-    assert told["pipeline"]["arguments"] == [["name", "Q1"], ["partitions", 8], ["skew", 0.6]]
-    assert told["settings"]["work_queue"] == "partitioned"
-    assert told["contention"] == asdict(Contention(0.3, 0.3))
-    assert told["seed"] == 1
-
-
-def test_constants_are_said_with_every_one_of_them():
-    assert said(Contention(0.1, 0.2, 0.3, 0.4, 0.5)) == "kappa 0.2, d 0.3, e 0.4, h 0.5; jitter 0.1"
 
 
 def test_a_peak_is_where_most_tuples_pass_on_average():

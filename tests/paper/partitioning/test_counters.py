@@ -8,7 +8,7 @@ from adapt.core.counting.lossy import window_of
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.problem.tracking import epsilon_for
 from adapt.core.stream import KeyType
-from paper.partitioning.counters import CounterSizes, entries_at_purges, purged_entries
+from paper.partitioning.counters import CounterSizes, entries_at_purges
 from tests.core.counting.per_item import PerItemLossyCounter
 
 
@@ -21,21 +21,6 @@ def test_entries_are_those_of_the_per_item_counter(ranks, epsilon):
         if row % window == 0:
             expected.append([len(held), counter.entries])
     assert entries_at_purges(np.array(ranks, np.int64), 10, window).tolist() == expected
-
-
-def test_a_purge_lets_go_of_what_came_once():
-    # Windows of four rows: 0 stays with three, 1 goes; then 0 has four, 2 and 3 and 4 go.
-    assert entries_at_purges(np.array([0, 0, 0, 1, 0, 2, 3, 4]), 5, 4).tolist() == [[2, 1], [4, 1]]
-
-
-def test_rows_that_fill_no_window_are_all_held():
-    assert purged_entries(np.array([3, 1, 3]), 5, 4) == (2.0, 2.0)
-
-
-def test_the_second_half_of_the_purges_counts():
-    ranks = np.array([0, 1, 0, 1, 0, 0, 0, 0])
-    assert entries_at_purges(ranks, 2, 2).tolist() == [[2, 0], [2, 0], [1, 1], [1, 1]]
-    assert purged_entries(ranks, 2, 2) == (1.0, 1.0)
 
 
 def test_at_the_defaults_the_paper_s_2500_entries_lie_on_the_sawtooth():

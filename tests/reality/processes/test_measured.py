@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from adapt.core.costs.profile import StateCosts
 from adapt.core.stage.movement.controller import Move, Moved
 from reality.processes.measured import Recorded, measured_rows, measured_state
 from reality.processes.messages import Installed
@@ -80,11 +79,6 @@ def test_state_costs_are_those_of_a_byte_without_what_a_move_takes_anyway(sizes)
     assert costs.serialize_byte_s == pytest.approx(1e-9)
     assert costs.transfer_byte_s == pytest.approx(8e-9)
     assert costs.install_byte_s == pytest.approx(4e-9)
-
-
-def test_few_moves_or_moves_of_one_size_give_no_costs_of_state():
-    assert measured_state(moves([0, 1000], (0, 0, 0), (1e-9,) * 3)) == StateCosts(between_rows=True)
-    assert measured_state(moves([1000] * 20, (0, 0, 0), (1e-9,) * 3)) == StateCosts(between_rows=True)
 
 
 def test_moves_that_are_ordered_together_give_what_each_takes_besides_its_state():

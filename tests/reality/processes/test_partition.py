@@ -11,12 +11,3 @@ def test_a_partition_is_the_same_after_its_way() -> None:
     partition, extracted_s, received = unpacked(*sent.packed(7, lambda: next(times_s)))
     assert (partition, extracted_s, received.fixed, received.keys) == (7, [1.5, 2.5], b"12345", sent.keys)
     assert received.keys[3][:2] == [2, 22]
-
-
-def test_the_digest_depends_on_the_order() -> None:
-    one, other = Partition(b""), Partition(b"")
-    for number in (1, 2):
-        one.add(0, number)
-        other.add(0, 3 - number)
-    assert one.keys[0][:2] == other.keys[0][:2]
-    assert one.keys[0][2] != other.keys[0][2]

@@ -43,15 +43,3 @@ def test_damaged_loads_are_made_anew_and_placements_are_told_apart(trace, tmp_pa
     for kept in tmp_path.glob("*.loads"):
         kept.write_text("[1")
     assert (channel_loads(trace, one, tmp_path, Weight.COUNT) == found).all()
-
-
-def test_other_key_groups_are_another_placement(trace, tmp_path):
-    one, other = (Plan(Engine.FLINK, 4, trace.key_type, max_parallelism=groups) for groups in (128, 7))
-    found = channel_loads(trace, one, tmp_path, Weight.COUNT)
-    assert (channel_loads(trace, other, tmp_path, Weight.COUNT) != found).any()
-
-
-def test_a_folder_that_cannot_be_written_only_costs_time(trace, tmp_path):
-    aside = tmp_path / "file"
-    aside.write_text("")
-    assert channel_loads(trace, Plan(Engine.KAFKA, 4, trace.key_type), aside, Weight.COUNT) is not None

@@ -1,6 +1,5 @@
 """The same counts from a small cluster, whose executors are processes of their own, as from this machine's threads."""
 
-import os
 import subprocess
 import sys
 
@@ -8,8 +7,9 @@ import pytest
 
 from adapt.traces.generators.keyed import zipf_stream
 from adapt.traces.generators.write import generate
+from tests.tiers import soak
 
-pytestmark = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="long; set ADAPT_SOAK=1")
+pytestmark = soak
 
 PROGRAM = "from adapt.cli.main import main; main()"
 

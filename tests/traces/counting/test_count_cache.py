@@ -126,13 +126,6 @@ def test_measured_columns_are_kept_beside_the_counts_on_which_they_build(trace, 
     assert len(asked) == 1
 
 
-def test_what_comes_to_the_same_error_is_the_same_count(trace, asked):
-    derived = Counting(channels=20, resources=Resources())
-    counted(trace, derived)
-    counted(trace, Counting(epsilon=derived.epsilon_on(open_trace(trace)), weight=Weight.COST))
-    assert len(asked) == 1
-
-
 @pytest.mark.parametrize("damage", ["a page", "a short file", "the manifest", "no manifest", "a file in its place"])
 def test_a_damaged_entry_is_counted_again_and_replaced(trace, asked, damage):
     first = counted(trace)
@@ -172,12 +165,6 @@ def test_a_folder_that_cannot_be_written_costs_only_the_next_count(trace, asked,
     assert len(asked) == 2
 
 
-def test_something_else_of_that_name_is_left_alone(trace, asked):
-    (trace.parent / CACHE).write_text("mine")
-    assert facts(counted(trace)) == facts(counted(trace))
-    assert (trace.parent / CACHE).read_text() == "mine"
-
-
 def test_another_trace_under_the_same_name_is_not_served_old_counts(trace, asked):
     assert counted(trace).frequencies.keys[0].as_py() == "a"
     shutil.rmtree(trace)
@@ -186,13 +173,6 @@ def test_another_trace_under_the_same_name_is_not_served_old_counts(trace, asked
     assert changed.frequencies.keys[0].as_py() == "b"
     assert changed.fingerprint == "b" * 64
     assert len(asked) == 2
-
-
-def test_a_trace_that_moved_with_its_counts_is_not_counted_again(trace, asked, tmp_path):
-    counted(trace)
-    moved = trace.rename(tmp_path / "other.trace")
-    assert counted(moved).source["name"] == "other.trace"
-    assert len(asked) == 1
 
 
 # What knows its counts already.
@@ -244,11 +224,6 @@ def test_a_column_that_is_not_there_is_refused_by_name(trace, artefact, csv):
         counted(artefact, measure=["count"])
     with pytest.raises(UsageError, match=r"counts\.csv has no column 'bytes'"):
         counted(csv, measure=["bytes"])
-
-
-def test_exact_counts_are_a_column_of_what_they_weigh(artefact, csv):
-    assert counted(artefact, measure=["cost"]).frequencies.column("cost").total > 0
-    assert counted(csv, measure=["count"]).frequencies.column("count").values.tolist() == [3, 1]
 
 
 def test_the_type_of_keys_is_refused_for_what_knows_it(trace, artefact):

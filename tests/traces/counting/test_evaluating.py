@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from adapt.core.counting.exact import count_keys, frequencies_of
-from adapt.core.errors import BadInput, UsageError
+from adapt.core.errors import BadInput
 from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.measures.imbalance import channel_loads
 from adapt.core.partitioning.measures.metrics import evaluate
@@ -19,7 +19,7 @@ from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import COLUMN_TYPES, KeyType, Weight
 from adapt.traces.counting import evaluating, exact
 from adapt.traces.counting.count import Counting, count_trace
-from adapt.traces.counting.evaluating import evaluate_counts, evaluate_frame, evaluate_plans
+from adapt.traces.counting.evaluating import evaluate_counts, evaluate_plans
 from adapt.traces.counting.exact import count_exactly
 from adapt.traces.counting.measured import with_columns
 from adapt.traces.spark.names import RunnerName
@@ -121,15 +121,6 @@ def test_channels_of_unequal_capacity_are_judged_by_their_utilisation(trace):
     assert found.measured.imbalance < 1.1
 
 
-def test_counted_keys_are_measured_without_spark_and_alike(trace, tmp_path, monkeypatch):
-    frequencies = count_exactly(trace)
-    plans = chain(frequencies)
-    write_frequencies(frequencies, tmp_path / "t.freq", Provenance("test"))
-    on_spark = evaluate_plans(plans, trace.path)
-    monkeypatch.setattr(evaluating, "spark_session", lambda *_: pytest.fail("Spark was asked for"))
-    assert evaluate_plans(plans, tmp_path / "t.freq").as_data() == on_spark.as_data()
-
-
 def test_lossy_counts_are_refused_unless_nothing_was_lost(trace, tmp_path):
     true = count_exactly(trace, weight=Weight.COUNT)
     plans = chain(true)
@@ -164,7 +155,6 @@ def test_parquet_of_keys_and_counts_is_added_up(tmp_path, number, folder):
 @pytest.mark.parametrize(
     ("key", "counts", "said"),
     [
-        ("a", [3, None], "the counts of key 'a' must be at least 0"),
         ("a", [3, -1], "the counts of key 'a' must be at least 0"),
         ("a", [3, float("nan")], "the weight of key 'a' must be finite"),
         ("a", [2**62, 2**62], "the total count of one key overflows an int64"),
@@ -175,21 +165,6 @@ def test_counts_that_are_none_are_refused(tmp_path, key, counts, said):
     plans = chain(frequencies_of(count_keys(pa.array(["a", "b"]))))
     with pytest.raises(BadInput, match=f"{said}"):
         evaluate_plans(plans, tmp_path / "counts.parquet")
-
-
-def test_parquet_without_the_columns_is_refused(tmp_path):
-    pq.write_table(pa.table({"key": ["a"], "number": [1]}), tmp_path / "counts.parquet")
-    plans = chain(frequencies_of(count_keys(pa.array(["a", "b"]))))
-    with pytest.raises(BadInput, match="column 'count' does not exist; available: key, number"):
-        evaluate_plans(plans, tmp_path / "counts.parquet")
-    with pytest.raises(UsageError, match="--weight"):
-        evaluate_plans(plans, tmp_path / "counts.parquet", weight=Weight.COUNT)
-
-
-def test_a_frame_without_rows_is_refused(spark):
-    plans = chain(frequencies_of(count_keys(pa.array([1, 2]))))
-    with pytest.raises(BadInput, match="the frame has no rows"):
-        evaluate_frame(plans, spark.range(0).selectExpr("id as key", "1 as count"))
 
 
 def test_a_plan_for_other_keys_is_refused_with_the_remedy(trace):
@@ -216,11 +191,3 @@ def test_a_key_that_is_not_foreseen_shows_beside_what_was(tmp_path):
         if row["metric"] == "imbalance"
     ]
     assert told == {"plan": "p", "metric": "imbalance", "predicted": 1.0, "measured": 1.5, "error": 0.5}
-
-
-def test_a_plan_weighed_by_other_resources_foresaw_nothing_of_it(tmp_path):
-    (tmp_path / "counts.csv").write_text("key,count\na,3\nb,3\n")
-    plan = build_plan(frequencies_of(count_keys(pa.array(["a", "b"]))), Recipe(Scheme.CONSISTENT), 2)
-    found = evaluate_plans([("p", plan)], tmp_path / "counts.csv", Resources.parse("LCL"))
-    assert found.plans[0].predicted == {}
-    assert "No prediction for resources LCL: p." in found.predictions().note

@@ -124,11 +124,6 @@ def test_costs_are_added_in_the_order_of_blocks(trace, monkeypatch):
     assert as_dict(count_exactly(trace, weight=Weight.COST)) == expected
 
 
-def test_a_trace_with_costs_is_counted_by_cost_unless_said(trace):
-    assert default_weight(trace) is Weight.COST
-    assert count_exactly(trace).weight is Weight.COST
-
-
 def test_a_trace_without_amounts_is_counted_by_rows(tmp_path):
     trace = make(tmp_path, rows(KeyType.STRING, amounts=False))
     assert default_weight(trace) is Weight.COUNT
@@ -149,20 +144,3 @@ def test_a_damaged_part_is_named_by_the_task_that_meets_it(tmp_path):
     with pytest.raises(BadInput, match=r"part-00000\.parquet is damaged") as damaged:
         count_exactly(open_trace(trace.path))
     assert "\n" not in str(damaged.value)
-
-
-def test_costs_do_not_show_how_the_trace_was_cut_into_files(tmp_path):
-    at = range(1_000, 4_000)
-    table = pa.table(
-        {"ts": at, "key": [f"k{each % 3}" for each in at], "cost": [(each * 7919 % 1000) / 7 for each in at]}
-    )
-    one, eight = (trace_of_source(tmp_path / f"{parts}.trace", table, parts=parts) for parts in (1, 8))
-    assert len(list(eight.path.glob("part-*"))) == 8
-    assert count_exactly(one).count_low.tolist() == count_exactly(eight).count_low.tolist()
-
-
-@pytest.mark.parametrize("keys", ["aa", "ab"])
-def test_byte_totals_beyond_int64_are_refused(tmp_path, keys):
-    table = pa.table({"ts": [0] * 2, "key": list(keys), "bytes": [6 * 10**18] * 2})
-    with pytest.raises(BadInput, match="overflows an int64"):
-        count_exactly(make(tmp_path, table), weight=Weight.BYTES)

@@ -6,7 +6,6 @@ Blocks and purges are made small here, so that little traces have many of each, 
 from collections import Counter, defaultdict
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -189,16 +188,6 @@ def test_every_key_is_within_its_interval(trace, weight):
     holds(counted, table, weight)
 
 
-def test_duckdb_finds_every_count_in_its_interval_over_the_same_files(texts):
-    query = f"select key, count(*) from read_parquet('{texts.path}/part-*.parquet') group by key"
-    exact = dict(duckdb.sql(query).fetchall())
-    counted = count_lossy(texts, EPSILON, weight=Weight.COUNT)
-    low, high = counted.intervals(pa.array(list(exact), pa.string()))
-    true = np.array(list(exact.values()))
-    assert (low <= true).all()
-    assert (true <= high).all()
-
-
 @pytest.mark.parametrize("weight", list(Weight))
 def test_counts_are_those_of_one_process_block_by_block(texts, weight):
     table = rows(KeyType.STRING)
@@ -240,19 +229,6 @@ def test_many_keys_are_added_up_inside_spark_and_few_here(texts, monkeypatch, we
     here = facts(count_lossy(texts, EPSILON, weight=weight, tasks=spread(9, 2)))
     monkeypatch.setattr(lossy, "_KEYS_A_PARTITION", 500)
     assert facts(count_lossy(texts, EPSILON, weight=weight, tasks=spread(9, 2))) == here
-
-
-@pytest.mark.parametrize("weight", list(Weight))
-def test_a_task_tells_of_its_blocks_in_one_row(texts, weight):
-    blocks = texts.blocks()
-    work = lossy._block_counter(blocks, pa.string(), EPSILON / 2, weight, lossy._Ungrouped(), 200)
-    apart = pa.Table.from_batches([batch for place in range(len(blocks)) for batch in work(place)])
-    together = lossy._together(apart, lossy._amounts(weight))
-    told = [text for text in together["told"].to_pylist() if text is not None]
-    assert len(told) == 1
-    assert [part["block"] for part in lossy._Told.of_texts(told).parts] == list(range(len(blocks)))
-    keys = together.filter(together["told"].is_null())["key"].to_pylist()
-    assert (len(keys) == len(set(keys))) is (weight is not Weight.COST)
 
 
 @pytest.mark.parametrize(
@@ -302,15 +278,6 @@ def test_the_cut_into_files_does_not_show(texts, tmp_path):
     assert by_cost[0] == by_cost[1]
 
 
-@pytest.mark.parametrize("key_type", [KeyType.INT64, KeyType.BINARY])
-def test_neither_does_it_for_keys_of_other_types(tmp_path, key_type):
-    table = rows(key_type)
-    whole = written(tmp_path / "whole.trace", table, ROWS, ROWS, use_dictionary=False)
-    half = written(tmp_path / "half.trace", table, 4_000, 1_500, **HALF_A_DICTIONARY)
-    told = [facts(count_lossy(held, EPSILON, weight=Weight.COUNT)) for held in (whole, half)]
-    assert told[0] == told[1]
-
-
 def test_a_key_that_is_left_out_for_its_low_count_may_not_be_heavier_than_is_said(tmp_path, monkeypatch):
     """Ten keys are listed of twelve. The twelfth by count, y, was light in the large blocks and is 2,000 all the same.
 
@@ -340,7 +307,6 @@ def test_a_key_that_is_left_out_for_its_low_count_may_not_be_heavier_than_is_sai
     ("panes", "weight"),
     [
         (Panes(Length(2_500, in_rows=True), 3), Weight.COUNT),
-        (Panes(Length(2_600, in_rows=True)), Weight.COST),
         (Panes(Length(GAP_US // 3), 7), Weight.COUNT),
         (Panes(Length(GAP_US // 4)), Weight.BYTES),
     ],
@@ -380,20 +346,6 @@ def test_every_stream_keeps_its_bounds(texts, weight):
     assert totals == sorted(totals, reverse=True)
     for name, counted in found.items():
         holds(counted, table.filter(pa.array([held == name for held in names])), weight, 0.02)
-
-
-def test_a_trace_with_costs_is_weighed_by_cost_unless_said(texts):
-    assert count_lossy(texts, EPSILON).weight is Weight.COST
-    assert count_panes(texts, Panes(Length(ROWS, in_rows=True)), EPSILON).weight is Weight.COST
-
-
-def test_an_epsilon_that_drops_nothing_counts_exactly(texts):
-    counted = count_lossy(texts, 1e-6, weight=Weight.COUNT)
-    assert dict(zip(counted.keys.to_pylist(), counted.count_low.tolist(), strict=True)) == plain(
-        rows(KeyType.STRING), Weight.COUNT
-    )
-    assert counted.count_low.tolist() == counted.count_high.tolist()
-    assert counted.complete_above == 0
 
 
 # A window that slides.
@@ -454,13 +406,11 @@ def slid(table: pa.Table, window: SlidingWindow, weight: Weight = Weight.COUNT) 
 @pytest.mark.parametrize(
     ("name", "counters", "weight"),
     [
-        ("rows within a block", 3, Weight.COUNT),
         ("rows over blocks", 2, Weight.COST),
         ("more rows than there are", 5, Weight.BYTES),
         ("time since the last gap", 3, Weight.COUNT),
         ("time over a gap", 5, Weight.BYTES),
         ("time over a gap", 2, Weight.COUNT),
-        ("more time than there is", 3, Weight.COUNT),
     ],
 )
 def test_a_window_is_counted_as_the_sliding_counter_and_the_panes_count_it(texts, name, counters, weight):
@@ -471,27 +421,6 @@ def test_a_window_is_counted_as_the_sliding_counter_and_the_panes_count_it(texts
     assert counted.total == pytest.approx(held.total)
     holds(counted, within, weight)
     assert list(count_panes(texts, window.panes, EPSILON, weight=weight).windows(counters))[-1][1].rows == held.rows
-
-
-def test_the_panes_of_a_window_are_put_together_to_what_is_counted_at_the_end_of_each(texts):
-    table, window = rows(KeyType.STRING), SlidingWindow(WINDOWS["time over a gap"], 3)
-    timeline = count_panes(texts, window.panes, EPSILON, weight=Weight.COUNT)
-    ends = np.searchsorted(table["ts"].cast(pa.int64()).to_numpy(), [pane.last_us for pane in timeline.panes], "right")
-    for end, (pane, together) in zip(ends.tolist(), timeline.windows(3), strict=True):
-        held = slid(table.slice(0, end), window).summary()
-        assert (together.rows, together.total) == (held.rows, held.total), pane.number
-        exact = plain(table.slice(end - held.rows, held.rows), Weight.COUNT)
-        low, high = together.intervals(pa.array(list(exact), pa.string()))
-        true = np.array(list(exact.values()))
-        assert (low <= true).all()
-        assert (true <= high).all()
-
-
-def test_any_tasks_and_any_files_give_the_same_window(spark, texts, tmp_path):
-    window = SlidingWindow(Length(2_345, in_rows=True), 3)
-    again = written(tmp_path / "again.trace", rows(KeyType.STRING), ROWS, 1_999)
-    told = [facts(count_lossy(texts, EPSILON, window=window, tasks=tasks)) for tasks in (None, [[3], [2, 1, 0]])]
-    assert told[0] == told[1] == facts(count_lossy(again, EPSILON, window=window))
 
 
 # What is refused.
@@ -557,20 +486,6 @@ def test_a_trace_without_rows_has_no_keys(tmp_path):
     ):
         with pytest.raises(BadInput, match=r"empty\.trace has no rows to count"):
             count()
-
-
-@pytest.mark.parametrize("where", ["a page", "the footer"])
-def test_a_damaged_part_is_named_by_the_task_that_meets_it(tmp_path, where):
-    trace = written(tmp_path / "t.trace", rows(KeyType.STRING))
-    part = trace.path / "part-00002.parquet"
-    data = bytearray(part.read_bytes())
-    keys = pq.read_metadata(part).row_group(1).column(1)
-    data[keys.dictionary_page_offset + keys.total_compressed_size // 2 if where == "a page" else -20] ^= 1
-    part.write_bytes(data)
-    damaged = open_trace(trace.path)
-    with pytest.raises(BadInput, match=r"part-00002\.parquet is damaged") as failure:
-        count_lossy(damaged, EPSILON, weight=Weight.COUNT)
-    assert "\n" not in str(failure.value)
 
 
 @pytest.mark.parametrize("keys", [["a", "a"], ["a", "b"]], ids=["of one key", "of two keys"])

@@ -66,21 +66,6 @@ def test_all_keys_add_up_to_the_stream(trace):
         assert column.unlisted == 0
 
 
-def test_what_is_on_other_keys_is_in_the_total(trace):
-    listed = pa.array([KEYS[trace.key_type][2], KEYS[trace.key_type][0]], ARROW[trace.key_type])
-    (column,) = measure_columns(trace, listed, ["bytes"])
-    expected = plain(trace.key_type, "bytes")
-    assert column.values.tolist() == [expected[key] for key in listed.to_pylist()]
-    assert column.total == sum(expected.values())
-
-
-def test_a_listed_key_that_never_comes_has_nothing(trace):
-    absent = {KeyType.STRING: "absent", KeyType.INT64: 77, KeyType.BINARY: b"absent"}[trace.key_type]
-    keys = pa.array([absent, KEYS[trace.key_type][1]], ARROW[trace.key_type])
-    (column,) = measure_columns(trace, keys, ["count"])
-    assert column.values.tolist() == [0, plain(trace.key_type, "count")[KEYS[trace.key_type][1]]]
-
-
 @pytest.mark.usefixtures("spark")
 def test_the_cut_into_blocks_changes_no_whole_number_and_no_cluster_changes_any(trace, monkeypatch):
     keys = pa.array(KEYS[trace.key_type], ARROW[trace.key_type])
@@ -112,12 +97,6 @@ def test_what_the_trace_lacks_is_refused_with_what_it_has(tmp_path):
         measure_columns(bare, pa.array(["a"]), ["bytes"])
     with pytest.raises(UsageError, match=r"has no byts column; available: cost, count"):
         measure_columns(bare, pa.array(["a"]), ["byts"])
-
-
-def test_bytes_that_cannot_be_added_up_are_refused(tmp_path):
-    too_much = make(tmp_path, rows(KeyType.STRING, {"bytes": [2**62]}))
-    with pytest.raises(BadInput, match="overflows an int64"):
-        measure_columns(too_much, pa.array(["a"]), ["bytes"])
 
 
 @pytest.mark.parametrize("cost", [-1.0, float("nan"), float("inf")])

@@ -1,6 +1,5 @@
 """Lossy counts of real streams, and of a generated one of several whole blocks, against exact counts of every key."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -21,11 +20,10 @@ from adapt.traces.sources.names import FormatName
 from adapt.traces.sources.sniff import ReadOptions
 from adapt.traces.store.manifest import Manifest, write_manifest
 from adapt.traces.store.trace import BLOCK_ROWS, Trace, open_trace, part_entry
+from tests.tiers import SOAK, soak
 
 pytestmark = pytest.mark.usefixtures("spark")
 
-SOAK = bool(os.environ.get("ADAPT_SOAK"))
-soak = pytest.mark.skipif(not SOAK, reason="long; set ADAPT_SOAK=1")
 
 ZIPF_ROWS = 20_000_000 if SOAK else 2_200_000
 FINER = 1e-5

@@ -1,7 +1,6 @@
 """Exported plans on a live Spark: every scheme, kind of key and way of shuffling."""
 
 import json
-import os
 
 import pyarrow as pa
 import pytest
@@ -17,6 +16,7 @@ from adapt.core.stream import COLUMN_TYPES, KeyType
 from adapt.traces.deploy.export import export_plan
 from adapt.traces.deploy.spark import SparkPlan
 from adapt.traces.store.manifest import Provenance
+from tests.tiers import SOAK
 
 MADE = Provenance("a test")
 NASTY = {
@@ -31,7 +31,6 @@ MORE = {
 }
 TYPES = {KeyType.STRING: "string", KeyType.INT64: "bigint", KeyType.BINARY: "binary"}
 CHANNELS = 6
-SOAK = bool(os.environ.get("ADAPT_SOAK"))
 FEW = {
     KeyType.STRING: {Scheme.UNIFORM, Engine.SPARK, Scheme.MAGLEV, Scheme.KEY_GROUPS, Scheme.HYBRID},
     KeyType.INT64: {Engine.SPARK, Scheme.HYBRID},
@@ -195,15 +194,6 @@ def test_columns_that_cannot_be_routed_are_named(spark, tmp_path, plan):
             loaded.with_channel(rows, column, "c")
     with pytest.raises(ValueError, match="column 'channel' exists already"):
         loaded.place(rows, "user")
-
-
-@pytest.mark.parametrize("kind", ["tinyint", "smallint", "int"] if SOAK else ["int"])
-def test_a_smaller_integer_is_the_same_key(spark, tmp_path, kind):
-    plan = Plan(Scheme.HYBRID, CHANNELS, KeyType.INT64, hash=HashName.XXHASH64, explicit={7: 3})
-    loaded = SparkPlan.load(spark, str(exported(plan, tmp_path / "one")))
-    rows = spark.createDataFrame([(number,) for number in range(-9, 9)], f"k {kind}")
-    found = {row["k"]: row["channel"] for row in loaded.with_channel(rows, "k").collect()}
-    assert found == {key: plan.partitioner().channel_of(key) for key in range(-9, 9)}
 
 
 @pytest.mark.parametrize(

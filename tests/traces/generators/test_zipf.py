@@ -1,6 +1,5 @@
 """The zipf generator: its distribution, its times, and that nothing but its parameters decides the rows."""
 
-import os
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from adapt.core.counting.zipf import zipf_shares
-from adapt.core.errors import EnvironmentFailure, UsageError
+from adapt.core.errors import UsageError
 from adapt.core.stream import KeyType
 from adapt.traces.generators.keyed import zipf_stream
 from adapt.traces.generators.names import GeneratorName
@@ -22,6 +21,7 @@ from adapt.traces.ingest.profile import profile_trace
 from adapt.traces.spark.progress import silent
 from adapt.traces.store.manifest import Provenance
 from adapt.traces.store.trace import BLOCK_ROWS, open_trace
+from tests.tiers import SOAK
 
 SMALL = zipf_stream(rows=1000, domain=50, key_type=KeyType.INT64)
 
@@ -64,24 +64,6 @@ def test_times_are_in_order_and_within_the_span(rows, rate, seed):
     assert times[-1] <= max(rows * 1e6 / rate, 0)
 
 
-def test_the_rate_is_the_one_asked_for():
-    times = times_us(zipf_stream(100_000, 10, rate_per_s=5000.0).block(0))
-    assert (times[-1] - times[0]) / 1e6 == pytest.approx(20, rel=1e-3)
-
-
-def test_blocks_follow_each_other_without_overlap():
-    stream = zipf_stream(2 * BLOCK_ROWS + 5, 10, rate_per_s=1e6)
-    first, second, last = (times_us(stream.block(index)) for index in range(3))
-    assert (len(first), len(second), len(last)) == (BLOCK_ROWS, BLOCK_ROWS, 5)
-    assert first[-1] < second[0]
-    assert second[-1] < last[0]
-
-
-def test_text_keys_are_the_numbers_with_a_k():
-    texts = replace(SMALL, key_type=KeyType.STRING).block(0).column("key")
-    assert texts.to_pylist() == [f"k{rank}" for rank in SMALL.block(0).column("key").to_pylist()]
-
-
 def test_a_start_without_a_zone_is_of_utc():
     same = [
         replace(SMALL, start=start).block(0)
@@ -91,26 +73,17 @@ def test_a_start_without_a_zone_is_of_utc():
     assert same[0].equals(same[2])
 
 
-def test_another_seed_gives_other_rows():
-    assert not SMALL.block(0).equals(replace(SMALL, seed=1).block(0))
-
-
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
         ({"rows": 0}, "(got 0)"),
         ({"rows": 10**15}, "(got 1,000,000,000,000,000)"),
         ({"domain": 0}, "domain must be from 1 to 100,000,000 (got 0)"),
-        ({"domain": 100_000_001}, "domain must be from 1 to 100,000,000 (got 100,000,001)"),
-        ({"exponent": -0.5}, "exponent must be at least 0 (got -0.5)"),
         ({"exponent": float("nan")}, "exponent must be at least 0 (got nan)"),
-        ({"exponent": float("inf")}, "(got inf)"),
         ({"seed": -1}, "seed must be from 0 to 2^64 - 1 (got -1)"),
         ({"rate_per_s": 0.0}, "rate_per_s must be above 0 (got 0)"),
-        ({"rate_per_s": float("nan")}, "rate_per_s must be above 0 (got nan)"),
         ({"rate_per_s": 1e-9}, "end after the year 9999"),
         ({"start": "soon"}, "start must be a time such as 2026-01-31T12:00:00Z (got 'soon')"),
-        ({"start": "9999-12-31T23:59:59"}, "end after the year 9999"),
         ({"key_type": KeyType.BINARY}, "key_type must be string or int64 (got binary)"),
     ],
 )
@@ -122,7 +95,7 @@ def test_parameters_out_of_range_are_refused(wrong, says):
 
 @pytest.mark.usefixtures("spark")
 def test_the_rows_do_not_depend_on_the_tasks_that_make_them(tmp_path):
-    blocks = 8 if os.environ.get("ADAPT_SOAK") else 3
+    blocks = 8 if SOAK else 3
     stream = zipf_stream((blocks - 1) * BLOCK_ROWS + 1234, 1000, 1.1, 7)
     numbers = list(range(blocks))
     cuts = [[numbers], [numbers[1::2], numbers[::2][::-1]], [[number] for number in numbers]]
@@ -151,22 +124,6 @@ def test_a_generated_trace_is_like_any_other(tmp_path, spark):
     assert trace.profile["top_keys"][0] == ["k1", pc.sum(pc.equal(made["key"], "k1")).as_py()]
     assert trace.manifest.made.seed == 5
     assert trace.manifest.made.parameters["generator"] == "zipf"
-
-
-def test_spark_reads_a_generated_part_as_it_was_made(spark, tmp_path):
-    trace = generate(zipf_stream(rows=500, domain=20, key_type=KeyType.INT64), tmp_path / "zipf.trace").trace
-    read = spark.read.parquet(str(trace.path))
-    assert read.dtypes == [("ts", "timestamp"), ("key", "bigint")]
-    keys = zipf_stream(500, 20, key_type=KeyType.INT64).block(0).column("key").to_pylist()
-    assert [row.key for row in read.collect()] == keys
-
-
-def test_an_existing_trace_is_replaced_only_by_force(tmp_path):
-    out = tmp_path / "zipf.trace"
-    generate(zipf_stream(rows=10), out)
-    with pytest.raises(EnvironmentFailure, match="--force"):
-        generate(zipf_stream(rows=20), out)
-    assert generate(zipf_stream(rows=20), out, force=True).trace.rows == 20
 
 
 def test_every_name_has_a_generator():

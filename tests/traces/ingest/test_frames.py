@@ -4,7 +4,6 @@ import importlib
 from importlib.util import find_spec
 
 import duckdb
-import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
@@ -167,9 +166,7 @@ def failing():
 
 
 REFUSED = {
-    "two frames": (lambda: [TABLE, TABLE], "must be the only source", IngestOptions()),
     "no rows": (lambda: [TABLE.slice(0, 0).to_reader()], "RecordBatchReader has no rows", IngestOptions()),
-    "mixed": (lambda: [pd.DataFrame({"user": [1, "a"], "ts": [0, 1]})], "column user", IngestOptions()),
     "fails": (
         lambda: [pa.RecordBatchReader.from_batches(TABLE.schema, failing())],
         "cannot be read to its end: the connection was reset",
@@ -207,14 +204,10 @@ def test_a_table_and_a_query_give_the_trace_of_the_file(spark, of_file, shop, qu
 
 NOT_READ = {
     "table": (Query("shop.evnts"), BadInput, "there is no table shop.evnts; did you mean 'events'"),
-    "in a query": (Query(sql="FROM shop.event"), BadInput, "there is no table shop.event; did you mean 'events'"),
-    "database": (Query("shp.events"), BadInput, "nor a database shp"),
     "catalog": (Query("no.shop.events"), BadInput, "there is no catalog no"),
     "name": (Query("shop.a b"), UsageError, "a name such as"),
     "no SQL": (Query(sql="SELEC 1"), UsageError, "one query"),
-    "no query": (Query(sql="DROP TABLE shop.events"), UsageError, "one query"),
     "two columns": (Query(sql="SELECT ts, user, ts FROM shop.events"), BadInput, "two columns 'ts'"),
-    "type": (Query(sql="SELECT took AS user, ts FROM shop.odd"), BadInput, "column 'user' has type interval"),
 }
 
 
@@ -225,16 +218,6 @@ def test_a_table_or_query_that_cannot_be_read_leaves_nothing(spark, shop, tmp_pa
         ingest([query], tmp_path / "x.trace", Mapping("user", "ts"))
     assert list(tmp_path.iterdir()) == []
     assert spark.catalog.tableExists("shop.events")
-
-
-@pytest.mark.parametrize("sources", [(), ("rows.csv", "--table=a.b"), ("--table=a.b", "--sql=SELECT 1")], ids=str)
-def test_files_a_table_and_a_query_exclude_each_other(tmp_path, sources):
-    with pytest.raises(UsageError, match="either SOURCE"):
-        adapt.ingest(
-            *(each for each in sources if not each.startswith("--")),
-            **dict(each[2:].split("=") for each in sources if each.startswith("--")),
-            key="a",
-        )
 
 
 def test_a_spark_frame_has_no_order_of_arrival(spark, tmp_path):

@@ -8,12 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from adapt.core.errors import BadInput
 from adapt.traces.ingest import ingest as ingesting
 from adapt.traces.ingest.cleaning import Cleaning, ClockShift
 from adapt.traces.ingest.ingest import IngestOptions, ingest
 from adapt.traces.ingest.mapping import Mapping
-from adapt.traces.ingest.rejects import MaxRejects
 from adapt.traces.ingest.streams import Stream
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.session import SparkOptions
@@ -135,22 +133,8 @@ def test_both_ways_give_one_trace(tmp_path, name, monkeypatch):
     assert on_spark[1] or name in ("several streams",)
 
 
-def test_a_source_that_unpacks_to_more_is_left_to_spark(tmp_path, monkeypatch):
-    on_spark = facts(tmp_path, "spark.trace", CASES["csv"], RunnerName.SPARK)
-    monkeypatch.setattr(ingesting, "SMALL_BYTES", 16_000)
-    assert sum(path.stat().st_size for path in (tmp_path / "in").iterdir()) < 16_000
-    assert facts(tmp_path, "other.trace", CASES["csv"], RunnerName.AUTO) == on_spark
-
-
 def test_more_rows_than_a_part_are_left_to_spark(tmp_path, monkeypatch):
     monkeypatch.setattr(ingesting, "ROWS_A_PART", ROWS // 4)
     monkeypatch.setattr(ingesting, "HeldRows", None)
     facts(tmp_path, "spark.trace", CASES["csv"], RunnerName.AUTO)
     assert len(list((tmp_path / "spark.trace").glob("part-*"))) > 1
-
-
-def test_too_many_rejects_leave_nothing(tmp_path):
-    csv(tmp_path)
-    with pytest.raises(BadInput, match="more than --max-rejects allows"):
-        ingest([str(tmp_path)], tmp_path / "x.trace", USER, IngestOptions(max_rejects=MaxRejects(2)))
-    assert not (tmp_path / "x.trace").exists()

@@ -3,7 +3,6 @@
 import os
 from dataclasses import replace
 from fractions import Fraction
-from random import Random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -102,18 +101,6 @@ def test_every_row_is_kept_or_refused_with_file_line_reason_and_text(tmp_path):
     ]
 
 
-def test_rows_in_are_rows_kept_and_rows_refused(tmp_path):
-    random = Random(1)
-    rows = [(random.randrange(60), random.choice(["a", "b", "c,d", "bad row"])) for _ in range(300)]
-    lines = [key if key == "bad row" else f"{second(at)},{key}" for at, key in rows]
-    done = ingest([write(tmp_path / "in", rows=["ts,user", *lines])], tmp_path / "out", USER, HEADED)
-    good = [(at, key) for at, key in rows if key in "ab"]
-    assert [row["key"] for row in rows_of(done.trace)] == [key for _, key in sorted(good, key=lambda row: row[0])]
-    bad = [at for at, (_, key) in enumerate(rows, 2) if key not in "ab"]
-    assert [row["line"] for row in rejects_of(done.trace)] == bad
-    assert done.trace.rows + done.rejects.rows == len(rows)
-
-
 def test_the_content_hash_is_the_same_for_any_number_of_partitions_and_on_repetition(tmp_path):
     names = [f"u{at * 7919 % 101}" for at in range(600)]
     lines = [f"{second(at * 31 % 60)},{name}" for at, name in enumerate(names)]
@@ -178,24 +165,6 @@ def test_max_rejects_that_are_neither_are_refused(text):
         MaxRejects.parse(text)
 
 
-@pytest.mark.parametrize(("limit", "rejected", "too_many"), [("1%", 1, False), ("1%", 2, True), ("0", 1, True)])
-def test_a_limit_is_passed_by_more_than_it(limit, rejected, too_many):
-    assert MaxRejects.parse(limit).exceeded(rejected, 100) == too_many
-
-
-def test_an_input_without_rows_is_refused(tmp_path):
-    with pytest.raises(BadInput, match="has no rows"):
-        ingest([write(tmp_path / "in", a=["ts,user"])], tmp_path / "out", USER, HEADED)
-    assert os.listdir(tmp_path) == ["in"]
-
-
-def test_an_input_of_which_every_row_is_refused_is_refused(tmp_path):
-    source = write(tmp_path / "in", a=["ts,user", "1", "2", f"{second(0)},x,y"])
-    mapping = Mapping("user", "ts", time_format="iso")
-    with pytest.raises(BadInput, match=r"all 3 rows were rejected: 1 fields .* \(2\), .*; first: a\.csv line 2: '1'"):
-        ingest([source], tmp_path / "out", mapping, HEADED)
-
-
 def test_guesses_are_said_and_kept_in_the_manifest(tmp_path):
     done = ingest([write(tmp_path / "in", a=["ts,user", f"{second(0)},ann"])], tmp_path / "out", Mapping("user"))
     said = ("format csv", "delimiter comma", "a header line", "time from ts", "time format iso")
@@ -219,38 +188,12 @@ def test_parquet_rows_that_are_refused_are_kept_aside_with_row_number_and_json(t
     assert '"c":-1.0' in rejects_of(done.trace)[1]["text"]
 
 
-def test_json_rows_that_the_mapping_refuses_have_their_line_as_text(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"t": "2015-05-17", "k": 1}\nno\n{"t": "x", "k": 2}\n')
-    done = ingest([str(tmp_path / "a.jsonl")], tmp_path / "out", Mapping("k", "t"))
-    assert [row["key"] for row in rows_of(done.trace)] == [1]
-    assert [(row["line"], row["reason"], row["text"]) for row in rejects_of(done.trace)] == [
-        (2, "not a JSON object", "no"),
-        (3, "time cannot be read", '{"t": "x", "k": 2}'),
-    ]
-
-
 def test_a_trace_reads_back_as_a_source_and_stays_the_same(tmp_path):
     source = write(tmp_path / "in", a=["ts,user", *(f"{second(at * 7 % 11)},u{at}" for at in range(11))])
     first = ingest([source], tmp_path / "first", USER, HEADED).trace
     second_trace = ingest([str(first.path)], tmp_path / "second", Mapping("key", "ts")).trace
     assert second_trace.manifest.content_hash == first.manifest.content_hash
     assert open_trace(second_trace.path, check_all=True).rows == 11
-
-
-def test_times_without_a_zone_are_of_the_zone_given_and_other_sessions_keep_theirs(tmp_path, spark):
-    source = write(tmp_path / "in", a=["ts,user", "2015-07-17 10:00:00,ann"])
-    trace = ingest([source], tmp_path / "out", USER, replace(HEADED, time_zone="America/New_York")).trace
-    assert rows_of(trace)[0]["ts"].isoformat() == "2015-07-17T14:00:00+00:00"
-    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
-    with pytest.raises(UsageError, match="unknown time zone 'Mars/Base'; use one such as UTC"):
-        ingest([source], tmp_path / "other", USER, replace(HEADED, time_zone="Mars/Base"))
-
-
-def test_a_wrong_option_leaves_nothing_behind(tmp_path):
-    source = write(tmp_path / "in", a=["ts,user", f"{second(0)},ann"])
-    with pytest.raises(UsageError, match="did you mean 'user'"):
-        ingest([source], tmp_path / "out", Mapping("usr", "ts"), HEADED)
-    assert os.listdir(tmp_path) == ["in"]
 
 
 def test_an_expression_that_gives_another_result_each_time_is_refused(tmp_path, monkeypatch):
@@ -272,7 +215,7 @@ def test_an_expression_that_gives_another_result_each_time_is_refused(tmp_path, 
     assert os.listdir(tmp_path) == ["rows.csv"]
 
 
-@pytest.mark.parametrize("above", ["Orders of March", "# made, by hand", "sep=,", "Orders\n"])
+@pytest.mark.parametrize("above", ["# made, by hand", "Orders\n"])
 @pytest.mark.usefixtures("spark")
 def test_a_header_below_other_lines_is_hinted_at(tmp_path, above):
     (tmp_path / "in.csv").write_text(f'{above}\n"ts",customer\n2024-03-01 10:00:00,u0\n2024-03-01 10:00:01,u1\n')
@@ -282,8 +225,7 @@ def test_a_header_below_other_lines_is_hinted_at(tmp_path, above):
             ingest([str(tmp_path / "in.csv")], tmp_path / "x.trace", mapping)
 
 
-@pytest.mark.parametrize("first", [",ts,customer", "ts,,customer", "ts,id,id,customer", "ts,id,customer,"])
-@pytest.mark.parametrize("rows", [2, 300])
+@pytest.mark.parametrize(("first", "rows"), [(",ts,customer", 300), ("ts,id,id,customer", 2)])
 @pytest.mark.usefixtures("spark")
 def test_a_column_that_the_first_line_names_is_hinted_at(tmp_path, first, rows):
     names = first.split(",")

@@ -23,10 +23,9 @@ from adapt.traces.sources.reading.files import source_files
 from adapt.traces.sources.reading.format import RecordFormat
 from adapt.traces.sources.sniff import ReadOptions, recognize
 from adapt.traces.store.trace import open_trace
+from tests.tiers import SOAK
 from tests.traces.ingest.mutation import GOOD, ODD_BYTES, mutated, mutations
 from tests.traces.sources.plain_records import plain_lines, plain_records
-
-SOAK = bool(os.environ.get("ADAPT_SOAK"))
 
 
 def read_below_spark(path: Path, reading: ReadOptions) -> None:

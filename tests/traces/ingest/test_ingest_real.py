@@ -1,7 +1,5 @@
 """Ingest of the real streams: every row accounted for, in order."""
 
-import os
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,10 +13,9 @@ from adapt.traces.ingest.ingest import IngestOptions, ingest
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.sources.names import FormatName
 from adapt.traces.sources.sniff import ReadOptions
+from tests.tiers import SOAK
 
 pytestmark = pytest.mark.usefixtures("spark")
-
-SOAK = bool(os.environ.get("ADAPT_SOAK"))
 
 
 @pytest.fixture
@@ -103,13 +100,6 @@ def test_reviews_are_brought_into_time_order(taken_in):
     assert findings(done)["key-blocks"]["same_as_before"] > 0.89
 
 
-def test_flights_by_date_keep_those_without_a_tail_number(taken_in):
-    mapping = Mapping("nullif(tailnum, 'NA')", "make_date(year, month, day)")
-    done = taken_in("flights/flights.csv.gz", mapping)
-    assert (done.trace.rows, done.rejects.rows) == (336_776, 0)
-    assert done.trace.profile["facts"]["null_keys"] == 2_512
-
-
 def test_flights_by_departure_lack_those_that_were_cancelled(taken_in):
     clock = "int(nullif(dep_time, 'NA'))"  # 517 is 05:17, and 2400 the midnight that ends the day
     day = f"date_add(make_date(int(year), int(month), int(day)), int({clock} div 2400))"
@@ -149,17 +139,3 @@ def test_fx_ticks_of_two_clocks_become_one_stream_of_utc(taken_in):
     assert (done.trace.rows, done.rejects.rows) == (sum(ticks.values()), 0)
     assert done.trace.profile["streams"] == ticks
     assert "clocks" not in findings(done)  # with these five hours added
-
-
-def test_messages_are_all_kept(taken_in):
-    done = taken_in("messages/CollegeMsg.txt", Mapping("int(_c0)", "_c2"))
-    assert (done.trace.rows, done.rejects.rows) == (59_835, 0)
-    assert done.trace.profile["distinct_keys"] == 1_350
-    assert (findings(done)["drift"]["top"], findings(done)["drift"]["kept"]) == (10, 3)
-
-
-def test_taxi_positions_are_brought_into_time_order(taken_in):
-    done = taken_in("taxi/taxi-traces.csv", Mapping("_c1", "_c2"))
-    assert (done.trace.rows, done.rejects.rows) == (75_000, 0)
-    assert done.trace.profile["distinct_keys"] == 53
-    assert findings(done)["source-order"]["late"] == 74_489

@@ -5,7 +5,6 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import mmh3
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -13,8 +12,8 @@ import pytest
 import adapt
 from adapt.core.errors import UsageError
 from adapt.core.stream import KeyType
-from adapt.traces.ingest.ingest import IngestOptions, ingest
-from adapt.traces.ingest.mapping import Mapping, key_parts, key_text, read_mapping_file
+from adapt.traces.ingest.ingest import ingest
+from adapt.traces.ingest.mapping import Mapping, key_parts, read_mapping_file
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.session import SparkOptions
 
@@ -58,8 +57,6 @@ def imbalance(places, channels):
 @pytest.mark.parametrize(
     ("key", "key_type", "stored"),
     [
-        ("k", "int32", WHOLES),
-        ("day", "date", [str(each) for each in table()["day"].to_pylist()]),
         (
             "land,k",
             "(string,int32)",
@@ -81,23 +78,6 @@ def test_a_trace_is_the_same_in_process_and_on_spark(source, tmp_path, key, key_
         assert made[0].to_arrow()["key"].to_pylist() == stored
     assert made[0].to_arrow().schema.field("lat").type == pa.float64()
     assert made[0].to_arrow().schema.field("day").type == pa.date32()
-
-
-def test_frames_give_the_trace_of_the_file(source, spark, tmp_path):
-    import duckdb
-
-    rows = table()
-    frames = {
-        "pandas": rows.to_pandas(types_mapper={pa.int32(): __import__("pandas").Int32Dtype()}.get),
-        "polars": rows.set_column(2, "land", rows["land"].cast(pa.large_string())),  # as it exports
-        "arrow": rows,
-        "duckdb": duckdb.sql(f"select * from read_parquet('{source}')"),
-        "pyspark": spark.read.parquet(str(source)),
-    }
-    wanted = adapt.ingest(str(source), key=["land", "k"], time="ts", out=str(tmp_path / "file.trace")).trace
-    for name, frame in frames.items():
-        found = adapt.ingest(frame, key=["land", "k"], time="ts", out=str(tmp_path / f"{name}.trace")).trace
-        assert (found.key_type, found.manifest.content_hash) == (wanted.key_type, wanted.manifest.content_hash), name
 
 
 def test_every_command_places_int_keys_as_spark(source, tmp_path):
@@ -144,11 +124,6 @@ def test_uuids_of_parquet_are_their_text(tmp_path):
     assert adapt.ingest(str(tmp_path / "u.parquet"), key="n", time="ts").trace.rows == 5
 
 
-def test_hashed_keys_are_text(source, tmp_path):
-    options = IngestOptions(cleaning=adapt.traces.ingest.cleaning.Cleaning(hash_keys=True))
-    assert ingest([str(source)], tmp_path / "t", Mapping("day", "ts"), options).trace.key_type is KeyType.STRING
-
-
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
@@ -165,13 +140,6 @@ def test_commas_within_an_expression_do_not_separate_keys(text, parts):
     assert key_parts(text, ["a", "b", "c,d", "x,y"]) == parts
 
 
-def test_a_list_of_keys_is_one_text():
-    assert key_parts(key_text(["a", "c,d"]), ["a", "c,d"]) == ["a", "c,d"]
-    for wrong in ("a,,b", "a,", ",a"):
-        with pytest.raises(UsageError, match="separated by commas"):
-            key_parts(wrong, ["a", "b"])
-
-
 def test_a_mapping_file_lists_key_columns(tmp_path):
     (tmp_path / "map.toml").write_text('key = ["a", "b"]\n')
     assert read_mapping_file(tmp_path / "map.toml").options["key"] == "a, b"
@@ -185,13 +153,3 @@ def test_keys_of_nanoseconds_that_a_trace_would_cut_are_refused(tmp_path):
             ingest([str(tmp_path / "in.parquet")], tmp_path / "k.trace", Mapping(key, "ts"))
     made = ingest([str(tmp_path / "in.parquet")], tmp_path / "n.trace", Mapping("n", "ts"))
     assert made.trace.rows == 6
-
-
-def test_keys_of_nanoseconds_that_are_whole_microseconds_are_kept(tmp_path):
-    frame = pd.DataFrame(
-        {"ts": pd.date_range("2024-03-01", periods=4, freq="h"), "k": pd.to_datetime([0, 1, 1, 2], unit="us")}
-    )
-    assert adapt.ingest(frame, key="k", time="ts", out=tmp_path / "a.trace").trace.rows == 4
-    frame["k"] += pd.to_timedelta([0, 1, 2, 3], unit="ns")
-    with pytest.raises(UsageError, match="different keys may become one"):
-        adapt.ingest(frame, key="k", time="ts", out=tmp_path / "b.trace")

@@ -42,10 +42,8 @@ def csv_of(path, texts):
     [
         ("Europe/Berlin", datetime(2018, 10, 27, 22, tzinfo=UTC), 30),
         ("Europe/Berlin", datetime(2024, 3, 30, 22, tzinfo=UTC), 15),  # clocks go forward
-        ("America/New_York", datetime(2023, 11, 5, 3, tzinfo=UTC), 20),
         ("America/Sao_Paulo", datetime(2018, 2, 18, 0, tzinfo=UTC), 10),  # at midnight
         ("Australia/Lord_Howe", datetime(2024, 4, 6, 12, tzinfo=UTC), 10),  # by half an hour
-        ("+02:00", datetime(2018, 10, 27, 22, tzinfo=UTC), 30),
     ],
 )
 def test_the_order_of_a_file_decides_between_both_passes(spark, tmp_path, zone, first, minutes):

@@ -17,8 +17,6 @@ from adapt.traces.store.trace import Trace
 
 pytestmark = pytest.mark.usefixtures("spark")
 
-DAY_US = 86_400_000_000
-
 
 @given(st.integers(-(2**62), 2**62), st.integers(0, 2**62))
 def test_the_grid_holds_any_span_in_few_bins_of_one_width(first, span):
@@ -29,14 +27,6 @@ def test_the_grid_holds_any_span_in_few_bins_of_one_width(first, span):
     assert grid.start_us % grid.width_us == 0
     # none of the bins is idle because the grid is too wide
     assert first < grid.start_us + grid.width_us
-
-
-@pytest.mark.parametrize(
-    ("span_us", "width_us"),
-    [(0, 1), (598, 1), (599, 10), (598 * 10**6, 10**6), (3600 * 10**6, 10 * 10**6), (400 * DAY_US, DAY_US)],
-)
-def test_the_width_is_the_least_round_one_that_is_wide_enough(span_us, width_us):
-    assert Grid.over(0, span_us).width_us == width_us
 
 
 ROWS = 400
@@ -91,18 +81,6 @@ def test_a_profile_is_what_plain_python_counts(trace, rows):
     # a float sum may round once an addition
     assert told["totals"]["cost_us"] == pytest.approx(sum(row["cost"] or 0 for row in rows), rel=ROWS * 2**-53)
     assert told["totals"]["bytes"] == sum(row["bytes"] for row in rows)
-
-
-def test_rates_are_rows_by_bin_and_the_peak_is_the_fullest(trace, rows):
-    rates = trace.profile["rates"]
-    bins = Counter((row["ts"] * 1_000_000 - rates["start_us"]) // rates["width_us"] for row in rows)
-    assert rates["rows"] == [bins[at] for at in range(len(rates["rows"]))]
-    assert len(rates["rows"]) <= MOST_BINS
-    fullest = max(range(len(rates["rows"])), key=lambda at: rates["rows"][at])
-    assert trace.profile["peak"] == {
-        "start_us": rates["start_us"] + fullest * rates["width_us"],
-        "rows": rates["rows"][fullest],
-    }
 
 
 def profile_of(batch: pa.Table) -> dict:

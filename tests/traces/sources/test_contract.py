@@ -9,7 +9,6 @@ import gzip
 import io
 import json
 import lzma
-import os
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -30,6 +29,7 @@ from adapt.traces.sources.names import FormatName
 from adapt.traces.sources.reading.files import Container
 from adapt.traces.sources.sniff import ReadOptions
 from adapt.traces.spark.session import SparkOptions
+from tests.tiers import soak
 from tests.traces.sources.kcat_printing import Message, envelope
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -297,7 +297,7 @@ def test_what_each_tool_wrote_is_what_one_trace_of_all_of_them_holds(tmp_path):
         assert of_case == [(row[0], *(None if cell is None else str(cell) for cell in row[1:])) for row in expected]
 
 
-@pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="one trace of all sources stands for these")
+@soak
 @pytest.mark.parametrize("name", CASES)
 def test_what_its_tool_wrote_is_what_the_trace_holds_on_any_number_of_tasks(tmp_path, name):
     case = CASES[name]

@@ -68,20 +68,6 @@ def test_parquet_is_told_by_its_first_bytes(sniffed, tmp_path):
     assert sniffed().form == ParquetFiles()
 
 
-def test_parquet_inside_an_archive_is_refused(sniffed, tmp_path):
-    pq.write_table(pa.table({"a": [1]}), tmp_path / "a.dat")
-    packed = gzip.compress((tmp_path / "a.dat").read_bytes())
-    (tmp_path / "a.dat").unlink()
-    with pytest.raises(BadInput, match="Parquet files cannot be read inside archives; unpack them"):
-        sniffed(packed)
-
-
-def test_a_pattern_says_that_the_format_is_text(sniffed):
-    recognized = sniffed("a b\n", pattern="(?P<x>.)")
-    assert recognized.form.columns == ("x",)
-    assert recognized.guesses == ["format text"]
-
-
 def test_a_packed_file_is_looked_into(sniffed):
     assert sniffed(gzip.compress(b"ts,user\n1,a\n")).form.columns == ("ts", "user")
 
@@ -114,11 +100,6 @@ def test_without_a_header_columns_are_numbered(sniffed):
     assert sniffed("1,a\n2,b\n").form.columns == ("_c0", "_c1")
 
 
-def test_nothing_is_guessed_that_was_said(sniffed):
-    recognized = sniffed("1,a\n", format=FormatName.CSV, delimiter=",", header=False)
-    assert recognized.guesses == []
-
-
 def test_names_that_are_given_replace_those_of_the_header(sniffed):
     form = sniffed("ts,user\n1,a\n", columns=("when", "who")).form
     assert (form.columns, form.header) == (("when", "who"), ("ts", "user"))
@@ -142,10 +123,6 @@ def test_a_line_separator_of_unicode_ends_no_line(sniffed):
     assert sniffed("ts,a\u2028b\n1,2\n", header=True).form.columns == ("ts", "a\u2028b")
 
 
-def test_lines_may_end_with_carriage_returns(sniffed):
-    assert sniffed("ts,user\r1,a\r2,b\r").form.columns == ("ts", "user")
-
-
 def test_a_byte_order_mark_is_no_part_of_a_name(sniffed):
     assert sniffed("\ufeffts,user\n1,a\n").form.columns == ("ts", "user")
 
@@ -153,17 +130,6 @@ def test_a_byte_order_mark_is_no_part_of_a_name(sniffed):
 def test_a_quote_that_swallows_the_sample_does_no_harm(sniffed):
     content = 'ts,user\n1,a\n2,"' + "x" * 100 + "\n" + "3,b\n" * 60_000
     assert sniffed(content).form.columns == ("ts", "user")
-
-
-@pytest.mark.parametrize("content", ["", "\n\n", " \n"])
-def test_an_empty_input_is_refused(sniffed, content):
-    with pytest.raises(BadInput, match="is empty"):
-        sniffed(content)
-
-
-def test_bytes_that_are_no_text_are_refused(sniffed):
-    with pytest.raises(BadInput, match="is neither text nor Parquet, ORC or Avro; state its format"):
-        sniffed(b"\x00\x01\x02")
 
 
 def test_utf_16_is_refused_with_the_remedy(sniffed):
@@ -193,14 +159,6 @@ def test_options_that_cannot_be_meant_are_refused(options, says):
 def test_a_header_that_is_not_utf_8_is_refused(sniffed, header):
     with pytest.raises(BadInput, match=r"0\.dat: the header is not UTF-8.*iconv -f latin1 -t utf-8"):
         sniffed("id,catégorie,ts\n1,a,2\n2,b,3\n".encode("latin1"), header=header)
-
-
-def test_a_replacement_character_in_a_header_is_text(sniffed):
-    assert sniffed("id,cat\ufffdgorie\n1,2\n", header=True).form.columns == ("id", "cat\ufffdgorie")
-
-
-def test_rows_that_are_not_utf_8_are_no_matter_of_the_header(sniffed):
-    assert sniffed("id,name\n1,é\n".encode("latin1")).form.columns == ("id", "name")
 
 
 @pytest.mark.parametrize("ends", ["", "\n1,2\n"])

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from adapt.core.errors import BadInput, EnvironmentFailure
+from adapt.core.errors import BadInput
 from adapt.traces.ingest.ingest import IngestOptions, ingest
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.ingest.streams import Stream
@@ -18,7 +18,6 @@ from adapt.traces.sources.reading.format import RecordFormat
 from adapt.traces.sources.reading.stored_tables import stored_tables
 from adapt.traces.sources.sniff import ReadOptions, recognize
 from adapt.traces.sources.source import _cut, _read_block
-from tests.fault_proxy import Fault, first
 from tests.tiers import soak
 from tests.traces.sources.test_contract import CASES, PACKED, put
 
@@ -177,23 +176,6 @@ def test_an_object_that_changes_while_it_is_read_is_refused(s3_server, bucket, p
     proxy.failing = interfere
     with pytest.raises(BadInput, match=rf"a\.csv {change} while it was read; run again once nothing"):
         rows_of(path)
-
-
-@pytest.mark.parametrize("fault", Fault)
-def test_a_fault_that_passes_does_no_harm(bucket, proxy, tmp_path, fault):
-    (bucket / "a.csv").write_bytes(CSV)
-    proxy.failing = first(2, fault, lambda request: request.reads)
-    (tmp_path / "a.csv").write_bytes(CSV)
-    assert rows_of(bucket / "a.csv") == rows_of(tmp_path / "a.csv")
-    assert len(proxy.faults) == 2
-
-
-def test_a_store_that_stays_busy_is_said_in_one_sentence(bucket, proxy):
-    (bucket / "a.csv").write_bytes(CSV)
-    proxy.failing = first(10**6, Fault.BUSY)
-    with pytest.raises(EnvironmentFailure) as failure:
-        rows_of(bucket / "a.csv")
-    assert "the store answered 503" in str(failure.value)
 
 
 @pytest.mark.usefixtures("spark")

@@ -1,7 +1,6 @@
 """The class-data archive: recorded by one run, used by the next, never in the way."""
 
 import logging
-import os
 import shlex
 import subprocess
 
@@ -52,17 +51,6 @@ def test_the_first_run_records_and_the_next_one_reads(tmp_path, cache):
     assert not list(cache.rglob("*.recording"))
 
 
-def test_a_java_without_an_archive_of_its_own_gets_a_base(tmp_path, cache):
-    home = java_home(tmp_path, has_own=1)
-    first = archive_options(home)
-    (base,) = cache.rglob("base.jsa")
-    assert first.startswith(f"'-XX:SharedArchiveFile={base}' '-XX:ArchiveClassesAtExit=")
-    recorded(first)
-    second = archive_options(home)
-    (archive,) = (path for path in cache.rglob("*.jsa") if path != base)
-    assert second == f"'-XX:SharedArchiveFile={base}:{archive}'"
-
-
 def test_of_two_first_runs_one_records(tmp_path, cache):
     home = java_home(tmp_path)
     first = archive_options(home)
@@ -70,14 +58,6 @@ def test_of_two_first_runs_one_records(tmp_path, cache):
     assert archive_options(home) == ""
     recorded(first)
     assert "SharedArchiveFile" in archive_options(home)
-
-
-def test_an_abandoned_recording_is_deleted(tmp_path, cache):
-    home = java_home(tmp_path)
-    archive_options(home)
-    (recording,) = cache.rglob("*.recording")
-    os.utime(recording, (0, 0))
-    assert "ArchiveClassesAtExit" in archive_options(home)
 
 
 def test_a_damaged_archive_is_recorded_again(tmp_path, cache, caplog):
@@ -89,15 +69,6 @@ def test_a_damaged_archive_is_recorded_again(tmp_path, cache, caplog):
     with caplog.at_level(logging.INFO, "adapt"):
         assert "ArchiveClassesAtExit" in archive_options(home)
     assert "is damaged; it is recorded again" in caplog.text
-
-
-def test_another_java_has_another_archive(tmp_path, cache):
-    home = java_home(tmp_path)
-    recorded(archive_options(home))
-    archive_options(home)
-    script = home / "bin" / "java"
-    script.write_text(script.read_text().replace("21.0.1", "21.0.2"))
-    assert "ArchiveClassesAtExit" in archive_options(home)
 
 
 @pytest.mark.parametrize("spoiled", ["a file where the cache folder should be", "a Java that fails"])

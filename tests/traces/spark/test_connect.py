@@ -135,11 +135,6 @@ def test_another_python_of_the_server_is_one_sentence(monkeypatch, said):
         executors.bring_packages(session, [other])
 
 
-def test_the_process_that_may_not_start_java_ends():
-    line = [sys.executable, "-c", NO_JAVA + "import subprocess; subprocess.run(['/none/java', '-version'])"]
-    assert "starts Java" in subprocess.run(line, capture_output=True, text=True).stderr
-
-
 @soak
 @pytest.mark.parametrize("bare", [False, True])
 def test_a_server_gives_the_content_of_a_local_run_without_java_here(tmp_path, bare):

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -71,11 +70,6 @@ def test_what_java_is_told_to_pick_up_does_not_hide_its_version(tmp_path):
     assert java.java_version(fake(tmp_path, script) / "bin" / "java") == 17
 
 
-def test_a_java_that_fails_has_no_version(tmp_path):
-    assert java.java_version(tmp_path / "absent") is None
-    assert java.java_version(fake(tmp_path, "#!/bin/sh\nexit 3\n") / "bin" / "java") is None
-
-
 def test_java_home_comes_before_path(bare, tmp_path, monkeypatch):
     fake(bare, SAYS_VERSION.format(version="17"))
     monkeypatch.setenv("JAVA_HOME", str(fake(tmp_path / "mine", SAYS_VERSION.format(version="21"))))
@@ -116,13 +110,6 @@ def test_a_stand_in_for_java_on_path_is_asked_where_java_is(tmp_path, monkeypatc
     assert java.find_java_home() == home
 
 
-def test_an_old_java_on_path_is_named_with_its_version(bare):
-    fake(bare, SAYS_VERSION.format(version="1.8.0_292"))
-    told = refused()
-    assert "Spark needs Java 17, but java on PATH is version 8" in told
-    assert "adapt-streams[java]" in told
-
-
 def test_no_java_at_all_is_one_sentence_with_the_remedy():
     told = refused()
     assert told.startswith("no Java found")
@@ -145,17 +132,6 @@ def test_the_shim_drops_one_argument_and_passes_the_others_on():
     assert told.stdout.decode().split("\0")[:-1] == kept
 
 
-def test_the_shim_passes_on_how_java_ended(bundled):
-    (bundled / "bin" / "java").write_text('#!/bin/sh\necho \'version "21"\'\n[ "$1" = -version ] || exit 42\n')
-    shim = java.find_java_home() / "bin" / "java"
-    assert subprocess.run([shim, "Main"], env={"PATH": os.defpath}, check=False).returncode == 42
-
-
-def test_the_bundled_java_named_by_java_home_gets_the_shim_too(bundled, monkeypatch):
-    monkeypatch.setenv("JAVA_HOME", str(bundled))
-    assert java.find_java_home() != bundled
-
-
 @pytest.mark.usefixtures("bundled")
 def test_the_shim_is_written_once(tmp_path):
     home = java.find_java_home()
@@ -167,24 +143,6 @@ def test_the_shim_is_written_once(tmp_path):
 
 
 @pytest.mark.usefixtures("bundled")
-def test_a_shim_that_was_changed_is_written_again():
-    script = java.find_java_home() / "bin" / "java"
-    script.write_bytes(b"\xff rm -rf")
-    script.chmod(stat.S_IRUSR)
-    java.find_java_home()
-    assert script.read_text().startswith("#!/bin/sh")
-    assert os.access(script, os.X_OK)
-
-
-@pytest.mark.usefixtures("bundled")
-def test_a_home_that_cannot_be_written_is_passed_over(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "prefix", str(tmp_path / "environment"))
-    (tmp_path / "home").write_text("a file, so that no folder can be made in it")
-    home = java.find_java_home()
-    assert home.is_relative_to(tmp_path / "environment")
-
-
-@pytest.mark.usefixtures("bundled")
 def test_a_folder_where_scripts_may_not_run_is_passed_over(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "environment"))
     real = java.java_version
@@ -192,18 +150,6 @@ def test_a_folder_where_scripts_may_not_run_is_passed_over(tmp_path, monkeypatch
         java, "java_version", lambda path: None if path.is_relative_to(tmp_path / "home") else real(path)
     )
     assert java.find_java_home().is_relative_to(tmp_path / "environment")
-
-
-@pytest.mark.usefixtures("bundled")
-def test_a_temporary_folder_is_the_last_resort(tmp_path, monkeypatch):
-    for name in ("home", "environment"):
-        (tmp_path / name).write_text("a file, so that no folder can be made in it")
-    (tmp_path / "tmp").mkdir()
-    monkeypatch.setattr(sys, "prefix", str(tmp_path / "environment"))
-    monkeypatch.setattr(java.tempfile, "gettempdir", lambda: str(tmp_path / "tmp"))
-    home = java.find_java_home()
-    assert home.parent == tmp_path / "tmp"
-    assert stat.S_IMODE(home.stat().st_mode) == 0o700
 
 
 @pytest.mark.usefixtures("bundled")

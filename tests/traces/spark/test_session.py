@@ -41,12 +41,6 @@ def test_settings_are_as_listed(spark):
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
 
 
-def test_the_session_is_one(spark):
-    assert spark_session() is spark
-    assert spark_session(SparkOptions(master="local[7]")) is spark
-    assert spark_session(SparkOptions(conf={"spark.sql.shuffle.partitions": "8"})) is spark
-
-
 def test_workers_have_the_package(spark):
     def version_of(batches):
         import adapt  # in the worker
@@ -118,15 +112,6 @@ def test_a_zone_of_its_own_leaves_the_shared_session_alone(spark):
 def test_an_unknown_zone_is_refused_with_an_example(spark, zone):
     with pytest.raises(UsageError, match=r"unknown time zone '.*'; use one such as UTC, Europe/Berlin"):
         session_in_zone(spark, zone)
-
-
-@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="open handles are counted in /proc")
-def test_asking_again_opens_no_more_handles(spark):
-    session_in_zone(spark, "UTC")
-    before = len(os.listdir("/proc/self/fd"))
-    for _ in range(10):
-        session_in_zone(spark_session(SparkOptions(conf={"spark.sql.shuffle.partitions": "5"})), "UTC")
-    assert len(os.listdir("/proc/self/fd")) <= before
 
 
 @pytest.mark.parametrize("name", ["a b", "a[1]", "a{x,y}", "a*", "a?b", "a\\b", "a:b", "k=1", "a%20b"])
@@ -213,11 +198,6 @@ def test_a_bug_in_a_task_stays_a_bug(spark):
         in_tasks(spark, [[0]], work, "n int").collect()
 
 
-def test_a_bug_outside_spark_stays_a_bug():
-    with pytest.raises(KeyError), spark_failures("reading"):
-        raise KeyError("a bug")
-
-
 @pytest.mark.parametrize("kind", [ConnectionRefusedError, ConnectionResetError, EOFError])
 def test_java_that_has_gone_is_told_so(kind):
     with (
@@ -283,16 +263,6 @@ def test_an_executor_without_memory_is_no_bug(text):
         raise PythonException(text)
 
 
-@pytest.mark.parametrize("text", ["adapt<Foo:00>", "adapt<BadInput:0>", "adapt<BadInput:zz>"])
-def test_text_that_looks_like_a_carried_failure_is_only_text(text):
-    assert isinstance(translated(RuntimeError(text), "reading"), EnvironmentFailure)
-
-
-def test_what_is_carried_may_hold_halves_of_letters():
-    carried = carry_failures(BadInput("key '\ud800'"))
-    assert isinstance(translated(carried, "reading"), BadInput)
-
-
 def test_a_sentence_has_no_class_state_position_or_stack():
     text = "[BROKEN.SUB] It broke. SQLSTATE: 42703; line 1 pos 7;\n'Project\nJVM stacktrace:\norg.apache"
     assert first_sentence(text) == "It broke"
@@ -313,14 +283,6 @@ def test_progress_is_told_and_ends_with_its_body(spark):
     assert heard == before
     assert heard[0] == ("counting", 0, 0)
     assert all(what == "counting" and 0 <= done <= total for what, done, total in heard)
-
-
-def test_a_silent_progress_starts_no_thread(spark):
-    from adapt.traces.spark.progress import silent
-
-    before = threading.active_count()
-    with watched(spark, "counting", silent):
-        assert threading.active_count() == before
 
 
 @pytest.mark.parametrize(

@@ -31,13 +31,6 @@ def test_a_comparison_comes_back_with_its_rows_and_plans(tmp_path):
     assert back.frequencies["distinct"] == STREAM.distinct
 
 
-def test_each_plan_is_a_file_of_its_own_that_can_be_read_alone(tmp_path):
-    comparison = compared()
-    write_comparison(comparison, STREAM, tmp_path / "a.plans", MADE)
-    for plan in comparison.plans:
-        assert plan_files.read_plan(tmp_path / "a.plans" / f"{plan_name(plan)}.plan") == plan
-
-
 def test_the_content_hash_leaves_out_the_time_that_building_took(tmp_path):
     timed = compared(clock=iter(range(1000)).__next__)
     made = {"timed": timed, "untimed": compared(), "other": compared((1, 2, 3))}
@@ -60,21 +53,6 @@ def test_an_unknown_plan_is_refused_with_those_there_are(tmp_path):
     write_comparison(compared(), STREAM, tmp_path / "a.plans", MADE)
     with pytest.raises(BadInput, match="did you mean 'uniform'"):
         read_comparison(tmp_path / "a.plans").plan("uniforn")
-
-
-def test_damage_is_found_and_the_file_named(tmp_path):
-    write_comparison(compared(), STREAM, tmp_path / "a.plans", MADE)
-    for path in sorted((tmp_path / "a.plans").iterdir()):
-        whole = path.read_bytes()
-        path.write_bytes(whole[:-3] + bytes([whole[-3] ^ 1]) + whole[-2:])
-        with pytest.raises(BadInput, match=path.name):
-            read_comparison(tmp_path / "a.plans")
-        path.write_bytes(whole)
-
-
-def test_a_missing_comparison_says_how_to_make_one(tmp_path):
-    with pytest.raises(BadInput, match="adapt partition compare TRACE -o DIR"):
-        read_comparison(tmp_path / "none")
 
 
 def test_a_folder_is_no_plan_but_its_plans_are_named(tmp_path):

@@ -61,11 +61,6 @@ def test_a_link_that_leads_out_is_not_followed(copied, kind, through):
         read_manifest(copied / kind)
 
 
-def test_an_artefact_may_itself_be_a_link(copied):
-    os.symlink("a.trace", "b.trace")
-    assert read_manifest(copied / "b.trace") == read_manifest(copied / "a.trace")
-
-
 @pytest.mark.parametrize(
     ("kind", "field", "line"),
     [

@@ -57,12 +57,6 @@ def test_a_plan_comes_back_equal_with_any_keys_in_one_file_or_two(tmp_path_facto
     assert content == plan.content_hash()
 
 
-def test_a_built_plan_keeps_what_was_foreseen_of_it(tmp_path):
-    write_plan(BUILT, tmp_path / "a.plan", MADE)
-    back = read_plan(tmp_path / "a.plan")
-    assert (back, back.metrics, back.parameters) == (BUILT, BUILT.metrics, BUILT.parameters)
-
-
 def test_a_plan_is_readable_json_that_says_how_it_was_made(tmp_path):
     write_plan(BUILT, tmp_path / "a.plan", MADE)
     text = (tmp_path / "a.plan").read_text()
@@ -118,11 +112,6 @@ def test_a_plan_takes_at_most_64_bytes_a_tracked_key_and_what_its_channels_take(
         assert sizes[number] <= sizes[0] + 64 * number
 
 
-def test_a_map_of_ten_thousand_keys_still_stands_in_the_json(tmp_path):
-    write_plan(large(keys=10_000), tmp_path / "a.plan", MADE)
-    assert os.listdir(tmp_path) == ["a.plan"]
-
-
 def test_a_damaged_or_missing_side_file_is_named(tmp_path):
     content = write_plan(large(), tmp_path / "a.plan", MADE)
     side = tmp_path / f"a.plan.{content[:12]}.parquet"
@@ -144,28 +133,6 @@ def test_a_replaced_plan_takes_its_side_file_along(tmp_path):
     write_plan(BUILT, tmp_path / "a.plan", MADE, force=True)
     assert sorted(name for name in os.listdir(tmp_path) if not name.startswith("b.")) == ["a.plan"]
     assert read_plan(tmp_path / "b.plan") == large()
-
-
-def test_nothing_is_written_where_a_plan_stands_already(tmp_path):
-    write_plan(BUILT, tmp_path / "a.plan", MADE)
-    with pytest.raises(EnvironmentFailure, match="--force"):
-        write_plan(large(), tmp_path / "a.plan", MADE)
-    assert os.listdir(tmp_path) == ["a.plan"]
-    assert read_plan(tmp_path / "a.plan") == BUILT
-
-
-def test_a_disk_that_fails_leaves_neither_file(tmp_path, monkeypatch):
-    rename = disk.rename
-
-    def refuse_the_plan(old, new):
-        if new.name == "a.plan":
-            raise OSError(28, "No space left on device")
-        rename(old, new)
-
-    monkeypatch.setattr(disk, "rename", refuse_the_plan)
-    with pytest.raises(EnvironmentFailure, match="disk is full"):
-        write_plan(large(), tmp_path / "a.plan", MADE)
-    assert os.listdir(tmp_path) == []
 
 
 TOUCHES = ("write_bytes", "rename", "sync", "make_file", "remove_tree")
@@ -205,11 +172,6 @@ def test_of_two_writers_at_once_neither_takes_a_side_file_of_the_other(tmp_path,
         if next(calls) <= at:
             break
     assert 5 < at < 99
-
-
-def test_a_missing_plan_says_how_to_make_one(tmp_path):
-    with pytest.raises(BadInput, match="does not exist; create one with `adapt partition build TRACE -o PLAN`"):
-        read_plan(tmp_path / "none.plan")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "\xff\xfe", "key,count\na,1\n", "[" * 100_000])

@@ -39,7 +39,7 @@ def loads_by_hand(plan, of):
     return [on[channel] for channel in range(plan.channels)]
 
 
-@pytest.mark.parametrize("scheme", ["hybrid", "bounded", "uniform"])
+@pytest.mark.parametrize("scheme", ["hybrid", "uniform"])
 def test_a_plan_foretells_what_the_columns_add_up_to(adapt, here, scheme):
     line = f"partition build counts.csv --channels {CHANNELS} --scheme {scheme} -o P --format json"
     told = document(adapt.done(*line.split(), "--measure", "state=state_bytes,computation=cpu"))
@@ -55,14 +55,13 @@ def test_a_plan_foretells_what_the_columns_add_up_to(adapt, here, scheme):
         assert told["metrics"][ratio] == pytest.approx(max(by_hand[resource]) / min(by_hand[resource]))
 
 
-@pytest.mark.parametrize("construction", ["level", "scan", "redist", "readj", "readj-printed", "unlocked"])
+@pytest.mark.parametrize("construction", ["level", "readj"])
 def test_every_construction_sees_what_was_measured(adapt, here, construction):
     build = f"partition build counts.csv --channels {CHANNELS} --construction {construction} --format json".split()
     adapt.done(*build, "-o", "by-count.plan")
     measured = document(adapt.done(*build, "--measure", "state=state_bytes"))
-    if construction != "readj-printed":  # whose gain is no fall of anything, so that it may end anywhere
-        on = loads_by_hand(read_plan(here / "by-count.plan"), {f"k{n}": n * n for n in range(1, 200)})
-        assert measured["metrics"]["r_s"] < max(on) / min(on)
+    on = loads_by_hand(read_plan(here / "by-count.plan"), {f"k{n}": n * n for n in range(1, 200)})
+    assert measured["metrics"]["r_s"] < max(on) / min(on)
     assert "k199" in measured["explicit"]
 
 
@@ -90,9 +89,8 @@ def test_compare_and_diff_measure_too(adapt, here):
         (2, "state=cpu,state=count", "state is measured by 'cpu' already"),
     ],
 )
-@pytest.mark.parametrize("command", ["build", "compare"])
-def test_what_cannot_be_meant_is_refused(adapt, here, command, code, measure, told):
-    assert told in adapt.refused(code, "partition", command, "counts.csv", "--channels", 3, "--measure", measure)
+def test_what_cannot_be_meant_is_refused(adapt, here, code, measure, told):
+    assert told in adapt.refused(code, "partition", "build", "counts.csv", "--channels", 3, "--measure", measure)
 
 
 def test_a_bad_number_is_refused_with_its_line(adapt, here):

@@ -321,12 +321,7 @@ def test_a_network_is_reported_with_the_load_of_its_nodes(adapt, here):
     ("wrong", "sentence"),
     [
         (("cost = 0.001", "cost = -1"), "operator 'both': cost must be"),
-        (('kind = "filter"', 'kind = "fliter"'), "operator 'few': there is no kind 'fliter'"),
         (('from = "few"', 'from = "fev"'), "output 'less' reads 'fev', which is neither an input nor an operator"),
-        (
-            ('name = "edge"', 'name = "edge"\ncapacity = 0'),
-            "node 'edge': capacity must be a finite number above 0 (got 0)",
-        ),
         (('tick = "100ms"', 'tack = "100ms"'), "settings has an unknown field 'tack'; did you mean 'tick'?"),
     ],
 )
@@ -378,7 +373,6 @@ def test_the_report_of_a_run_has_its_verdict_its_tables_and_charts_of_every_node
     ("code", "line", "sentence"),
     [
         (2, "x.trace", "--network"),
-        (3, "x.trace -n none.toml", "none.toml: cannot be read"),
         (
             3,
             "x.trace -n broken.toml",
@@ -388,7 +382,6 @@ def test_the_report_of_a_run_has_its_verdict_its_tables_and_charts_of_every_node
         (3, "bare.trace -n n.toml", "input 'clicks' reads column 'stream', which the trace does not have"),
         (3, "x.trace -n ints.toml", "input 'orders' selects 1, but the column holds string"),
         (3, "back.trace -n n.toml", "is earlier than the row before it; sort the trace by 'ts'"),
-        (3, "none.trace -n n.toml", "create one with `adapt ingest"),
         (2, "x.trace -n n.toml --planner exakt", "--planner 'exakt' does not exist; did you mean 'exact'?"),
         (
             2,
@@ -396,28 +389,9 @@ def test_the_report_of_a_run_has_its_verdict_its_tables_and_charts_of_every_node
             "--plans p needs one of solver, solver-w, c-fit, d-fit (got exact)",
         ),
         (3, "x.trace -n n.toml --planner c-fit --plans x.trace", "x.trace is a trace, not a drop-plan table"),
-        (4, "x.trace -n n.toml --planner c-fit --plans no/such", "no does not exist"),
-        (2, "x.trace -n n.toml:tick=0s", "--network tick must be above 0 (got 0)"),
         (2, "x.trace -n n.toml:epsilon=1", "--network epsilon must be above 0 and below 1 (got 1)"),
-        (2, "x.trace -n n.toml:headroom=1", "--network headroom must be from 0 to below 1 (got 1)"),
-        (2, "x.trace -n n.toml:lag=-1", "--network lag must be at least 0 (got -1)"),
-        (2, "x.trace -n n.toml:smoothing=0", "--network smoothing must be above 0 and at most 1 (got 0)"),
-        (2, "x.trace -n n.toml:min-rate-change=1", "--network min-rate-change must be from 0 to below 1 (got 1)"),
-        (2, "x.trace -n n.toml --speedup 0", "--speedup must be above 0 (got 0)"),
-        (2, "x.trace -n n.toml --true-costs 0", "--true-costs must be above 0 (got 0)"),
-        (2, "x.trace -n n.toml --seed -1", "--seed must be from 0 to 2^63 - 1 (got -1)"),
-        (2, "x.trace -n n.toml --planner c-fit --tables max-plans=0", "--tables max-plans must be at least 1 (got 0)"),
-        (
-            2,
-            "x.trace -n n.toml --planner d-fit --tables table-bytes=0B",
-            "--tables table-bytes must be at least 1 (got 0)",
-        ),
         (2, "x.trace -n n.toml --planner d-fit --tables table-bytes=30", "--tables table-bytes 30 needs a unit"),
-        (2, "x.trace -n n.toml --messages delay=soon", "'soon' is not a duration"),
-        (2, "x.trace -n n.toml --queue 0", "--queue must be at least 1 (got 0)"),
         (2, "x.trace -n n.toml --queue 5 --queue tau2=1", "--queue tau2 must be above 0 and below 1 (got 1)"),
-        (2, "x.trace -n n.toml:drops=windows", "--network drops"),
-        (2, "x.trace -n n.toml:batch=0", "--network batch must be at least 1 (got 0)"),
         (2, "x.trace -n n.toml --queue 5 --flow fluid", "--queue has no effect with --flow fluid"),
         (4, "x.trace -n n.toml -o x.trace", "exists; add --force"),
     ],

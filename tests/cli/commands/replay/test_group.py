@@ -48,12 +48,6 @@ def test_a_run_is_printed_and_kept_the_same(adapt, trace, tmp_path):
         assert "imbalance" in adapt.done(*line, "--format", format).out
 
 
-def test_the_same_run_has_the_same_hash(adapt, trace, tmp_path):
-    for name in ("a", "b"):
-        adapt.done("replay", "repartition", trace, "--channels", 3, "--period", "1h", "-o", f"{name}.run")
-    assert read_run(tmp_path / "a.run").manifest.content_hash == read_run(tmp_path / "b.run").manifest.content_hash
-
-
 def test_a_schedule_changes_the_channels(adapt, trace):
     line = ("replay", "repartition", trace, "--schedule", "0h:2,12h:5", "--period", "4h", "--format", "json")
     assert [row["channels"] for row in json.loads(adapt.done(*line).out)["periods"]] == [2, 2, 2, 5, 5, 5]
@@ -76,8 +70,6 @@ def test_counting_weighs_by_cost_where_there_is_one(adapt, trace):
     [
         (2, "repartition day.trace --channels 2 --weight bytes", "ingest it with --bytes COLUMN"),
         (3, "repartition day.csv --channels 2", "day.csv"),
-        (3, "repartition none.trace --channels 2", "create one with `adapt ingest"),
-        (4, "repartition day.trace --channels 2 -o none/day.run", "does not exist; create it"),
         (4, "repartition day.trace --channels 2 -o day.csv --force", "is a file"),
     ],
 )
@@ -120,12 +112,3 @@ def test_reviews_by_vendor_week_by_week_over_eight_channels(adapt, reviews, tmp_
     week_us = 7 * 86_400_000_000
     assert all((row["end"] - row["start"]) == week_us for row in periods)
     assert {column.kind for column in run.periods.columns if column.name in ("start", "end")} == {Kind.TIME}
-
-
-def test_reviews_on_a_schedule_that_doubles_the_channels(adapt, reviews):
-    line = ("replay", "repartition", reviews, "--schedule", "0h:4,90d:8", "--period", "30d", "--format", "json")
-    periods = json.loads(adapt.done(*line).out)["periods"]
-    assert {row["period"]: row["channels"] for row in periods} == {
-        row["period"]: 4 if row["period"] < 3 else 8 for row in periods
-    }
-    assert {row["channels"] for row in periods} == {4, 8}

@@ -48,22 +48,6 @@ def test_a_key_has_the_group_and_subtask_of_flink(key):
     assert FlinkPartitioner(16, 128).channel_of(key) == FlinkPartitioner(16).channel_of(key) == subtask
 
 
-@pytest.mark.parametrize(
-    ("key", "code"),
-    [("", 0), ("a", 97), ("hello", 99162322), ("Aa", 2112), ("BB", 2112), ("\N{GRINNING FACE}", 1772899)],
-)
-def test_strings_have_the_codes_of_java(key, code):
-    assert hash_codes(pa.array([key])).tolist() == [code]
-
-
-@pytest.mark.parametrize(
-    ("key", "code"),
-    [(0, 0), (1, 1), (-1, 0), (2**31, -(2**31)), (2**32, 1), (2**63 - 1, -(2**31)), (-(2**63), -(2**31))],
-)
-def test_integers_have_the_codes_of_java(key, code):
-    assert hash_codes(pa.array([key])).tolist() == [code]
-
-
 @given(st.lists(st.text(max_size=40), max_size=20))
 def test_strings_run_over_utf_16_units(keys):
     assert hash_codes(pa.array(keys, pa.string())).tolist() == [plain_code(utf16(key)) for key in keys]
@@ -79,11 +63,6 @@ def test_integers_fold_their_two_halves(keys):
 def test_bytes_run_over_signed_bytes_from_one(keys):
     expected = [plain_code([byte if byte < 128 else byte - 256 for byte in key], 1) for key in keys]
     assert hash_codes(pa.array(keys, pa.binary())).tolist() == expected
-
-
-@pytest.mark.parametrize("kind", [pa.string(), pa.int64(), pa.binary()])
-def test_null_has_the_code_zero(kind):
-    assert hash_codes(pa.nulls(2, kind)).tolist() == [0, 0]
 
 
 @given(st.lists(st.integers(-(2**31), 2**31 - 1), min_size=1, max_size=50))

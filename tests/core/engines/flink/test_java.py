@@ -20,8 +20,8 @@ from adapt.core.stream import COLUMN_TYPES, KeyType
 from adapt.traces.deploy.export import export_plan
 from adapt.traces.store.manifest import Provenance
 from tests.core.engines.any_language.plan_vectors import KEYS, in_hex
+from tests.tiers import SOAK
 
-SOAK = bool(os.environ.get("ADAPT_SOAK"))
 EXAMPLES = Path(__file__).parents[4] / "examples" / "flink"
 needs_a_compiler = pytest.mark.skipif(shutil.which("javac") is None, reason="no JDK on PATH")
 SUBTASKS = """

@@ -63,15 +63,6 @@ def test_ranges_are_contiguous_and_as_flink_cuts_them(channels, more):
     assert starts[-1] == groups
 
 
-def test_explicit_keys_of_a_channel_part_when_the_job_grows():
-    plan = Plan(Scheme.HYBRID, 2, KeyType.STRING, explicit={f"hot{number}": 0 for number in range(4)})
-    found = group_plan(plan, 128)
-    keys = plan.explicit.column
-    assert set(found.subtasks_of(keys, 2).tolist()) == {0}
-    assert len(set(found.subtasks_of(keys, 4).tolist())) == 2
-    assert len(set(found.subtasks_of(keys, 8).tolist())) >= 3
-
-
 def test_the_groups_are_flink_s_default_or_those_given():
     plan = Plan(Scheme.HYBRID, 100, KeyType.STRING)
     assert group_plan(plan).groups == default_max_parallelism(100) == 256

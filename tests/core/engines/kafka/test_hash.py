@@ -56,11 +56,6 @@ def test_integers_hash_as_the_long_serializer_writes_them(keys):
     assert kafka_hash(pa.array(keys, pa.int64())).tolist() == expected
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.int64(), pa.binary()])
-def test_null_is_the_empty_key(kind):
-    assert kafka_hash(pa.nulls(2, kind)).tolist() == [275646681] * 2
-
-
 PARTITIONS = 4
 """Of a topic that librdkafka's mock cluster makes by itself."""
 

@@ -82,11 +82,6 @@ def test_integers_hash_as_eight_bytes(keys):
     assert spark_hash(pa.array(keys, pa.int64())).tolist() == expected
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.int64(), pa.binary(), pa.large_binary()])
-def test_null_is_the_seed(kind):
-    assert spark_hash(pa.nulls(3, kind)).tolist() == [42, 42, 42]
-
-
 @pytest.mark.parametrize(
     ("drawn", "kind"),
     [

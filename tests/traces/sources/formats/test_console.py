@@ -49,8 +49,10 @@ EXPECTED = [
 ]
 
 
-@pytest.mark.parametrize("separator", ["\t", "~", "|-|"])
-@pytest.mark.parametrize("left_out", ["", "timestamp", "partition", "offset", "headers", "key"])
+@pytest.mark.parametrize(
+    ("separator", "left_out"),
+    [("\t", ""), ("~", "timestamp"), ("|-|", "partition"), ("\t", "offset"), ("~", "headers"), ("|-|", "key")],
+)
 def test_any_set_of_properties_is_read_as_stated(separator, left_out):
     properties = [*(each for each in ALL if f"print.{left_out}=" not in each), f"key.separator={separator}"]
     lines = dumped(properties, ROWS)

@@ -43,14 +43,6 @@ def test_an_unclosed_quote_is_refused_by_name_and_costs_no_other_row():
     assert reasons == [None, "a quote is never closed", None]
 
 
-def test_words_that_mean_null_elsewhere_stay_words():
-    assert parsed(Delimited(("x", "y")), "NULL,NA\nnan,\n")[0] == [("NULL", "NA"), ("nan", "")]
-
-
-def test_only_the_wanted_columns_are_taken_in_the_order_wanted():
-    assert parsed(Delimited(("x", "y", "z")), "1,2,3\n", ["z", "x"])[0] == [("3", "1")]
-
-
 def test_no_wanted_column_still_counts_the_rows():
     data = np.frombuffer(b"1,2\n3\n", np.uint8)
     form = Delimited(("x", "y"))
@@ -67,11 +59,3 @@ def test_any_delimiter_parts_fields(delimiter):
 
 def test_without_a_quote_character_quotes_are_part_of_the_value():
     assert parsed(Delimited(("x", "y"), quote=""), '"a,b"\n')[0] == [('"a', 'b"')]
-
-
-def test_a_single_quote_can_be_the_quote_character():
-    assert parsed(Delimited(("x", "y"), quote="'"), "'a,''b',\"c\"\n")[0] == [("a,'b", '"c"')]
-
-
-def test_spaces_around_a_value_belong_to_it():
-    assert parsed(Delimited(("x", "y")), " a , b\n")[0] == [(" a ", " b")]

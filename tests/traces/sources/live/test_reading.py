@@ -133,12 +133,6 @@ def test_gaps_of_compaction_end_with_the_partition(tmp_path):
     assert held(read(tmp_path, cluster, wanted({0: 0}, {0: 20})), 0)["offset"].to_pylist() == [0, 7]
 
 
-def test_a_finished_partition_is_paused_while_others_are_read(tmp_path):
-    cluster = Cluster([[Message(0, 0)], [Message(1, 0), Message(1, 1)]])
-    read(tmp_path, cluster, wanted({0: 0, 1: 0}, {0: 1, 1: 2}))
-    assert [place[1] for place in cluster.paused] == [0]
-
-
 def test_a_partition_that_disappears_ends_the_run_and_keeps_what_came(tmp_path):
     cluster = Cluster([[Message(0, 0)], [Message(1, 0, Failure("UNKNOWN_TOPIC_OR_PART"))]])
     with pytest.raises(EnvironmentFailure, match="UNKNOWN_TOPIC_OR_PART"):

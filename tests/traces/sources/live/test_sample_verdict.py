@@ -1,6 +1,5 @@
 """Verdicts from 1 % of the records of a topic, against those of the whole topic."""
 
-import os
 from fractions import Fraction
 
 import numpy as np
@@ -13,6 +12,7 @@ from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.verdict.goal import Goal
 from adapt.core.verdict.stream_verdict import judge
 from adapt.traces.sources.live.sample import RecordSample, Spread
+from tests.tiers import soak
 
 RECORDS, PARTITIONS = 1_000_000, 12
 SEEDS = 200
@@ -68,7 +68,7 @@ def misses(keys, domain, engine, channels):
 SKEWS = [(1.2, 2000, Engine.KAFKA, 8), (1.0, 5000, Engine.FLINK, 12), (1.5, 2000, Engine.KAFKA, 12)]
 
 
-@pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="some minutes; ADAPT_SOAK=1 runs it")
+@soak
 @pytest.mark.parametrize("drifts", [False, True])
 @pytest.mark.parametrize(("exponent", "domain", "engine", "channels"), SKEWS)
 def test_a_sample_of_records_holds_the_verdict_of_the_topic(exponent, domain, engine, channels, drifts):

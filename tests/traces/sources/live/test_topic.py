@@ -86,14 +86,6 @@ def test_at_most_so_many_records_are_shared_out_over_partitions(clicks, tmp_path
     assert {row["partition"] for row in found} == {0, 1, 2}
 
 
-def test_a_sample_is_the_same_each_time(clicks, tmp_path):
-    options = TopicOptions(share=Fraction(1, 10))
-    once = rows(read(clicks, tmp_path, options))
-    (tmp_path / "again").mkdir()
-    assert rows(read(clicks, tmp_path / "again", options)) == once
-    assert 200 < len(once) < 400
-
-
 def test_a_small_sample_leaves_most_of_the_topic_unsent(tmp_path):
     proxy = Proxy(free_port(), port=free_port())
     with running(proxy.behind, advertised=proxy.port) as broker:
@@ -260,17 +252,6 @@ def test_a_wrong_address_is_refused(source, message):
     with pytest.raises(UsageError, match=message) as raised:
         topic_of([source])
     assert "hunter2" not in str(raised.value)
-
-
-def test_a_zone_that_does_not_exist_is_refused():
-    with pytest.raises(UsageError, match="--time-zone must be a zone such as UTC"):
-        TopicOptions(begin="2024-01-02").span_ms("Nowhere")
-
-
-def test_a_topic_is_read_alone():
-    assert topic_of(["a.csv"]) is None
-    with pytest.raises(UsageError, match="a topic is read alone"):
-        topic_of(["kafka://host:9092/t", "a.csv"])
 
 
 @pytest.mark.parametrize(

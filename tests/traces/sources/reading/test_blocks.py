@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from adapt.core.errors import BadInput
 from adapt.traces.sources.formats.delimited import Delimited
 from adapt.traces.sources.formats.text import pattern_format
-from adapt.traces.sources.reading import blocks, containers
+from adapt.traces.sources.reading import blocks
 from adapt.traces.sources.reading.blocks import Block, read_block
 from adapt.traces.sources.reading.cutting import cut
 from adapt.traces.sources.reading.files import source_files
@@ -91,19 +91,6 @@ def test_a_byte_order_mark_is_no_part_of_the_first_value(tmp_path):
     assert rows_of(file, PLAIN)[0]["x"] == "a"
 
 
-def test_a_byte_order_mark_before_a_header_does_not_change_it(tmp_path):
-    file = file_of(tmp_path, b'\xef\xbb\xbf"x",y\n1,2\n')
-    assert [row["x"] for row in rows_of(file, HEADED)] == ["1"]
-
-
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
-def test_utf_16_is_refused_with_the_remedy(tmp_path, encoding):
-    mark = b"\xfe\xff" if encoding == "utf-16-be" else b""
-    file = file_of(tmp_path, mark + "a,b\n".encode(encoding))
-    with pytest.raises(BadInput, match=r"source\.csv is UTF-16 text; convert it with `iconv"):
-        rows_of(file, PLAIN)
-
-
 def test_a_row_that_is_not_utf_8_is_refused_and_its_neighbours_kept(tmp_path):
     file = file_of(tmp_path, "é,b\n".encode() + b"c\xff,d\n1\n" + "e,ö\n".encode())
     assert [(row["_line"], row["_reason"], row["_text"], row["x"], row["y"]) for row in rows_of(file, PLAIN)] == [
@@ -112,11 +99,6 @@ def test_a_row_that_is_not_utf_8_is_refused_and_its_neighbours_kept(tmp_path):
         (3, "1 fields instead of 2", "1", None, None),
         (4, None, None, "e", "ö"),
     ]
-
-
-def test_rows_that_are_all_not_utf_8_are_all_refused(tmp_path):
-    file = file_of(tmp_path, b"\xff,a\n\xfe,b\n")
-    assert [row["_reason"] for row in rows_of(file, PLAIN)] == ["not UTF-8 text"] * 2
 
 
 def test_every_text_is_given_if_asked_for(tmp_path):
@@ -148,12 +130,3 @@ def test_a_file_that_went_away_is_refused_by_name(tmp_path):
     (tmp_path / "source.csv").unlink()
     with pytest.raises(BadInput, match="cannot be read: No such file"):
         rows_of(file, PLAIN)
-
-
-def test_a_chunk_is_never_larger_than_a_block():
-    assert containers.CHUNK_BYTES <= blocks.BLOCK_BYTES
-
-
-def test_a_header_that_is_not_utf_8_is_refused(tmp_path):
-    with pytest.raises(BadInput, match=r"source\.csv: the header is not UTF-8.*iconv"):
-        rows_of(file_of(tmp_path, b"x,\xe9\n1,2\n"), HEADED)
