@@ -8,7 +8,7 @@ from typing import Any
 RENDERINGS = {
     ("adapt.core.counting.frequencies", "Frequencies"): "adapt.core.counting.tables:counted_tables",
     ("adapt.core.partitioning.plans.plan", "Plan"): "adapt.core.partitioning.plans.plan_tables:plan_tables",
-    ("adapt.traces.store.trace", "Trace"): "adapt.traces.store.trace_tables:trace_tables",
+    ("adapt.traces.store.trace", "Trace"): "adapt.traces.store.trace:trace_tables",
 }
 """The function of a class's tables, as `module:function`, by module and name of the class."""
 

@@ -179,7 +179,7 @@ def _checked(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _of_comparison(path: Path, manifest: Manifest) -> Facts:
-    from adapt.traces.store.comparison_rows import read_rows
+    from adapt.traces.store.tables import read_rows
 
     verify(path, manifest)
     alike = "capacities" not in manifest.made.parameters

@@ -15,7 +15,7 @@ from adapt.core.keys.key_text import keys_from_texts
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import KeyType
-from adapt.traces.sources.reading.format import BOM
+from adapt.traces.sources.reading.records import BOM
 from adapt.traces.store.plans import read_plan
 
 CHUNK_BYTES = 4 << 20

@@ -36,8 +36,7 @@ def demo(
     from adapt.traces.store.comparisons import read_comparison
     from adapt.traces.store.disk import disk_failures
     from adapt.traces.store.runs import read_run
-    from adapt.traces.store.trace import open_trace
-    from adapt.traces.store.trace_tables import overview, top_keys_table
+    from adapt.traces.store.trace import open_trace, overview, top_keys_table
 
     step = partial(_step, context.find_root().command)
     with disk_failures(out):

@@ -85,8 +85,8 @@ def ingest(
 
 def _columns_of(sources: list[str]) -> str:
     """End of a message that lists the columns of the source, where they are known."""
-    from adapt.traces.sources.offered import offered_columns
-    from adapt.traces.sources.reading.stdin import STDIN
+    from adapt.traces.sources.reading.files import STDIN
+    from adapt.traces.sources.sniff import offered_columns
 
     piped = any(isinstance(each, str) and each == STDIN for each in sources)
     return "" if piped or not sources else f"; available: {listed(offered_columns(sources))}"

@@ -49,7 +49,7 @@ def columns(context: typer.Context, incomplete: str) -> list[str]:
     given = context.params
     sources = given.get("sources") or [each for each in (given.get("source"),) if each] or context.args
     from adapt.core.errors import AdaptError
-    from adapt.traces.sources.offered import offered_columns
+    from adapt.traces.sources.sniff import offered_columns
 
     try:
         return _begun(offered_columns(sources[:1]), incomplete) if sources and sources[0] != "-" else []

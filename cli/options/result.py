@@ -73,7 +73,7 @@ class TraceOutput:
     def show(self, made: "Ingested") -> None:
         """Show a new trace with its guesses, rejected rows and lint findings."""
         from adapt.core.lint.findings import judged
-        from adapt.traces.store.trace_tables import overview, refused, trace_document
+        from adapt.traces.store.trace import overview, refused, trace_document
 
         trace = made.trace
         for note in made.notes:

@@ -17,9 +17,10 @@ from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import COLUMN_TYPES, KeyType, Weight
 from adapt.core.units.row_or_time_span import Length
 from adapt.traces import block_cache
-from adapt.traces.counting import all_keys, exact, lossy
+from adapt.traces.counting import count as counting
+from adapt.traces.counting import exact, lossy
 from adapt.traces.counting.evaluating import evaluate_plans
-from adapt.traces.counting.measured import measure_columns
+from adapt.traces.counting.exact import measure_columns
 from adapt.traces.counting.routed_sums import channel_loads
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.session import SparkOptions
@@ -96,10 +97,10 @@ def test_exact_counts_of_more_keys_than_are_held(trace, weight, tmp_path, monkey
     evaluated = evaluate_plans(plans, tmp_path / "whole.freq").as_data()
     monkeypatch.setattr(frequencies, "MOST_KEYS", 100)
     monkeypatch.setattr(frequencies, "HEAVIEST", 40)
-    monkeypatch.setattr(all_keys, "KEYS_A_PART", 300)
+    monkeypatch.setattr(counting, "KEYS_A_PART", 300)
     for runner in RUNNERS:
         monkeypatch.setattr(block_cache, "CACHE", str(tmp_path / runner))
-        kept = all_keys.all_keys(trace, weight, spark_options=SparkOptions(runner=runner))
+        kept = counting.all_keys(trace, weight, spark_options=SparkOptions(runner=runner))
         read, manifest = frequencies.read_frequencies(kept, check_all=True)
         assert len(manifest.files) > 1 or runner is RunnerName.IN_PROCESS
         assert (manifest.summary["keys"], manifest.summary["total"]) == (

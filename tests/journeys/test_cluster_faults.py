@@ -40,7 +40,7 @@ from adapt.core.errors import EnvironmentFailure
 from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.traces import block_cache
-from adapt.traces.counting import all_keys
+from adapt.traces.counting import count as counting
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.evaluating import evaluate_plans
 from adapt.traces.ingest import ingest as module
@@ -71,8 +71,8 @@ def content(step, out):
         return [trace.manifest.content_hash, pq.read_table(out / "_rejects").to_pylist()]
     trace = open_trace(rows)
     if step == "count all":
-        block_cache.CACHE, all_keys.KEYS_A_PART = str(out), 5_000
-        return open_manifest(all_keys.all_keys(trace, spark_options=spark))
+        block_cache.CACHE, counting.KEYS_A_PART = str(out), 5_000
+        return open_manifest(counting.all_keys(trace, spark_options=spark))
     if step == "count":
         found = count_trace(trace, Counting(epsilon=1e-3), spark_options=spark)
         return [found.keys.to_pylist(), found.count_low.tolist()]

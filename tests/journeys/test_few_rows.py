@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from adapt.core.reading import Rejects
-from adapt.traces.ingest.finalize import settle
+from adapt.traces.ingest.profile import settle
 from adapt.traces.spark.progress import silent
 from adapt.traces.store.manifest import Provenance
 from tests.any_trace import VISITS, two_halves

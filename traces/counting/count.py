@@ -1,29 +1,148 @@
 """Counting the keys of a trace: method, error, and purpose."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from adapt.core.counting.frequencies import Frequencies
+from adapt.core.counting.exact import KeyCounts, check_counts, frequencies_of, refuse_overflow
+from adapt.core.counting.frequencies import Frequencies, in_byte_order, key_order
 from adapt.core.counting.lossy import check_epsilon
 from adapt.core.counting.names import CountMethod
 from adapt.core.counting.sliding import DEFAULT_COUNTERS, SlidingWindow
-from adapt.core.errors import UsageError
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.keys.columns import ARROW_TYPES, key_type_of, one_array
+from adapt.core.partitioning.measures.exact_sums import ExactSums
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.problem.tracking import SERVED, Known, epsilon_for
-from adapt.core.stream import Weight
+from adapt.core.stream import KeyType, Weight
 from adapt.core.units.durations import duration_text
 from adapt.core.units.row_or_time_span import Length
-from adapt.traces.block_cache import rows_held
-from adapt.traces.counting.all_keys import all_keys, too_many_keys
-from adapt.traces.counting.exact import count_exactly, rows_of_sums
+from adapt.core.units.seals import hash_of
+from adapt.traces.block_cache import cache_of, make_cache, note_use, rows_held
+from adapt.traces.counting.exact import chosen_weight, count_exactly, key_sums, rows_of_sums, spark_key, too_heavy
 from adapt.traces.counting.lossy import count_lossy, rows_together
-from adapt.traces.counting.weights import chosen_weight
+from adapt.traces.parts import part_name, plain_writer, remove_unfinished, write_part
+from adapt.traces.spark.lazy import DataFrame, F
 from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.session import Spark
+from adapt.traces.spark.runner import runner_for
+from adapt.traces.spark.session import Batches, Spark
+from adapt.traces.store import frequencies as store
+from adapt.traces.store.atomic import whole_folder
 from adapt.traces.store.frequencies import read_frequencies
-from adapt.traces.store.trace import Trace
+from adapt.traces.store.manifest import Manifest, Provenance, program_versions, read_manifest, write_manifest
+from adapt.traces.store.tables import batches_hash
+from adapt.traces.store.trace import Trace, blocks_of, part_entry, read_pieces
+
+KEYS_A_PART = 1 << 22
+
+_ORDER = "order"
+
+
+def too_many_keys(trace: Trace) -> bool:
+    """Whether a trace has more than `MOST_KEYS` keys."""
+    return int(trace.profile["distinct_keys"]) > store.MOST_KEYS
+
+
+def all_keys(
+    trace: Trace, weight: Weight | None = None, *, spark_options: Spark = None, progress: Progress = silent
+) -> Path:
+    """Exact counts of all keys, as an artefact next to the trace.
+
+    Tasks sort the counts and write them; this process reads each part once, for its hash.
+    """
+    chosen = chosen_weight(trace, weight)
+    decisive = [trace.manifest.content_hash, "all keys", chosen.value, program_versions()["adapt-streams"]]
+    kept = cache_of(trace.path) / f"{hash_of(decisive)[:32]}.freq"
+    with suppress(BadInput):  # not kept, or damaged
+        read_manifest(kept, "frequencies")
+        note_use(kept)
+        return kept
+    keys = int(trace.profile["distinct_keys"])
+    order = partial(_in_order, weight=chosen, key_type=trace.key_type, parts=-(-keys // KEYS_A_PART))
+    asked = replace(key_sums(trace, [chosen], "counting keys"), narrow=order)
+    runner = runner_for(trace.rows, spark_options, progress)
+    parameters = {"method": CountMethod.EXACT.value, "weight": chosen.value}
+    made = Provenance("adapt.traces.counting.count", parameters, [trace.as_input], runner=runner.name.value)
+    make_cache(kept.parent)
+    with whole_folder(kept, force=True) as folder:
+        runner.from_sums(asked, partial(_write, folder=folder, trace=trace.path, weight=chosen), "rows bigint")
+        remove_unfinished(folder)
+        _settle(folder, trace, chosen, made)
+    return kept
+
+
+def _in_order(sums: DataFrame, *, weight: Weight, key_type: KeyType, parts: int) -> DataFrame:
+    """Sums in the order of counted keys, inside Spark."""
+    if key_type.storage is KeyType.INT64:
+        number = "double" if weight is Weight.COST else "bigint"
+        schema = f"key {spark_key(key_type)}, {weight.value} {number}, {_ORDER} bigint"
+        sums = sums.mapInArrow(_with_order, schema)
+    by = [F.desc(weight.value), F.asc_nulls_first(_ORDER if key_type.storage is KeyType.INT64 else "key")]
+    return sums.repartitionByRange(parts, *by).sortWithinPartitions(*by).select("key", weight.value)
+
+
+def _with_order(batches: Batches) -> Batches:
+    """Rows with a number that rises as the bytes of their integer keys."""
+    for batch in batches:
+        order = in_byte_order(batch.column("key"))
+        signed = order.fill_null(0).to_numpy(zero_copy_only=False).view(np.int64) ^ np.int64(-(2**63))
+        yield batch.append_column(_ORDER, pa.array(signed, mask=order.is_null().to_numpy(zero_copy_only=False)))
+
+
+def _write(sums: Batches, *, folder: Path, trace: Path, weight: Weight) -> Batches:
+    """Write sums, which are in order inside Spark, as a part."""
+    from pyspark import TaskContext
+
+    def parts() -> Batches:
+        for batch in sums if TaskContext.get() is not None else _sorted(sums):
+            if batch.column(weight.value).null_count:
+                raise too_heavy(trace, weight)
+            counts = batch.column(weight.value)
+            check_counts(KeyCounts(batch.column("key"), counts.to_numpy(zero_copy_only=False), 0))
+            keys = batch.column("key").cast(ARROW_TYPES[key_type_of(batch.column("key").type)])
+            yield pa.RecordBatch.from_arrays([keys, counts, counts], names=list(store.COLUMNS))
+
+    yield pa.RecordBatch.from_pydict({"rows": [write_part(parts(), folder, plain_writer)]})
+
+
+def _sorted(sums: Batches) -> Batches:
+    rows = pa.Table.from_batches(list(sums)).combine_chunks()
+    order = key_order(one_array(rows.column(0)), rows.column(1).to_numpy())
+    yield from rows.take(pa.array(order)).to_batches()
+
+
+def _settle(folder: Path, trace: Trace, weight: Weight, made: Provenance) -> None:
+    """Turn a folder of parts into an artefact by its manifest."""
+    entries = [part_entry(folder, part) for part in sorted(folder.glob(part_name(0).replace("00000", "*")))]
+    whole, costs = 0, ExactSums.from_groups(np.zeros(0, np.int32), np.zeros(0), 1)
+
+    def read() -> Batches:
+        nonlocal whole, costs
+        for block in blocks_of(folder, entries):
+            for batch in read_pieces(block.pieces, store.COLUMNS):
+                counts = batch.column("count_low").to_numpy()
+                if weight is Weight.COST:
+                    costs = costs.plus(ExactSums.from_groups(np.zeros(len(counts), np.int32), counts, 1))
+                else:
+                    refuse_overflow(counts, float(whole))
+                    whole += int(counts.sum())
+                yield batch
+
+    kind = ARROW_TYPES[trace.key_type]
+    number = pa.float64() if weight is Weight.COST else pa.int64()
+    content = batches_hash(pa.schema(list(zip(store.COLUMNS, (kind, number, number), strict=True))), read())
+    keys = sum(entry["rows"] for entry in entries)
+    total = float(costs.totals()[0]) if weight is Weight.COST else float(whole)
+    nothing = frequencies_of(KeyCounts(pa.array([], kind), np.zeros(0, np.int64), trace.rows), weight, trace.key_type)
+    facts = store.facts_of(replace(nothing, total=total, distinct=keys)) | {"keys": keys}
+    manifest = Manifest("frequencies", hash_of([content, facts]), made, entries, facts)
+    write_manifest(folder, manifest)
+
 
 DEFAULT_CHANNELS = 10
 

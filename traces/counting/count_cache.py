@@ -25,10 +25,9 @@ from adapt.core.units.row_or_time_span import Length
 from adapt.core.units.seals import hash_of
 from adapt.traces.block_cache import cache_of, keep, make_cache, note_use, read_kept
 from adapt.traces.counting.count import Counting, count_trace
+from adapt.traces.counting.exact import check_measurable, chosen_weight, default_weight, with_columns
 from adapt.traces.counting.lossy import count_panes, is_whole_in, key_type_in
-from adapt.traces.counting.measured import check_measurable, with_columns
 from adapt.traces.counting.routed_sums import channel_loads
-from adapt.traces.counting.weights import chosen_weight, default_weight
 from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.locations.location import is_stored
 from adapt.traces.read_errors import damaged, readable

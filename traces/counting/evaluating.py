@@ -25,10 +25,8 @@ from adapt.core.partitioning.problem.constraints import recorded_capacities, une
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.counting.count import Counting
 from adapt.traces.counting.count_cache import CountsFiles, counted, counts_files, summed_ascending
-from adapt.traces.counting.exact import key_sums, no_keys, rows_of_sums, too_heavy
+from adapt.traces.counting.exact import check_measurable, chosen_weight, key_sums, no_keys, rows_of_sums, too_heavy
 from adapt.traces.counting.lossy import amount_column, key_column
-from adapt.traces.counting.measured import check_measurable
-from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.locations.location import is_stored
 from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.read_errors import readable

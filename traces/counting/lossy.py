@@ -28,8 +28,7 @@ from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.block_cache import Work, kept_blocks, rows_held
-from adapt.traces.counting.exact import no_keys
-from adapt.traces.counting.weights import WEIGHT_COLUMNS, chosen_weight, spark_key, weights_of
+from adapt.traces.counting.exact import WEIGHT_COLUMNS, chosen_weight, no_keys, spark_key, weights_of
 from adapt.traces.sources.reading.table_files import quoted
 from adapt.traces.spark.lazy import Column, DataFrame, F, T, Window
 from adapt.traces.spark.progress import Progress, silent

@@ -18,8 +18,8 @@ from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length
+from adapt.traces.counting.exact import WEIGHT_COLUMNS, spark_key, weights_of
 from adapt.traces.counting.routed_sums import encoded
-from adapt.traces.counting.weights import WEIGHT_COLUMNS, spark_key, weights_of
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.runner import BlockSums, runner_for
 from adapt.traces.spark.session import Spark

@@ -22,8 +22,8 @@ from adapt.traces.block_cache import cache_of, keep, read_kept
 from adapt.traces.counting.routed_sums import LISTED, routed_sums
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import Spark
-from adapt.traces.store.column_hash import columns_hash
 from adapt.traces.store.manifest import program_versions, read_manifest
+from adapt.traces.store.tables import columns_hash
 from adapt.traces.store.trace import Trace, open_trace
 
 _PROBES = 1 << 12

@@ -24,8 +24,7 @@ from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length
 from adapt.core.units.seals import as_json, hash_of
 from adapt.traces.block_cache import keep_bytes, read_kept_bytes, rows_held
-from adapt.traces.counting.exact import too_heavy
-from adapt.traces.counting.weights import WEIGHT_COLUMNS, chosen_weight, weights_of
+from adapt.traces.counting.exact import WEIGHT_COLUMNS, chosen_weight, too_heavy, weights_of
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.runner import BlockSums, added, may_overflow, runner_for
 from adapt.traces.spark.session import Spark

@@ -22,11 +22,10 @@ from adapt.core.units.settings import same, settings
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.answering import answer_on, hashers_today
 from adapt.core.verdict.goal import Goal
-from adapt.traces.counting.all_keys import all_keys, too_many_keys
-from adapt.traces.counting.count import Counting, count_trace
+from adapt.traces.counting.count import Counting, all_keys, count_trace, too_many_keys
 from adapt.traces.counting.count_cache import windows_of
+from adapt.traces.counting.exact import check_measurable, with_columns
 from adapt.traces.counting.lossy import count_panes, count_streams
-from adapt.traces.counting.measured import check_measurable, with_columns
 from adapt.traces.counting.population import population_of
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.progress import Progress, silent

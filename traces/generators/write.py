@@ -11,9 +11,8 @@ import pyarrow as pa
 from adapt.core.keys.key_coder import coded_numbers
 from adapt.core.reading import Rejects
 from adapt.traces.counting.count_cache import count_ahead
-from adapt.traces.ingest.finalize import settle
 from adapt.traces.ingest.ingest import Ingested
-from adapt.traces.ingest.profile import TOLD, Profiler
+from adapt.traces.ingest.profile import TOLD, Profiler, settle
 from adapt.traces.parts import part_name, part_writer, remove_unfinished
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.runner import BlockRows, SparkRunner, attempt_id, runner_for

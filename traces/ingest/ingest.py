@@ -21,41 +21,179 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.reading import Reading, Rejects
+from adapt.core.lint.source_order import MOST_ROWS
+from adapt.core.reading import FOLDER, Reading, Rejects
 from adapt.core.stream import KeyType
 from adapt.core.table import Displayed, Table
 from adapt.traces.counting.count_cache import count_ahead
 from adapt.traces.ingest.cleaning import Cleaning, cleaned, salt_of
-from adapt.traces.ingest.finalize import settle
-from adapt.traces.ingest.frames import frame_files, frame_of
-from adapt.traces.ingest.held_rows import HeldRows
-from adapt.traces.ingest.mapping import Mapping, key_parts
-from adapt.traces.ingest.profile import Profile
-from adapt.traces.ingest.rejects import MaxRejects, set_aside
+from adapt.traces.ingest.mapping import Mapping, check_kept, key_parts, selected
+from adapt.traces.ingest.profile import Profile, settle
+from adapt.traces.ingest.rejects import MOST_PLACES, WITHHELD, MaxRejects, by_file, by_reason, set_aside
 from adapt.traces.ingest.runs.merging import merge_runs
 from adapt.traces.ingest.runs.run_files import order_of_runs
 from adapt.traces.ingest.runs.sifting import schema_of, sifted
-from adapt.traces.ingest.source_order import order_of_source
 from adapt.traces.ingest.streams import Settled, Several, Stream, grouped, only_stream
-from adapt.traces.ingest.time_sort import take_stock, write_in_order
+from adapt.traces.ingest.time_sort import (
+    ORDER,
+    Stock,
+    evidence_of,
+    lines_looked_at,
+    order_of_source,
+    take_stock,
+    write_in_order,
+)
 from adapt.traces.locations.location import is_stored
+from adapt.traces.parts import part_name, plain_writer
 from adapt.traces.sources.formats.parquet import ParquetFiles
-from adapt.traces.sources.frames import frame_name, is_spark_frame
+from adapt.traces.sources.frames import (
+    frame_name,
+    frame_opened,
+    frame_schema,
+    is_frame,
+    is_spark_frame,
+    keep_frame,
+)
 from adapt.traces.sources.live.address import TopicOptions, topic_of
 from adapt.traces.sources.live.topic import KeptTopic, read_topic
 from adapt.traces.sources.live.topic_records import TopicRecords
+from adapt.traces.sources.reading.blocks import PATH, PLACE
 from adapt.traces.sources.reading.files import SourceFile, source_files, unchanged
+from adapt.traces.sources.reading.records import field_paths
+from adapt.traces.sources.reading.table_files import as_spark_schema
 from adapt.traces.sources.sniff import ReadOptions, Recognized
 from adapt.traces.sources.tables import Query
-from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.session import SMALL_BYTES, Spark, SparkOptions, session_in_zone, shares_disk, spark_session
+from adapt.traces.spark.lazy import DataFrame, F, SparkSession
+from adapt.traces.spark.progress import Progress, silent, watched
+from adapt.traces.spark.session import (
+    SMALL_BYTES,
+    Spark,
+    SparkOptions,
+    session_in_zone,
+    shares_disk,
+    spark_failures,
+    spark_session,
+)
 from adapt.traces.store import disk
 from adapt.traces.store.atomic import whole_folder
 from adapt.traces.store.manifest import Provenance
-from adapt.traces.store.trace import Trace, open_trace
-from adapt.traces.store.trace_tables import trace_tables
+from adapt.traces.store.trace import ROW_GROUP_ROWS, Trace, open_trace, trace_tables
+
+_HASH = "_hash"
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRows:
+    """All rows of a small source."""
+
+    table: pa.Table  # columns of the trace and of the reader, and the hash of each key
+
+    @classmethod
+    def of(cls, rows: DataFrame, progress: Progress) -> "HeldRows":
+        """Evaluate the rows of `cleaned`."""
+        with spark_failures("reading the source"), watched(rows.sparkSession, "reading", progress):
+            return cls(rows.withColumn(_HASH, F.xxhash64("key")).toArrow())
+
+    @property
+    def stock(self) -> Stock:
+        """As `take_stock`."""
+        told = {each["values"]: each["counts"] for each in self.table["_reason"].value_counts().to_pylist()}
+        return Stock(told.pop(None, 0), told, ())
+
+    def order(self, files: int) -> dict[str, Any] | None:
+        """As `order_of_source`."""
+        kept, lines = self._kept, lines_looked_at(files)
+        first = kept.filter((pc.field("_line") <= lines) & (pc.field("_file") < MOST_ROWS))
+        file, line, time_us = (first[name].cast(pa.int64()) for name in ("_file", "_line", "ts"))
+        return evidence_of(file, line, time_us, first[_HASH])
+
+    def set_aside(self, source: Several, folder: Path, *, withheld: bool) -> Rejects:
+        """As `rejects.set_aside`."""
+        refused = self.table.filter(pc.field("_reason").is_valid()).sort_by(
+            [("_file", "ascending"), ("_line", "ascending")]
+        )
+        if not len(refused):
+            return Rejects()
+        places = list(zip(refused["_file"].to_pylist(), refused["_line"].to_pylist(), strict=True))
+        texts = [WITHHELD] * len(places) if withheld else _texts(places, refused["_text"].to_pylist(), source)
+        columns = {
+            "file": pa.array([source.files[file].label for file, _ in places]),
+            "line": refused["_line"],
+            "reason": refused["_reason"],
+            "text": pa.array(texts, pa.string()),
+        }
+        disk.make_folder(folder / FOLDER)
+        _write(pa.table(columns), folder / FOLDER / part_name(0))
+        return Rejects(len(places), *by_reason(folder / FOLDER, self.stock.refused))
+
+    def write(self, folder: Path) -> None:
+        """Write the good rows as one part, in time order."""
+        rows = self._kept.sort_by([(name, "ascending") for name in ORDER])
+        rows = rows.select([name for name in rows.column_names if name not in (*PLACE, _HASH)])
+        _write(rows, folder / part_name(0))
+
+    @property
+    def _kept(self) -> pa.Table:
+        return self.table.filter(pc.field("_reason").is_null())
+
+
+def _texts(places: Sequence[tuple[int, int]], texts: Sequence[str | None], source: Several) -> list[str]:
+    """Text of refused rows; of those that the mapping refused, it is read again."""
+    lacking = [place for place, text in zip(places, texts, strict=True) if text is None]
+    read: dict[tuple[int, int], str | None] = {}
+    if lacking:
+        found = source.texts(by_file(lacking) if len(lacking) <= MOST_PLACES else None)
+        spark = found.sparkSession
+        with spark_failures("writing rejects"):
+            if source.announced:  # gives all rows
+                wanted = F.broadcast(spark.createDataFrame(lacking, "_file int, _line bigint"))
+                found = found.join(wanted, ["_file", "_line"], "left_semi")
+            rows = found.toArrow().to_pydict()
+        read = dict(zip(zip(rows["_file"], rows["_line"], strict=True), rows["_text"], strict=True))
+    return [text or read.get(place) or "" for place, text in zip(places, texts, strict=True)]
+
+
+def _write(rows: pa.Table, path: Path) -> None:
+    """Write a table as Spark would."""
+    with disk.complete_file(path, 0) as own, plain_writer(rows.schema, own) as writer:
+        writer.write_table(rows, ROW_GROUP_ROWS)
+
+
+def frame_of(sources: Sequence[Any]) -> Any:
+    """The data frame that is the source, or None."""
+    frame = next((each for each in sources if is_frame(each)), None)
+    if frame is not None and len(sources) > 1:
+        raise UsageError("a data frame must be the only source; concatenate several, or ingest one at a time")
+    return frame
+
+
+def frame_files(frame: Any, folder: Path, streams: Sequence[Stream], spark: SparkSession) -> list[SourceFile]:
+    """The columns that expressions may name, as files in a new folder.
+
+    Expressions are checked first, so that a wrong one reads no row. Without a time, all columns are kept to guess it.
+    """
+    opened = frame.opened(spark) if isinstance(frame, Query) else frame_opened(frame)
+    schema = frame_schema(opened)
+    known = as_spark_schema(schema)
+    if not streams[0].name:
+        check_kept(streams[0].mapping.keep, schema.names)
+    texts = [text for stream in streams for text in stream.texts]
+    named = Mapping("", keep=tuple(texts))
+    wanted = [name for name in named.wanted(schema.names) if name in schema.names]
+    for name, kind in opened.dtypes if is_spark_frame(opened) else ():
+        if name not in schema.names and name in named.wanted([name]):
+            raise BadInput(f"{frame_name(frame)}: column {name!r} has type {kind}, which is not read; cast it first")
+    if set(wanted) <= set(known.names):
+        empty = spark.createDataFrame([], known).withColumn(PATH, F.lit(""))
+        for option, text in (each for stream in streams for each in stream.mapping.expressions().items()):
+            for part in key_parts(text, schema.names) if option == "key" else (text,):
+                selected(empty, part, option, schema.names, field_paths(schema))
+    guessed = any(not stream.mapping.time for stream in streams)
+    return keep_frame(opened, frame_name(frame), folder, schema.names if guessed else wanted)
+
 
 ROWS_A_PART = 1 << 20
 """Approximate rows per part, unless --spark-conf spark.sql.shuffle.partitions sets the number of parts."""

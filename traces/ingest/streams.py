@@ -28,8 +28,7 @@ from adapt.traces.ingest.runs.sieve import sieve_of
 from adapt.traces.ingest.runs.sifting import sifting
 from adapt.traces.ingest.times import MOST_LOOKED_AT, TimeFormat, local_times, with_years
 from adapt.traces.sources.reading.blocks import PATH, PLACE
-from adapt.traces.sources.reading.containers import head_of
-from adapt.traces.sources.reading.files import SourceFile
+from adapt.traces.sources.reading.files import SourceFile, head_of
 from adapt.traces.sources.reading.table_files import quoted
 from adapt.traces.sources.sniff import ReadOptions, Recognized, recognize
 from adapt.traces.sources.source import Sift, Source

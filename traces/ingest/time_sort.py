@@ -1,14 +1,18 @@
-"""Time sort: cut a source into parts by time, and sort them."""
+"""Order of rows: sorted by time for a trace, and as the first lines of the source have it."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from adapt.core.errors import BadInput
+from adapt.core.lint.source_order import MOST_ROWS, source_evidence
 from adapt.traces.locations.location import is_stored
 from adapt.traces.parts import part_name, part_writer, write_in_tasks
 from adapt.traces.sources.reading.blocks import PLACE
@@ -125,3 +129,40 @@ def _up_to(time_us: int, place: int | None) -> Column:
     file, line = place >> _LINE_BITS, place & (1 << _LINE_BITS) - 1
     in_file = (F.col("_file") < file) | ((F.col("_file") == file) & (F.col("_line") <= line))
     return (time < F.lit(time_us)) | ((time == F.lit(time_us)) & in_file)
+
+
+def order_of_source(rows: DataFrame, files: int, progress: Progress) -> dict[str, Any] | None:
+    """Evidence on the order of the good rows; see `source_evidence`.
+
+    Uses the first lines of each file, so that the result does not depend on how Spark splits the work.
+
+    Args:
+        rows: Columns of the trace, with `_file`, `_line` and `_reason`.
+        files: Number of files.
+    """
+    looked_at = rows.where((F.col("_line") <= lines_looked_at(files)) & (F.col("_file") < MOST_ROWS))
+    facts = looked_at.where("_reason is null").select(
+        F.col("_file").cast("bigint"),
+        F.col("_line").cast("bigint"),
+        F.unix_micros("ts").alias("time"),
+        F.xxhash64("key").alias("key"),
+    )
+    with spark_failures("reading the source"), watched(rows.sparkSession, "checking the order", progress):
+        told = facts.toArrow()
+    return evidence_of(*(told.column(name) for name in ("_file", "_line", "time", "key")))
+
+
+def lines_looked_at(files: int) -> int:
+    """How many first lines of each file are examined: `MOST_ROWS` in all."""
+    return max(1, MOST_ROWS // files)
+
+
+def evidence_of(
+    file: pa.ChunkedArray, line: pa.ChunkedArray, time_us: pa.ChunkedArray, key: pa.ChunkedArray
+) -> dict[str, Any] | None:
+    """As `source_evidence`, of int64 columns."""
+    return source_evidence(_numbers(file), _numbers(line), _numbers(time_us), _numbers(key))
+
+
+def _numbers(column: pa.ChunkedArray) -> NDArray[np.int64]:
+    return np.asarray(column.to_numpy(), np.int64)

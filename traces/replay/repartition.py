@@ -10,7 +10,7 @@ from adapt.core.repartition.decisions import Replan
 from adapt.core.repartition.replay import Live, RepartitionRun, replay_repartition
 from adapt.core.stream import Weight
 from adapt.traces.counting.count import check_window
-from adapt.traces.counting.weights import WEIGHT_COLUMNS, chosen_weight
+from adapt.traces.counting.exact import WEIGHT_COLUMNS, chosen_weight
 from adapt.traces.replay.operators import check_columns, encoded
 from adapt.traces.replay.replay import Asked, Replayed
 from adapt.traces.spark.progress import Progress

@@ -11,8 +11,15 @@ from adapt.core.report.key_charts import rank_frequency, top_keys
 from adapt.core.table import Kind
 from adapt.traces.reports.reported import Reported, reported_of, shown
 from adapt.traces.store.manifest import Manifest
-from adapt.traces.store.trace import open_trace
-from adapt.traces.store.trace_tables import overview, rank_table, rate_table, refused, streams_table, top_keys_table
+from adapt.traces.store.trace import (
+    open_trace,
+    overview,
+    rank_table,
+    rate_table,
+    refused,
+    streams_table,
+    top_keys_table,
+)
 
 
 def reported(path: Path, manifest: Manifest) -> Reported:

@@ -1,13 +1,14 @@
 """Guess format, delimiter and header from a source's first bytes."""
 
 import csv
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 from string import whitespace
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,13 +22,12 @@ from adapt.traces.sources.formats.json_lines import JsonLines
 from adapt.traces.sources.formats.orc import OrcFiles
 from adapt.traces.sources.formats.parquet import ParquetFiles
 from adapt.traces.sources.formats.text import log_format, pattern_format
+from adapt.traces.sources.frames import frame_schema, is_frame
 from adapt.traces.sources.names import FormatName
 from adapt.traces.sources.reading.blocks import BlockFormat
-from adapt.traces.sources.reading.containers import head_of
-from adapt.traces.sources.reading.files import Container, SourceFile
-from adapt.traces.sources.reading.format import BOM, RecordFormat, refuse_utf16
-from adapt.traces.sources.reading.stored_tables import StoredTables, stored_tables
-from adapt.traces.sources.reading.table_files import TableFormat
+from adapt.traces.sources.reading.files import Container, SourceFile, head_of, source_files
+from adapt.traces.sources.reading.records import BOM, RecordFormat, field_paths, quoted_name, refuse_utf16
+from adapt.traces.sources.reading.table_files import StoredTables, TableFormat, stored_tables
 
 HEAD_BYTES = 1 << 18
 LOOKED_AT = 200
@@ -280,3 +280,32 @@ def _distinct(names: Sequence[str]) -> tuple[str, ...]:
         free = name if name not in result else next(other for other in numbered if other not in result)
         result[free] = None
     return tuple(result)
+
+
+def offered_columns(sources: Sequence[Any]) -> tuple[str, ...]:
+    """Columns and nested fields of a source, in its order."""
+    if is_frame(sources[0]):
+        schema = frame_schema(sources[0])
+        return (*schema.names, *field_paths(schema))
+    files = source_files(sources)
+    form = recognize(files, ReadOptions()).form
+    if isinstance(form, JsonLines):
+        found: dict[str, None] = {}
+        for line in head_of(files[0], HEAD_BYTES).splitlines():
+            with suppress(ValueError):  # the last line may be cut off
+                found.update(dict.fromkeys(_paths(json.loads(line))))
+        return tuple(found)
+    if isinstance(form, BlockFormat):
+        schema = pa.schema(form.types)
+    elif isinstance(form, RecordFormat):
+        return form.columns
+    else:
+        schema = form.schema_of(files[0])
+    return (*schema.names, *field_paths(schema))
+
+
+def _paths(value: Any) -> Iterator[str]:
+    """The fields of an object, those of objects within it by their path."""
+    for name, held in value.items() if isinstance(value, Mapping) else ():
+        own = quoted_name(name)
+        yield from (f"{own}.{path}" for path in _paths(held)) if isinstance(held, Mapping) and held else (own,)

@@ -20,13 +20,26 @@ from adapt.traces.read_errors import readable
 from adapt.traces.sources.formats.delimited import Delimited
 from adapt.traces.sources.formats.json_lines import JsonLines, json_schema, with_json_fields
 from adapt.traces.sources.formats.text import Pattern
-from adapt.traces.sources.reading.blocks import PATH, PLACE, Block, BlockFormat, read_block, reader_schema
-from adapt.traces.sources.reading.cutting import Task, Walk, again, blocks_of_walks, cut, ranges, walk, warn_of_packed
+from adapt.traces.sources.reading.blocks import (
+    PATH,
+    PLACE,
+    Block,
+    BlockFormat,
+    Task,
+    Walk,
+    again,
+    blocks_of_walks,
+    cut,
+    ranges,
+    read_block,
+    reader_schema,
+    walk,
+    warn_of_packed,
+)
 from adapt.traces.sources.reading.files import SourceFile
-from adapt.traces.sources.reading.format import WHOLE_LINE, RecordFormat
-from adapt.traces.sources.reading.records import field_paths
-from adapt.traces.sources.reading.stored_tables import StoredTables
+from adapt.traces.sources.reading.records import WHOLE_LINE, RecordFormat, field_paths
 from adapt.traces.sources.reading.table_files import (
+    StoredTables,
     TableFormat,
     folder_columns,
     quoted,

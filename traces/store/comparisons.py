@@ -19,10 +19,9 @@ from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.read_errors import damaged
 from adapt.traces.store.answers import kept
 from adapt.traces.store.atomic import whole_folder
-from adapt.traces.store.comparison_rows import FILE, read_rows
 from adapt.traces.store.manifest import Manifest, Provenance, file_entry, read_manifest, verify, write_manifest
 from adapt.traces.store.plans import read_plan, write_plan
-from adapt.traces.store.tables import table_facts, table_hash, write_table
+from adapt.traces.store.tables import FILE, read_rows, table_facts, table_hash, write_table
 
 RECOMMENDED = "recommended"
 """Name of the plan that the verdict speaks of."""

@@ -26,8 +26,8 @@ from adapt.traces.read_errors import csv_rows, damaged
 from adapt.traces.store import disk
 from adapt.traces.store.answers import kept as _kept
 from adapt.traces.store.atomic import whole_folder
-from adapt.traces.store.column_hash import columns_hash
 from adapt.traces.store.manifest import Manifest, Provenance, read_manifest, verify, write_manifest
+from adapt.traces.store.tables import columns_hash
 from adapt.traces.store.trace import blocks_of, part_entry, read_pieces
 
 FILE = "frequencies.parquet"

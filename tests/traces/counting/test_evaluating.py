@@ -20,8 +20,7 @@ from adapt.core.stream import COLUMN_TYPES, KeyType, Weight
 from adapt.traces.counting import evaluating, exact
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.evaluating import evaluate_counts, evaluate_plans
-from adapt.traces.counting.exact import count_exactly
-from adapt.traces.counting.measured import with_columns
+from adapt.traces.counting.exact import count_exactly, with_columns
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.session import SparkOptions
 from adapt.traces.store.frequencies import write_frequencies

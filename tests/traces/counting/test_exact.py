@@ -9,8 +9,7 @@ import pytest
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stream import COLUMN_TYPES, KeyType, Weight
-from adapt.traces.counting.exact import count_exactly
-from adapt.traces.counting.weights import default_weight
+from adapt.traces.counting.exact import count_exactly, default_weight
 from adapt.traces.store import trace as traces
 from adapt.traces.store.trace import Trace, open_trace
 from tests.traces.small_traces import trace_of_source

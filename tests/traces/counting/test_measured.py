@@ -9,8 +9,7 @@ import pytest
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stream import COLUMN_TYPES, KeyType, Weight
-from adapt.traces.counting.exact import count_exactly
-from adapt.traces.counting.measured import measurable, measure_block, measure_columns, with_columns
+from adapt.traces.counting.exact import count_exactly, measurable, measure_block, measure_columns, with_columns
 from adapt.traces.spark.session import SparkOptions
 from adapt.traces.store import trace as traces
 from adapt.traces.store.trace import Trace, blocks_of, part_entry

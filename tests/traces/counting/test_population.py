@@ -16,8 +16,7 @@ from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import COLUMN_TYPES, KeyType, Weight
 from adapt.traces.counting import population as module
-from adapt.traces.counting.exact import count_exactly
-from adapt.traces.counting.measured import with_columns
+from adapt.traces.counting.exact import count_exactly, with_columns
 from adapt.traces.counting.population import population_of
 from adapt.traces.counting.routed_sums import channel_loads, routed_sums
 from adapt.traces.spark.session import SparkOptions

@@ -16,7 +16,7 @@ from adapt.traces.ingest.ingest import IngestOptions, ingest
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.sources.names import FormatName
 from adapt.traces.sources.sniff import ReadOptions
-from adapt.traces.store.trace_tables import overview
+from adapt.traces.store.trace import overview
 
 HEADED = ReadOptions(FormatName.CSV, ",", header=True)
 BASE = 1_700_000_000

@@ -16,11 +16,9 @@ from adapt.traces.ingest.ingest import IngestOptions, ingest
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.sources.formats.delimited import Delimited
 from adapt.traces.sources.reading import blocks
-from adapt.traces.sources.reading.blocks import PATH, read_block
-from adapt.traces.sources.reading.containers import unpacked
-from adapt.traces.sources.reading.cutting import cut
-from adapt.traces.sources.reading.files import source_files
-from adapt.traces.sources.reading.format import RecordFormat
+from adapt.traces.sources.reading.blocks import PATH, cut, read_block
+from adapt.traces.sources.reading.files import source_files, unpacked
+from adapt.traces.sources.reading.records import RecordFormat
 from adapt.traces.sources.sniff import ReadOptions, recognize
 from adapt.traces.store.trace import open_trace
 from tests.tiers import SOAK

@@ -14,8 +14,8 @@ from adapt.traces.ingest.streams import Stream
 from adapt.traces.locations import failures
 from adapt.traces.sources.reading.blocks import BlockFormat
 from adapt.traces.sources.reading.files import source_files
-from adapt.traces.sources.reading.format import RecordFormat
-from adapt.traces.sources.reading.stored_tables import stored_tables
+from adapt.traces.sources.reading.records import RecordFormat
+from adapt.traces.sources.reading.table_files import stored_tables
 from adapt.traces.sources.sniff import ReadOptions, recognize
 from adapt.traces.sources.source import _cut, _read_block
 from tests.tiers import soak

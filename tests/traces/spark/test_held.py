@@ -10,9 +10,8 @@ from adapt.core.errors import EnvironmentFailure
 from adapt.core.out_of_sample.windows import MOST_PANES
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.counting import lossy as lossily
-from adapt.traces.counting.exact import ROWS_A_PARTITION, count_exactly
+from adapt.traces.counting.exact import ROWS_A_PARTITION, count_exactly, measure_columns
 from adapt.traces.counting.lossy import count_lossy
-from adapt.traces.counting.measured import measure_columns
 from adapt.traces.spark import runner, session
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.session import SparkOptions, check_held, held_bytes, result_bytes, shown

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.traces.store.column_hash import ColumnHasher, columns_hash
+from adapt.traces.store.tables import ColumnHasher, columns_hash
 
 KINDS = {
     "string": (pa.string(), st.text(max_size=5)),

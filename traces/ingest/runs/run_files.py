@@ -16,7 +16,7 @@ from adapt.core.keys.names import HashName
 from adapt.core.keys.xxhash64 import SEED
 from adapt.core.lint.source_order import MOST_ROWS, source_evidence
 from adapt.traces.ingest.runs.sieve import PLACES
-from adapt.traces.ingest.source_order import lines_looked_at
+from adapt.traces.ingest.time_sort import lines_looked_at
 from adapt.traces.store import disk
 
 RUN_BYTES = 64 << 20

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from adapt.traces.sources.reading.format import BOM, Parsed
-from adapt.traces.sources.reading.records import NEVER, OPEN_QUOTE, Bytes, Records, delimited_records
+from adapt.traces.sources.reading.records import BOM, NEVER, OPEN_QUOTE, Bytes, Parsed, Records, delimited_records
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,7 @@ from typing import ClassVar, cast
 
 import pyarrow as pa
 
-from adapt.traces.sources.reading.format import WHOLE_LINE, Parsed, text_of
-from adapt.traces.sources.reading.records import NEVER, Bytes, Records, line_records
+from adapt.traces.sources.reading.records import NEVER, WHOLE_LINE, Bytes, Parsed, Records, line_records, text_of
 from adapt.traces.spark.lazy import DataFrame, F, SparkSession, T
 
 NOT_JSON = "not a JSON object"

@@ -8,8 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapt.core.errors import UsageError
-from adapt.traces.sources.reading.format import Parsed, text_of
-from adapt.traces.sources.reading.records import NEVER, Bytes, Records, line_records
+from adapt.traces.sources.reading.records import NEVER, Bytes, Parsed, Records, line_records, text_of
 
 LOG_FORMAT = (
     r"^(?P<host>\S+) (?P<ident>\S+) (?P<user>\S+) \[(?P<time>[^\]]+)\] "

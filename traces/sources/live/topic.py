@@ -15,17 +15,17 @@ from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.phrases import percent
 from adapt.core.units.seals import SEAL, as_json, check_seal, sealed
 from adapt.traces.sources.live.address import TopicAddress, TopicOptions
-from adapt.traces.sources.live.client_config import ClientConfig
-from adapt.traces.sources.live.cluster import Bounds, Cluster
-from adapt.traces.sources.live.kept import RecordFiles, frames_of, stored
-from adapt.traces.sources.live.reading import Reader, Wanted
-from adapt.traces.sources.live.sample import RecordSample, sample_effect
+from adapt.traces.sources.live.cluster import Bounds, ClientConfig, Cluster
+from adapt.traces.sources.live.reading import Reader, RecordSample, Wanted, sample_effect
 from adapt.traces.sources.live.topic_records import (
+    RecordFiles,
     TopicRecords,
     check_fields,
+    frames_of,
     guessed_format,
     has_schema_id,
     schema_ids,
+    stored,
 )
 from adapt.traces.sources.names import KeyFormat
 from adapt.traces.sources.reading.files import Container, SourceFile

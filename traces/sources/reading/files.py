@@ -1,10 +1,16 @@
-"""Source files named by arguments, in the order that breaks ties."""
+"""Source files by name, and their unpacked bytes."""
 
+import bz2
 import glob
+import gzip
+import lzma
 import os
 import re
+import shutil
 import stat
+import sys
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -13,10 +19,29 @@ from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import IO, cast
 
+import pyarrow as pa
+
 from adapt.core.errors import AdaptError, BadInput, UsageError, near_miss, redacted
+from adapt.traces.locations.arrow import arrow_sink
 from adapt.traces.locations.location import is_stored, location
 from adapt.traces.read_errors import readable
-from adapt.traces.sources.reading.stdin import LABEL, STDIN, keep_stdin
+
+_CHUNK_BYTES = 8 << 20
+
+STDIN = "-"
+"""The source argument for standard input."""
+
+LABEL = "stdin"
+"""`_path` of its rows."""
+
+
+def keep_stdin(path: Path) -> None:
+    """Store standard input in a file, to read it several times."""
+    if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
+        raise UsageError(f"{STDIN} reads standard input, but nothing is piped into it; pipe a file, or name one")
+    with arrow_sink(path) as own, own.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file, _CHUNK_BYTES)
+
 
 SCHEME = "kafka://"
 """Beginning of the address of a topic."""
@@ -294,3 +319,57 @@ def _members(path: Path, label: str) -> Iterator[SourceFile]:
         yield SourceFile(
             _absolute(path), f"{label}/{member.filename}", Container.ZIP, member.compress_size, member.filename
         )
+
+
+CHUNK_BYTES = 8 << 20
+LONGEST_HEAD = 16 << 20
+
+
+@contextmanager
+def unpacked(file: SourceFile) -> Iterator[IO[bytes]]:
+    """The unpacked bytes of a file, read in order."""
+    try:
+        match file.container:
+            case Container.PLAIN:
+                with file.opened(0) as plain:
+                    yield plain
+            case Container.GZIP:
+                with file.opened() as plain, gzip.open(plain, "rb") as packed:
+                    yield cast(IO[bytes], packed)
+            case Container.BZIP2:
+                with file.opened() as plain, bz2.open(plain, "rb") as packed:
+                    yield packed
+            case Container.ZSTD:
+                with file.opened() as plain, pa.CompressedInputStream(plain, "zstd") as packed:
+                    yield cast(IO[bytes], packed)
+            case Container.XZ:
+                with file.opened() as plain, lzma.open(plain, "rb") as packed:
+                    yield packed
+            case Container.ZIP:
+                with (
+                    file.opened() as plain,
+                    zipfile.ZipFile(plain) as archive,
+                    archive.open(str(file.member)) as member,
+                ):
+                    yield member
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile) as error:
+        raise BadInput(f"{file.label} is truncated or damaged ({error}); get the file again") from error
+    except NotImplementedError as error:
+        raise BadInput(f"{file.label} has an unsupported compression ({error}); unpack it first") from error
+    except OSError as error:
+        if error.errno is None:  # an error of bzip2 or zstd, not of the disk
+            raise BadInput(f"{file.label} is truncated or damaged ({error}); get the file again") from error
+        raise BadInput(f"{file.label} cannot be read: {error.strerror or error}") from error
+
+
+def head_of(file: SourceFile, size: int) -> bytes:
+    """The first unpacked bytes of a file, with two whole lines.
+
+    At least `size` bytes unless the file is shorter, and at most about `LONGEST_HEAD`.
+    """
+    with unpacked(file) as stream:
+        head = more = stream.read(size)
+        while more and head.count(b"\n") < 2 and len(head) < LONGEST_HEAD:
+            more = stream.read(size)
+            head += more
+        return head

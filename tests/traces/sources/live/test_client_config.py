@@ -3,7 +3,7 @@
 import pytest
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.traces.sources.live.client_config import ClientConfig
+from adapt.traces.sources.live.cluster import ClientConfig
 
 JAAS = r"""
 # as Kafka's own tools take it

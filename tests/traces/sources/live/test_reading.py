@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from adapt.core.errors import EnvironmentFailure
 from adapt.core.random_bits import mix
 from adapt.traces.sources.live import reading
-from adapt.traces.sources.live.kept import RecordFiles, frames_of, stored
-from adapt.traces.sources.live.reading import Reader, Wanted
-from adapt.traces.sources.live.sample import RecordSample, sample_effect
-from adapt.traces.sources.live.topic_records import TopicRecords
+from adapt.traces.sources.live.reading import Reader, RecordSample, Wanted, sample_effect
+from adapt.traces.sources.live.topic_records import RecordFiles, TopicRecords, frames_of, stored
 from adapt.traces.sources.names import KeyFormat
 from adapt.traces.sources.reading.files import Container, SourceFile
 

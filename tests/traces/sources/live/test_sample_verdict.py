@@ -11,7 +11,7 @@ from adapt.core.engines.names import Engine
 from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.verdict.goal import Goal
 from adapt.core.verdict.stream_verdict import judge
-from adapt.traces.sources.live.sample import RecordSample, Spread
+from adapt.traces.sources.live.reading import RecordSample, Spread
 from tests.tiers import soak
 
 RECORDS, PARTITIONS = 1_000_000, 12

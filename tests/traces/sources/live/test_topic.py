@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
 from adapt.traces.sources.live import cluster, reading
 from adapt.traces.sources.live.address import TopicAddress, TopicOptions, topic_of
-from adapt.traces.sources.live.sample import RecordSample
+from adapt.traces.sources.live.reading import RecordSample
 from adapt.traces.sources.live.topic import read_topic
 from adapt.traces.spark.progress import silent
 from examples.broker import free_port

@@ -10,8 +10,7 @@ from adapt.core.errors import BadInput
 from adapt.traces.sources.formats.delimited import Delimited
 from adapt.traces.sources.formats.text import pattern_format
 from adapt.traces.sources.reading import blocks
-from adapt.traces.sources.reading.blocks import Block, read_block
-from adapt.traces.sources.reading.cutting import cut
+from adapt.traces.sources.reading.blocks import Block, cut, read_block
 from adapt.traces.sources.reading.files import source_files
 
 PLAIN = Delimited(("x", "y"))

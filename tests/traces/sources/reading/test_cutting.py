@@ -10,10 +10,9 @@ from adapt.core.errors import BadInput
 from adapt.traces.sources.formats.delimited import Delimited
 from adapt.traces.sources.formats.text import pattern_format
 from adapt.traces.sources.names import FormatName
-from adapt.traces.sources.reading import blocks, cutting
-from adapt.traces.sources.reading.containers import CHUNK_BYTES
-from adapt.traces.sources.reading.cutting import again, blocks_of_walks, cut, ranges, walk, warn_of_packed
-from adapt.traces.sources.reading.files import Container, SourceFile, source_files
+from adapt.traces.sources.reading import blocks
+from adapt.traces.sources.reading.blocks import again, blocks_of_walks, cut, ranges, walk, warn_of_packed
+from adapt.traces.sources.reading.files import CHUNK_BYTES, Container, SourceFile, source_files
 from tests.tiers import examples, soak
 
 QUOTED, PLAIN, LINES = Delimited(("x", "y")), Delimited(("x", "y"), quote=""), pattern_format("(?P<x>.*)")
@@ -33,8 +32,8 @@ def file_of(folder, content):
 def small(monkeypatch, chunk, chunks, blocks_a_range, guess):
     monkeypatch.setattr(blocks, "CHUNK_BYTES", chunk)
     monkeypatch.setattr(blocks, "BLOCK_BYTES", chunk * chunks)
-    monkeypatch.setattr(cutting, "RANGE_BYTES", chunk * chunks * blocks_a_range)
-    monkeypatch.setattr(cutting, "GUESS_BYTES", guess)
+    monkeypatch.setattr(blocks, "RANGE_BYTES", chunk * chunks * blocks_a_range)
+    monkeypatch.setattr(blocks, "GUESS_BYTES", guess)
 
 
 def side_by_side(file, form):
@@ -97,7 +96,7 @@ def test_spark_cuts_a_long_file_by_ranges(tmp_path, opened, monkeypatch):
     line = 'k,"' + "x" * 500 + "\n" + "y" * 500 + '"\n'
     path = tmp_path / "in.csv"
     path.write_text("key,n\n" + line * (5 * CHUNK_BYTES // len(line)))
-    monkeypatch.setattr(cutting, "RANGE_BYTES", CHUNK_BYTES)
+    monkeypatch.setattr(blocks, "RANGE_BYTES", CHUNK_BYTES)
     source = opened(path, format=FormatName.CSV, delimiter=",", header=True)
     lines = [block.line for block in source._blocks]
     assert lines == [1, *(2 * (at * CHUNK_BYTES // len(line)) + 2 for at in range(1, 5))]

@@ -11,8 +11,7 @@ import pytest
 import xxhash
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.traces.sources.reading.containers import head_of, unpacked
-from adapt.traces.sources.reading.files import Container, source_files
+from adapt.traces.sources.reading.files import Container, head_of, source_files, unpacked
 
 
 def put(folder, *names, content=b"x\n"):

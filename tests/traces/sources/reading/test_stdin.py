@@ -8,8 +8,7 @@ import sys
 import pytest
 
 from adapt.core.errors import UsageError
-from adapt.traces.sources.reading.containers import unpacked
-from adapt.traces.sources.reading.files import source_files
+from adapt.traces.sources.reading.files import source_files, unpacked
 
 
 class Piped(io.TextIOWrapper):
