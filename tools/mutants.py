@@ -53,7 +53,7 @@ class Finder:
 
 
 if VARIABLE in os.environ:  # as a plugin of pytest
-    sys.meta_path.insert(0, Finder)  # type: ignore[arg-type]
+    sys.meta_path.insert(0, Finder)
 
 
 @cache
@@ -62,15 +62,9 @@ def operators() -> dict[str, Any]:
     from cosmic_ray.plugins import get_operator, operator_names
 
     wanted = (
-        "ReplaceComparison",
-        "ReplaceBinary",
-        "ReplaceUnary",
-        "AddNot",
-        "ReplaceTrue",
-        "ReplaceFalse",
-        "ReplaceAnd",
+        *("ReplaceComparison", "ReplaceBinary", "ReplaceUnary", "AddNot", "ReplaceTrue", "ReplaceFalse", "ReplaceAnd"),
+        *("ReplaceOr", "ReplaceBreak", "ReplaceContinue", "NumberReplacer", "ZeroIteration"),
     )
-    wanted += ("ReplaceOr", "ReplaceBreak", "ReplaceContinue", "NumberReplacer", "ZeroIteration")
     # `|` stands in annotations, and whether two values are one is not what `==` asks
     other = ("BitOr", "RShift", "LShift", "BitXor", "Pow", "Is", "IsNot")
     names = [name.removeprefix("core/") for name in operator_names()]

@@ -97,7 +97,7 @@ class TableOptions:
             raise UsageError("give either SOURCE (files, globs, a topic), --table or --sql")
         if files:
             return files
-        from adapt.traces.sources.tables import Query
+        from adapt.traces.sources.frames import Query
 
         return [Query(self.table, self.sql)]
 

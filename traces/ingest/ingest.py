@@ -33,9 +33,8 @@ from adapt.traces.ingest.cleaning import Cleaning, cleaned, salt_of
 from adapt.traces.ingest.mapping import Mapping, check_kept, key_parts, selected
 from adapt.traces.ingest.profile import Profile, settle
 from adapt.traces.ingest.rejects import MOST_PLACES, WITHHELD, MaxRejects, by_file, by_reason, set_aside
-from adapt.traces.ingest.runs.merging import merge_runs
-from adapt.traces.ingest.runs.run_files import order_of_runs
-from adapt.traces.ingest.runs.sifting import schema_of, sifted
+from adapt.traces.ingest.runs import merge_runs, order_of_runs
+from adapt.traces.ingest.sifting import schema_of, sifted
 from adapt.traces.ingest.streams import Settled, Several, Stream, grouped, only_stream
 from adapt.traces.ingest.time_sort import (
     ORDER,
@@ -50,6 +49,7 @@ from adapt.traces.locations.location import is_stored
 from adapt.traces.parts import part_name, plain_writer
 from adapt.traces.sources.formats.parquet import ParquetFiles
 from adapt.traces.sources.frames import (
+    Query,
     frame_name,
     frame_opened,
     frame_schema,
@@ -65,7 +65,6 @@ from adapt.traces.sources.reading.files import SourceFile, source_files, unchang
 from adapt.traces.sources.reading.records import field_paths
 from adapt.traces.sources.reading.table_files import as_spark_schema
 from adapt.traces.sources.sniff import ReadOptions, Recognized
-from adapt.traces.sources.tables import Query
 from adapt.traces.spark.lazy import DataFrame, F, SparkSession
 from adapt.traces.spark.progress import Progress, silent, watched
 from adapt.traces.spark.session import (

@@ -24,8 +24,8 @@ from adapt.traces.ingest.mapping import (
     selected,
     settled_format,
 )
-from adapt.traces.ingest.runs.sieve import sieve_of
-from adapt.traces.ingest.runs.sifting import sifting
+from adapt.traces.ingest.sieve import sieve_of
+from adapt.traces.ingest.sifting import sifting
 from adapt.traces.ingest.times import MOST_LOOKED_AT, TimeFormat, local_times, with_years
 from adapt.traces.sources.reading.blocks import PATH, PLACE
 from adapt.traces.sources.reading.files import SourceFile, head_of
@@ -444,18 +444,15 @@ def _widest(one: KeyType, other: KeyType) -> KeyType:
     return max(one, other, key=lambda each: int(each.value.removeprefix("int")))
 
 
-class _errors_of:
+@contextmanager
+def _errors_of(stream: Stream, *, many: bool) -> Iterator[None]:
     """Names the stream in an error, if there are several."""
-
-    def __init__(self, stream: Stream, *, many: bool) -> None:
-        self._name = stream.name if many else ""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if self._name and isinstance(error, UsageError | BadInput):
-            raise type(error)(f"stream {self._name!r}: {error}") from error
+    try:
+        yield
+    except (UsageError, BadInput) as error:
+        if not many or not stream.name:
+            raise
+        raise type(error)(f"stream {stream.name!r}: {error}") from error
 
 
 def _literal(text: str) -> str:

@@ -14,8 +14,7 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.traces.ingest.cleaning import Cleaning
 from adapt.traces.ingest.ingest import IngestOptions, ingest
 from adapt.traces.ingest.mapping import Mapping
-from adapt.traces.sources.frames import BATCH_ROWS, keep_frame
-from adapt.traces.sources.tables import Query
+from adapt.traces.sources.frames import BATCH_ROWS, Query, keep_frame
 from tests.tiers import soak
 
 MAPPING = Mapping("user", "ts", cost="ms", cost_unit="ms", keep=("page",))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException
 
-from adapt.traces.sources.tables import Query
+from adapt.traces.sources.frames import Query
 
 COLUMNS = [{"col_name": "Provider", "data_type": "string"}, {"col_name": "ts", "data_type": "timestamp"}]
 TABLE = "shop.db.events"

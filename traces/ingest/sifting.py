@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from adapt.traces.ingest.runs.run_files import Run, RunWriter, runs_of
-from adapt.traces.ingest.runs.sieve import PLACES, TIME, Sieve, with_places
+from adapt.traces.ingest.runs import Run, RunWriter, runs_of
+from adapt.traces.ingest.sieve import PLACES, TIME, Sieve, with_places
 from adapt.traces.ingest.time_sort import Stock
 from adapt.traces.sources.reading.blocks import PLACE, reader_schema
 from adapt.traces.sources.reading.table_files import quoted

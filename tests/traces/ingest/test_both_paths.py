@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from adapt.traces.ingest import ingest as ingesting
+from adapt.traces.ingest import sieve
 from adapt.traces.ingest.cleaning import Cleaning, ClockShift
 from adapt.traces.ingest.ingest import IngestOptions, ingest
 from adapt.traces.ingest.mapping import Mapping
-from adapt.traces.ingest.runs import sieve
-from adapt.traces.ingest.runs.sieve import Sieve, sieve_of
+from adapt.traces.ingest.sieve import Sieve, sieve_of
 from adapt.traces.sources.reading.blocks import PATH
 from adapt.traces.sources.sniff import ReadOptions
 from adapt.traces.spark import runner as spark_runner

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.traces.ingest.runs.sieve import (
+from adapt.traces.ingest.sieve import (
     MISSING,
     ODD,
     VALUE,

@@ -4,21 +4,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from adapt.traces.ingest.runs import merging, run_files
-from adapt.traces.ingest.runs.merging import _merged, cut
-from adapt.traces.ingest.runs.run_files import MIXED, RunWriter, rising, runs_of
-from adapt.traces.ingest.runs.sieve import TIME
+from adapt.traces.ingest import runs as module
+from adapt.traces.ingest.runs import MIXED, RunWriter, _merged, cut, rising, runs_of
+from adapt.traces.ingest.sieve import TIME
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_runs_are_cut_and_merged_at_exact_ranks(tmp_path, monkeypatch, seed):
     chance = np.random.default_rng(seed)
     index_rows = int(chance.choice([1, 7, 100, 4096]))
-    monkeypatch.setattr(run_files, "INDEX_ROWS", index_rows)
-    monkeypatch.setattr(run_files, "RUN_BYTES", int(chance.choice([1000, 30_000, 10_000_000])))
-    monkeypatch.setattr(merging, "INDEX_ROWS", index_rows)
-    monkeypatch.setattr(merging, "FEW", int(chance.choice([4, 64, 1 << 14])))
-    monkeypatch.setattr(merging, "ROW_GROUP_ROWS", 700)
+    monkeypatch.setattr(module, "INDEX_ROWS", index_rows)
+    monkeypatch.setattr(module, "RUN_BYTES", int(chance.choice([1000, 30_000, 10_000_000])))
+    monkeypatch.setattr(module, "FEW", int(chance.choice([4, 64, 1 << 14])))
+    monkeypatch.setattr(module, "ROW_GROUP_ROWS", 700)
     count, span = int(chance.integers(1, 5000)), int(chance.choice([1, 3, 100, 10**9]))
     rows = pa.table(
         {

@@ -1,1 +1,0 @@
-"""Ingest of plain columns: sorted runs, merged into parts."""
