@@ -137,14 +137,6 @@ def test_a_closed_output_is_said_in_one_line(monkeypatch, capsys, line):
     assert capsys.readouterr().err == "adapt: stdout is closed; redirect it to a file or to /dev/null\n"
 
 
-def test_a_closed_stderr_stops_nothing(counts, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "stderr", None)
-    with pytest.raises(SystemExit) as left:
-        main(["partition", "build", str(counts), "--channels", "3"])
-    assert left.value.code == 0
-    assert "Verdict: " in capsys.readouterr().out
-
-
 def test_narration_that_nobody_reads_stops_nothing(monkeypatch):
     class Gone:
         encoding = "utf-8"

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from adapt.cli.main import main, settings_first
+from adapt.cli.main import main
 from adapt.cli.terminal import help as help_pages
 
 COMMANDS = {
@@ -99,11 +99,6 @@ def test_wrong_usage_is_one_line_that_says_how_it_is_right(adapt, tmp_path, monk
     monkeypatch.chdir(tmp_path)
     assert told in adapt.refused(2, *shlex.split(line)).replace("Did you", "did you")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_settings_may_stand_before_or_after_the_command():
-    assert settings_first(["report", "x", "-q", "--", "-v"]) == ["-q", "report", "x", "--", "-v"]
-    assert settings_first(["--debug", "report", "x"]) == ["--debug", "report", "x"]
 
 
 def test_main_leaves_with_the_exit_code(monkeypatch):

@@ -63,10 +63,3 @@ def test_the_kept_share_lies_within_4_sigma_for_many_seeds_and_arcs(keep: float)
     sigma = np.sqrt(keep * (1 - keep) / tuples)
     assert np.abs(np.array(shares) - keep).max() < 4 * sigma
     assert np.std(shares) == pytest.approx(sigma, rel=0.4)
-
-
-def test_draws_of_two_arcs_or_seeds_are_uncorrelated() -> None:
-    numbers = np.arange(50_000)
-    first, other_arc, other_seed = (uniforms(substream(*of), numbers) for of in ((1, 1), (1, 2), (2, 1)))
-    assert abs(np.corrcoef(first, other_arc)[0, 1]) < 4 / np.sqrt(len(numbers))
-    assert abs(np.corrcoef(first, other_seed)[0, 1]) < 4 / np.sqrt(len(numbers))

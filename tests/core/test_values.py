@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.table import Column, Kind
-from adapt.core.values import elided, human, plain, visible
+from adapt.core.values import human, plain, visible
 
 cells = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 
@@ -57,8 +57,3 @@ def test_visible_text_is_encodable_and_escaping_it_again_changes_nothing(text):
     assert visible(visible(text)) == visible(text)
     assert not any(ord(character) < 0x20 for character in visible(text))
     visible(text).encode()
-
-
-def test_a_cut_text_says_how_long_it_was():
-    assert elided("a" * 65_536, 3) == "aaa… (65\u202f536 characters)"
-    assert elided("abc", 3) == "abc"

@@ -61,13 +61,6 @@ def documents_of(path):
     raise ModuleNotFoundError(path)
 
 
-def test_ranges_of_citations_are_expanded():
-    assert cited("Eqs. 1 to 3, 5; sections 4.1.1 to 4.1.3") == {
-        *(("eq", number) for number in "1235"),
-        *(("section", f"4.1.{at}") for at in (1, 2, 3)),
-    }
-
-
 def test_all_papers_have_their_equations():
     assert {paper for source, _ in EQUATIONS for paper in PAPERS if source.startswith(paper)} == set(PAPERS)
     equations = set(chain.from_iterable(cited(source) for source, _ in EQUATIONS if source.startswith("Partitioning")))

@@ -12,7 +12,7 @@ from adapt.core.costs.profile_file import write_profile
 from adapt.core.errors import EnvironmentFailure
 from reality.runs import Kept, measure
 from reality.scenarios import Engine, Kind, Placement, Scenario, scenarios
-from reality.values import Value, calibrated, effects
+from reality.values import calibrated
 from reality.workload import Workload
 
 
@@ -59,13 +59,6 @@ def test_an_interrupted_set_goes_on_with_the_rates_of_its_first_runs(tmp_path: P
     assert [len(kept.runs(one)) for one in WANTED] == [2, 2]
 
 
-def test_an_engine_starts_only_for_missing_runs(tmp_path: Path) -> None:
-    kept, workload, engine = Kept(tmp_path / "runs"), Workload(tmp_path / "workload"), Counting(10)
-    for _ in range(2):
-        measure(engine, WANTED, 1, workload, kept, lambda _: None)
-    assert engine.starts == 1
-
-
 def test_every_engine_has_one_scenario_that_calibrates_and_names_are_unique() -> None:
     for quick in (False, True):
         for engine in Engine:
@@ -88,13 +81,3 @@ def test_predictions_use_medians_of_the_calibrating_runs_alone(tmp_path: Path) -
     kept.keep(other, 0, {"metrics": {}, "costs": {"batch_s": 100.0, "profile": text_of(100)}})
     assert calibrated(kept, [other, calibrating]) == {"batch_s": 2, "profile": text_of(2)}
     assert calibrated(kept, [other]) is None
-
-
-def test_the_effect_of_a_plan_is_a_ratio_run_by_run() -> None:
-    of = {"natural": (100.0, (90.0, 100.0)), "plan": (200.0, (180.0, 150.0))}
-    values = [
-        Value(Engine.FLINK, f"{name}, saturated", "throughput", foretold, measured, False)
-        for name, (foretold, measured) in of.items()
-    ]
-    (effect,) = effects(values)
-    assert (effect.predicted, effect.measured) == (2, (2, 1.5))

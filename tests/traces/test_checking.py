@@ -1,6 +1,6 @@
 """What artefacts measured, read for limits."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
@@ -146,13 +146,6 @@ def test_the_metrics_of_a_run_are_those_of_its_tables(kind, tmp_path):
     assert facts.kind is kind
     assert judge(asked, [facts]).passed
     assert not judge([parse_limit(limits[0].replace("<=2", "<=1"))], [facts]).passed
-
-
-def test_a_run_of_an_unknown_mechanism_is_refused(tmp_path):
-    run = replace(RUNS[Of.FLUX], mechanism="unheard")
-    write_run(run, tmp_path / "x.run", Provenance("made by hand"))
-    with pytest.raises(BadInput, match="a run of unheard"):
-        facts_of(tmp_path / "x.run", [])
 
 
 def test_limits_in_a_file_that_is_no_text_are_refused(tmp_path):

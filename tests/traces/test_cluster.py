@@ -9,15 +9,11 @@ import pytest
 
 from adapt.core.errors import EnvironmentFailure
 from adapt.traces import reach
-from adapt.traces.cluster import check_cluster
 from adapt.traces.spark import executors, session
 from adapt.traces.spark.executors import bring_packages, here
 from adapt.traces.spark.packages import FOLDER
-from adapt.traces.spark.session import SparkOptions
 from tests.journeys.processes import standalone, started
 from tests.tiers import soak
-
-LOCAL = SparkOptions("local[2]")
 
 
 @pytest.fixture
@@ -75,14 +71,6 @@ def given_conf(spark, monkeypatch):
     conf = spark.sparkContext.getConf().set("spark.archives", f"env.tar.gz#{FOLDER}")
     monkeypatch.setattr(spark.sparkContext, "getConf", lambda: conf)
     monkeypatch.setattr(spark.sparkContext, "environment", dict(spark.sparkContext.environment))
-
-
-def test_a_spark_of_others_is_not_sent_packages(spark, python_of, monkeypatch):
-    monkeypatch.setattr(session, "_ours", [])
-    python_of(adapt="", packages={"numpy": "1.0"})
-    (only,) = check_cluster(LOCAL).missing
-    assert only.missing.startswith("lacks adapt, pandas, pyarrow, numba")
-    assert only.remedy.startswith("install adapt-streams")
 
 
 def test_a_command_refuses_executors_without_a_python_that_fits(spark, python_of):
@@ -150,17 +138,6 @@ def test_another_disk_at_the_same_path_is_told_apart(tmp_path):
     (tmp_path / "mark").write_bytes(b"theirs")
     assert reach._tried(reach._Mark(tmp_path / "mark", b"ours"), "x")["read"] == "another disk than here"
     assert reach._tried(reach._Mark(tmp_path / "gone", b"ours"), "x")["read"] == "No such file or directory"
-
-
-def test_the_archive_is_atomic_and_says_how_to_use_it(adapt, tmp_path, monkeypatch):
-    monkeypatch.setattr("adapt.traces.spark.packages.IN_TASKS", ("mmh3",))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    out = tmp_path / "env.tar.gz"
-    said = adapt.done("cluster", "pack", "-o", out)
-    assert f"--spark-conf spark.archives={out}#{FOLDER}" in said.err
-    assert "mmh3" in said.out
-    assert "exists; add --force" in adapt.refused(4, "cluster", "pack", "-o", out)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "env.tar.gz"]
 
 
 @soak

@@ -40,14 +40,3 @@ def test_what_is_no_pin_is_refused_with_its_line(tmp_path, text, told):
         read_pins(path)
     assert str(refusal.value).startswith(f"{path}")
     assert told in str(refusal.value)
-
-
-@pytest.mark.parametrize(
-    ("data", "told"), [(None, "cannot be read"), (b"a,1\nb,1\n\xff,1\n", "UTF-8"), (b"", "has no pins")]
-)
-def test_what_cannot_be_read_is_refused(tmp_path, data, told):
-    path = tmp_path / "file"
-    if data is not None:
-        path.write_bytes(data)
-    with pytest.raises(BadInput, match=told):
-        read_pins(path)

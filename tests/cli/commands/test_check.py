@@ -93,15 +93,6 @@ def test_every_format_says_the_same(adapt, made):
     assert ["FAILS" in row for row in rows[2:]] == [True, False]
 
 
-def test_a_file_is_written_and_people_see_the_table(adapt, made):
-    said = adapt("check", "hashed.plan", "--limit", "imbalance<=1.1", "--format", "junit", "-o", "out.xml")
-    assert said.code == 1
-    assert "FAILS" in said.out
-    assert ET.parse(made / "out.xml").getroot().get("failures") == "1"
-    adapt.done("check", "even.plan", "--limit", "imbalance<=1.1", "--format", "junit", "-o", "out.xml", "--force")
-    assert ET.parse(made / "out.xml").getroot().get("failures") == "0"
-
-
 def test_a_baseline_says_what_may_not_become_worse(adapt, made):
     adapt.done("check", "even.plan", "--baseline", "even.plan", "--limit", "imbalance")
     said = adapt("check", "hashed.plan", "--baseline", "even.plan", "--limit", "imbalance", "--limit", "channels==4")
@@ -147,13 +138,6 @@ def test_a_topic_is_said_to_be_judged_by_another_placement(adapt, made, tmp_path
     for limit, said in (("imbalance<=9", {"assumptions": [note]}), ("rows>=9", {})):
         document = json.loads(adapt.done("check", trace.path, "--limit", limit, "--format", "json").out)
         assert {name: document[name] for name in document if name == "assumptions"} == said
-
-
-def test_an_evaluation_that_was_printed_is_checked(adapt, made):
-    printed = adapt.done("partition", "evaluate", "counts.csv", "even.plan", "hashed.plan", "--format", "json").out
-    (made / "found.json").write_text(printed)
-    adapt.done("check", "found.json", "--limit", "imbalance[plan=even.plan]<=1.1")
-    assert adapt("check", "found.json", "--limit", "imbalance<=1.1").code == 1
 
 
 def test_comparisons_are_selected_by_row(adapt, made):

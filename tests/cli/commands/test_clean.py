@@ -5,12 +5,7 @@ import os
 
 import pytest
 
-from adapt.core.engines.names import Engine
-from adapt.core.partitioning.plans.plan import Plan
-from adapt.core.stream import Weight
 from adapt.traces.block_cache import CACHE
-from adapt.traces.counting.routed_sums import channel_loads
-from adapt.traces.kept_trace import holds, remember
 from adapt.traces.leftovers import UNUSED_S
 from adapt.traces.locations import failures
 from tests.fault_proxy import Fault, first
@@ -50,36 +45,6 @@ def test_repeated_requests_are_narrated_if_verbose(adapt, proxy, bucket, monkeyp
         proxy.failing = first(2, Fault.BUSY)
         said = adapt.done("clean", bucket, *(["-v"] if verbose else []))
         assert (f"{bucket}: the store answered 503 SlowDown; attempt 3 of 6 in 0.0 s\n" in said.err) == verbose
-
-
-def test_a_secret_on_the_command_line_is_refused(adapt, bucket):
-    said = adapt.refused(2, "clean", bucket, "--storage-option", "secret_access_key=HIDDEN")
-    assert "secrets come from the environment" in said
-    assert "HIDDEN" not in said
-
-
-def test_notes_on_sources_and_channel_loads_are_results_too(adapt, tmp_path):
-    trace = write_trace(tmp_path / "x.trace", {"ts": list(range(3000)), "key": ["a", "b", "c"] * 1000})
-    today = Plan(Engine.SPARK, 2, trace.key_type)
-    folder = tmp_path / CACHE
-
-    def use():
-        if not holds(trace.path, "as now"):
-            remember(trace.path, "as now")
-        channel_loads(trace, today, folder, Weight.COUNT)
-
-    def grow_old():
-        for path in folder.iterdir():
-            os.utime(path, ns=(then := path.stat().st_mtime_ns - round((UNUSED_S + 60) * 1e9), then))
-
-    use()
-    assert {path.suffix for path in folder.iterdir()} == {".loads", ".source"}
-    grow_old()
-    use()
-    assert "0 leftovers" in adapt.done("clean", tmp_path, "--yes").err
-    grow_old()
-    assert adapt.done("clean", tmp_path, "--yes").err == "2 leftovers removed\n"
-    assert list(folder.iterdir()) == []
 
 
 def test_results_that_no_run_reads_any_more_are_removed(adapt, tmp_path):

@@ -1,12 +1,8 @@
 """`adapt ingest`: what it says of good and of bad input, and that it leaves a whole trace or nothing."""
 
-import bz2
-import gzip
 import json
-import lzma
 import shlex
 import subprocess
-import zipfile
 
 import pytest
 
@@ -72,37 +68,6 @@ def test_what_cannot_be_is_one_sentence_and_leaves_nothing(adapt, here, code, li
     assert told in sentence
     assert "Exception" not in sentence
     assert sorted(here.rglob("*")) == before
-
-
-def test_times_that_none_can_read_are_counted_with_the_first_of_them(adapt, here):
-    (here / "odd.csv").write_text("when,user\n" + "".join(f"sometime {n},u\n" for n in range(30)))
-    sentence = adapt.refused(3, "ingest", "odd.csv", "--key", "user", "--time", "when", "-o", "x.trace")
-    assert "sometime 0" in sentence
-    sentence = adapt.refused(
-        3, "ingest", "odd.csv", "--key", "user", "--time", "when", "--time-format", "epoch_s", "-o", "x.trace"
-    )
-    assert "30" in sentence
-    assert "odd.csv line 2" in sentence
-
-
-def test_more_bad_rows_than_allowed_refuse_the_whole(adapt, here):
-    (here / "some.csv").write_text(ROWS + "yesterday,u1,3\n")
-    line = ("ingest", "some.csv", "--key", "user", "--time", "when", "-o", "x.trace")
-    assert "more than --max-rejects allows" in adapt.refused(3, *line, "--max-rejects", "0")
-    assert not (here / "x.trace").exists()
-
-
-@pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zip"])
-def test_a_truncated_archive_is_named_and_leaves_nothing(adapt, here, kind):
-    path = here / f"rows.csv.{kind}"
-    if kind == "zip":
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("rows.csv", ROWS)
-    else:
-        path.write_bytes({"gz": gzip, "bz2": bz2, "xz": lzma}[kind].compress(ROWS.encode()))
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    assert path.name in adapt.refused(3, "ingest", path.name, "--key", "user", "-o", "x.trace")
-    assert sorted(each.name for each in here.iterdir()) == ["rows.csv", path.name]
 
 
 def test_an_output_that_exists_is_replaced_only_by_force(adapt, here):

@@ -34,14 +34,6 @@ def test_every_format_shows_the_same_plan(adapt, plans):
     assert adapt.done("report", "2.plan").out.startswith(headline)
 
 
-def test_several_artefacts_are_told_apart(adapt, plans):
-    said = adapt.done("report", "2.plan", "60.plan")
-    assert "2.plan: Plan\n" in said.out
-    assert "60.plan: Plan\n" in said.out
-    assert [line.split(":")[0] for line in said.err.splitlines()] == ["2.plan", "60.plan"]
-    assert adapt.done("-q", "report", "2.plan", "60.plan").err == ""
-
-
 def test_two_plans_are_told_with_what_differs(adapt, plans):
     adapt.done("partition", "build", "counts.csv", "--channels", 2, "--scheme", "uniform", "-o", "plain.plan")
     said = adapt.done("report", "plain.plan", "2.plan").out
@@ -170,17 +162,3 @@ def acts(character):
 
 def tables_of(artefact):
     return {table["title"]: table["rows"] for table in artefact["tables"]}
-
-
-@pytest.mark.parametrize(
-    ("path", "told"),
-    [
-        ("none.plan", "does not exist; give an artefact written by"),
-        ("counts.csv", "counts.csv is no"),
-        (".", "artefact"),
-    ],
-)
-def test_what_is_no_artefact_is_refused(adapt, plans, path, told):
-    before = sorted(plans.iterdir())
-    assert told in adapt.refused(3, "report", path, "--html", "page.html")
-    assert sorted(plans.iterdir()) == before

@@ -269,19 +269,6 @@ def test_a_recommended_plan_of_another_question_is_not_overwritten(adapt, here):
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_few_rows_get_an_answer_in_sample(adapt, here):
-    lines = (here / "clicks.csv").read_text().splitlines()[:200]
-    (here / "few.csv").write_text("\n".join(lines) + "\n")
-    said = adapt.done("verdict", "few.csv", "--key", "user", "--channels", 6)
-    assert "In-sample only" in said.out
-    current = adapt.done("partition", "build", "few.trace", "--channels", 6, "-o", "now.plan")
-    assert "wrote now.plan" in current.err
-    assert "verdict" in json.loads(
-        adapt.done("verdict", "few.trace", "--channels", 6, "--from", "now.plan", "--force", "--format", "json").out
-    )
-
-
-@pytest.mark.usefixtures("spark")
 def test_limits_choose_the_plan_and_the_frontier_shows_the_others(adapt, here, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     free = json.loads(adapt.done(*ASK, "--format", "json").out)
@@ -318,12 +305,6 @@ def test_limits_choose_the_plan_and_the_frontier_shows_the_others(adapt, here, m
 )
 def test_limits_that_allow_nothing_are_refused(adapt, here, line, told):
     assert told in adapt.refused(2, *ASK, *line.split())
-
-
-def test_bad_input_is_one_line(adapt, here):
-    assert "--key is required" in adapt.refused(2, "verdict", "clicks.csv", "--channels", 4)
-    assert "nothing.csv" in adapt.refused(3, "verdict", "nothing.csv", "--key", "user", "--channels", 4)
-    assert "from 1 to" in adapt.refused(2, *ASK[:-1], "0")
 
 
 @pytest.mark.usefixtures("spark")

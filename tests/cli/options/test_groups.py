@@ -69,17 +69,6 @@ def test_options_of_nested_groups_reach_the_command(program: typer.Typer) -> Non
     assert CliRunner().invoke(program, line).output == "ann b [1, 2] 3.0 True\n"
 
 
-def test_help_lists_every_option_once(program: typer.Typer) -> None:
-    told = CliRunner().invoke(program, ["--help"]).output
-    assert all(told.count(f"--{name} ") == 1 for name in ("host", "port", "speed"))
-
-
-def test_a_value_of_another_type_is_refused_by_the_option(program: typer.Typer) -> None:
-    refused = CliRunner().invoke(program, ["ann", "--speed", "fast"])
-    assert refused.exit_code == 2
-    assert "--speed" in refused.output
-
-
 def test_an_option_is_named_as_its_field_and_stands_under_the_heading_of_its_group() -> None:
     @grouped
     def go(pace: Pace) -> None:

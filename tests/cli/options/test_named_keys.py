@@ -95,14 +95,6 @@ def test_every_step_of_a_comparison_keeps_to_the_constraints(adapt, here):
     assert max(row["imbalance"] for row in rows if row["scheme"] != "spark") <= 1.06
 
 
-def test_if_nothing_is_said_what_can_honour_the_constraints_is_compared(adapt, here):
-    rows = compared(adapt, "--channels", "2,3", "--pin", "k1=1")
-    assert {row["scheme"] for row in rows} == {"spark", "hybrid"}
-    assert len({row["construction"] for row in rows}) > 1
-    said = adapt.done(*"partition compare counts.csv --channels 3 --capacity 1,1,2".split())
-    assert "comparing only the schemes that support --capacity" in said.err
-
-
 @pytest.mark.parametrize("command", ["build", "compare"])
 @pytest.mark.parametrize(
     ("code", "line", "told"),

@@ -142,12 +142,6 @@ def test_markdown_rows_keep_the_column_count(table):
         assert "<" not in row
 
 
-@given(tables())
-def test_a_terminal_is_sent_nothing_that_acts_and_no_line_wider_than_it_is(table):
-    text = printed(table, Format.TABLE)
-    assert not any(map(acts, text))
-
-
 @given(tables(), st.sampled_from(Format))
 def test_every_format_fits_an_output_of_ascii(table, format):
     printed(table, format, encoding="ascii")
@@ -156,12 +150,6 @@ def test_every_format_fits_an_output_of_ascii(table, format):
 def test_a_document_is_printed_alone_with_null_for_what_is_not_finite():
     text = printed(COMPARISON, Format.JSON, {"schema": "adapt.plan/1", "metrics": {"r_s": math.inf, "b": math.nan}})
     assert json.loads(text) == {"schema": "adapt.plan/1", "metrics": {"r_s": None, "b": None}}
-
-
-def test_several_tables_in_csv_have_titles_and_a_blank_line_between():
-    one = Table.from_rows("One", [Column("a")], [("x",)])
-    two = Table.from_rows("Two", [Column("b", Kind.COUNT)], [(1,)])
-    assert printed([one, two], Format.CSV) == "# One\na\nx\n\n# Two\nb\n1\n"
 
 
 def test_csv_tells_null_from_empty():
@@ -182,15 +170,6 @@ def test_a_wide_table_is_cut_into_blocks_that_repeat_what_tells_rows_apart(monke
     assert "…" not in text
     for shown in ("12\u202f034", "118\u202fMiB", "12\u202fms", "1.250", "–"):
         assert shown in text
-
-
-def test_room_goes_to_the_cells_that_fold_most():
-    columns = [Column("reason"), Column("rows", Kind.COUNT), Column("text")]
-    (block,) = blocks(Table.from_rows("t", columns, [("a b " * 10, 1, "long text " * 30)]), 80)
-    reason, _, text = block
-    assert sum(strip.width for strip in block) + 4 == 80
-    assert text.width > 2 * reason.width
-    assert text.lines() <= 6
 
 
 @given(st.integers(40, 200))

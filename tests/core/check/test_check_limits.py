@@ -48,20 +48,6 @@ def test_an_interval_holds_only_where_every_value_in_it_does(sign, first, second
     assert one(f"imbalance{sign}{amount}", facts).passed == whole
 
 
-def test_only_the_rows_in_brackets_count():
-    facts = comparison(1.0, 9.0, 1.1)
-    assert one("imbalance[scheme=a]<=1.2", facts).passed
-    assert one("imbalance[scheme!=b]<=1.2", facts).passed
-    judged = one("imbalance<=1.2", facts)
-    assert (judged.passed, judged.where["scheme"], judged.failed) == (False, "b", 1)
-
-
-def test_one_artefact_of_several_is_selected_by_its_name():
-    first, second = comparison(1.0, name="first"), comparison(9.0, name="second")
-    limits = [parse_limit("imbalance[artefact=first]<=1.2"), parse_limit("imbalance[artefact=second]<=10")]
-    assert judge(limits, [first, second]).passed
-
-
 @pytest.mark.parametrize(
     ("texts", "told"),
     [

@@ -1,6 +1,5 @@
 """Two artefacts against each other: signs, better sides, rows matched by their labels."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,10 +68,3 @@ def test_the_other_way_round_the_side_turns(one, other):
     assert there.keys() == back.keys()
     if there and there["imbalance"] != "unsure":
         assert {there["imbalance"], back["imbalance"]} == {"better", "worse"}
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "told"), [(1.0, 30.0, "30.0 times"), (0.0, 2.0, "+2.000"), (4.0, 5.0, "+25.0%")]
-)
-def test_a_change_is_told_by_what_was_before(old, new, told):
-    assert difference_table(plan(imbalance=old), plan(imbalance=new), NAMES).values("change") == [told]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from adapt.core.check.limit import Comparison, Limit, Selector, parse_limit, refuse_unknown
+from adapt.core.check.limit import Comparison, Limit, Selector, parse_limit
 from adapt.core.errors import UsageError
 from adapt.core.metrics import METRICS, Better
 from adapt.core.table import Kind
@@ -125,12 +125,3 @@ def test_any_text_is_a_limit_that_it_spells_or_refused(text):
         assert limit.metric.better is not Better.NEITHER
     else:
         assert limit.comparison.value in squeezed
-
-
-def test_labels_and_values_that_are_nowhere_are_refused():
-    rows = [{"artefact": "a", "scheme": "hybrid"}, {"artefact": "a", "scheme": "uniform"}]
-    refuse_unknown([Selector("scheme", "hybrid"), Selector("scheme", "pkg", wanted=False)], rows)
-    with pytest.raises(UsageError, match="did you mean 'hybrid'"):
-        refuse_unknown([Selector("scheme", "hybird")], rows)
-    with pytest.raises(UsageError, match="did you mean 'scheme'"):
-        refuse_unknown([Selector("schema", "hybrid", wanted=False)], rows)

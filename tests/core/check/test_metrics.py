@@ -34,12 +34,6 @@ def test_a_metric_is_a_column_of_its_tables(metric):
             assert metric.column in COLUMNS[kind, table], kind
 
 
-def test_a_bare_number_has_a_unit_unless_it_is_a_length_of_time():
-    assert {name for name, metric in METRICS.items() if not metric.bare} == {
-        name for name, metric in METRICS.items() if metric.column.kind is Kind.SECONDS and not name.endswith("_s")
-    }
-
-
 def test_a_name_of_an_earlier_version_tells_the_new_one():
     assert set(RENAMED.values()) <= METRICS.keys()
     assert not RENAMED.keys() & METRICS.keys()

@@ -48,15 +48,6 @@ def test_hostile_names_leave_xml_and_markdown_whole(name, scheme):
     assert rendered(found) == [["result", "limit", "value", "artefact"], ["FAILS", *[ANY] * 3]]
 
 
-def test_markdown_renders_as_a_table():
-    found, _ = verdict("imbalance<=1.2", "imbalance[scheme!=a|b]<=1.4", facts=plan(1.3, "a|b.plan", "a|c"))
-    assert rendered(found) == [
-        ["result", "limit", "value", "artefact"],
-        ["FAILS", "imbalance<=1.2", "1.300", "a|b.plan: scheme=a|c"],
-        ["holds", "imbalance[scheme!=a|b]<=1.4", "1.300", "a|b.plan: scheme=a|c"],
-    ]
-
-
 def rendered(found):
     """The cells of the one table as which code hosts show the outcome, row by row."""
     page = MarkdownIt("commonmark").enable("table").render(markdown_text([verdict_table(found)]))

@@ -34,11 +34,6 @@ WHOLE = Profile(
 )
 
 
-@pytest.mark.parametrize("profile", [BARE, WHOLE])
-def test_a_profile_is_what_its_file_says(profile):
-    assert read_profile(write_profile(profile)) == profile
-
-
 def test_what_is_missing_is_named_in_the_file_with_its_default():
     text = write_profile(BARE)
     missing = BARE.missing()

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.counting.lossy import LossyCounter, merge_lossy
-from adapt.core.errors import BadInput, UsageError
+from adapt.core.errors import BadInput
 from adapt.core.stream import KeyType, Weight
 from tests.core.counting.entries_bound import most_entries
 from tests.core.counting.per_item import PerItemLossyCounter
@@ -267,18 +267,6 @@ def test_merging_in_any_split_order_and_nesting_keeps_the_bounds(stream, epsilon
         assert_same(deep, flat)
 
 
-def test_a_merge_by_hand():
-    one, other = (LossyCounter(0.5, pa.string(), flush_rows=5) for _ in range(2))
-    one.update(pa.array([*"aaabc"]))
-    other.update(pa.array([*"cccab"]))
-    merged = merge_lossy([one.summary(), other.summary()])
-    # each missed up to 2: a is listed by the first alone, c by the second
-    assert bounds(one.summary()) == {"a": (3, 0)}
-    assert bounds(other.summary()) == {"c": (3, 0)}
-    assert bounds(merged) == {"a": (3, 2), "c": (3, 2)}
-    assert (merged.missed, merged.total, merged.rows) == (4, 10, 10)
-
-
 @given(streams(), epsilons, st.integers(0, 12), cuts, st.integers(0, 12))
 def test_a_cut_summary_keeps_the_bounds_with_what_it_says_is_missed_and_merges_on(stream, epsilon, most, places, then):
     whole = counter_of(stream, epsilon).summary()
@@ -295,30 +283,6 @@ def test_a_cut_summary_keeps_the_bounds_with_what_it_says_is_missed_and_merges_o
     assert_promises(merged, stream[2], epsilon, missed=merged.missed)
 
 
-def test_what_a_cut_drops_is_missed_to_the_last_byte():
-    counter = LossyCounter(0.5, pa.string(), Weight.BYTES)
-    counter.update(pa.array(["a", "b"]), np.array([2**61, 2**53 + 1]))
-    summary = counter.summary()
-    assert merge_lossy([summary.cut(0), summary.cut(0)]).missed == 2 * 2**61
-    assert LossyCounter(0.5, pa.string(), Weight.BYTES).summary().cut(0).missed == 0
-    light = LossyCounter(2**-9, pa.string(), Weight.BYTES)
-    light.update(pa.array(["a", "b"]), np.array([2**53 + 3, 2**53 + 1]))
-    assert light.summary().cut(1).missed == 2**53 + 1
-
-
-def test_frequencies_are_refused_where_the_summary_does_not_keep_the_error():
-    counter = LossyCounter(0.1, pa.string())
-    counter.update(pa.array([*"a" * 18, *"bcdefghijklm"]))
-    summary = counter.summary()
-    assert summary.missed == 3
-    assert summary.frequencies(0.1).epsilon == 0.1
-    assert summary.frequencies(0.2).epsilon == 0.2
-    with pytest.raises(ValueError, match=r"misses 3 of 30, more than epsilon 0.09"):
-        summary.frequencies(0.09)
-    with pytest.raises(ValueError, match="more than epsilon"):
-        summary.cut(0).frequencies(0.1)
-
-
 @given(streams(), epsilons)
 def test_frequencies_say_what_the_summary_knows(stream, epsilon):
     summary = counter_of(stream, epsilon).summary()
@@ -329,20 +293,6 @@ def test_frequencies_say_what_the_summary_knows(stream, epsilon):
     assert (counted.rows, counted.weight) == (len(stream[2]), stream[1])
     assert summary.missed <= counted.complete_above <= summary.missed * (1 + 1e-15)
     assert counted.distinct == len(true)  # fewer than are estimated
-
-
-def test_keys_that_weigh_nothing_are_not_listed_and_yet_counted_as_distinct():
-    counter = LossyCounter(0.1, pa.string(), Weight.COST)
-    counter.update(pa.array(["a", "b"]), np.zeros(2))
-    counted = counter.summary().frequencies(0.1, Weight.COST)
-    assert (len(counted.keys), counted.total, counted.distinct) == (0, 0.0, 2)
-
-
-@pytest.mark.parametrize("epsilon", [0, 1, -1, 2, float("nan"), float("inf")])
-@pytest.mark.parametrize("form", [lambda epsilon: LossyCounter(epsilon, pa.string()), PerItemLossyCounter])
-def test_an_error_outside_0_and_1_is_refused(form, epsilon):
-    with pytest.raises(UsageError, match=r"epsilon.* must be between 0 and 1"):
-        form(epsilon)
 
 
 @pytest.mark.parametrize("weight", [Weight.BYTES, Weight.COST])

@@ -6,7 +6,7 @@ from fractions import Fraction
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from adapt.core.stream import KeyType, Weight
+from adapt.core.stream import KeyType
 from tests.core.counting.per_item import PerItemLossyCounter
 
 windows = st.integers(2, 12)
@@ -64,13 +64,3 @@ def test_two_windows_by_hand():
     counter = counted([*"aaab", *"bbac"], 0.3)
     assert entries_of(counter.summary()) == {"a": (4, 0), "b": (2, 1)}
     assert counter.summary().missed == 2
-
-
-def test_a_window_of_weighed_rows_closes_by_rows_and_lets_go_by_weight():
-    counter = PerItemLossyCounter(0.5, weight=Weight.COST)
-    for key, cost in [("a", 3.0), ("b", 1.5), ("c", 0.5)]:
-        counter.add(key, cost)
-    # after two rows, 4.5 / 2 = 2.25 may be missed: b is let go; c may have weighed as much before
-    summary = counter.summary()
-    assert entries_of(summary) == {"a": (3.0, 0.0), "c": (0.5, 2.25)}
-    assert (summary.missed, summary.total, summary.counts.dtype) == (2.25, 5.0, float)

@@ -35,21 +35,6 @@ def test_nothing_is_missed_while_nothing_is_cut(parts):
     )
 
 
-@given(streams, st.integers(1, 5))
-def test_the_cut_into_batches_does_not_decide_between_equal_counts(parts, most):
-    in_parts = merge_heavy(heavy(part, len(part)) for part in parts).cut(most)
-    at_once = heavy([key for part in parts for key in part], most)
-    assert in_parts.keys.equals(at_once.keys)
-    assert in_parts.counts.tolist() == at_once.counts.tolist()
-    assert in_parts.missed == at_once.missed
-
-
-def test_what_is_cut_off_is_told():
-    cut = heavy(["a", "a", "a", "b", "b", "c"], 1)
-    assert (cut.keys.to_pylist(), cut.counts.tolist(), cut.missed) == (["a"], [3], 2)
-    assert cut.cut(0).missed == 2 + 3
-
-
 hashes = st.lists(st.integers(0, 2**64 - 1), max_size=60).map(lambda values: np.array(values, np.uint64))
 
 
@@ -106,12 +91,6 @@ def test_sketching_on_is_merging_with_the_sketch_of_the_rest(one, other, limit):
     on = sketch_of(one[0], [one[1]], limit).with_keys(pa.array(other[1], other[0]))
     merged = sketch_of(one[0], [one[1]], limit).merged(sketch_of(other[0], [other[1]], limit))
     assert on.smallest.tolist() == merged.smallest.tolist()
-
-
-@pytest.mark.parametrize(("kind", "empty"), [(pa.string(), ""), (pa.large_string(), ""), (pa.binary(), b"")])
-def test_null_and_the_empty_key_are_two(kind, empty):
-    assert sketch_of(kind, [[None, empty, None, empty]], 10).estimate() == 2
-    assert sketch_of(kind, [[None]], 10).smallest.tolist() != sketch_of(kind, [[empty]], 10).smallest.tolist()
 
 
 @pytest.mark.parametrize("prefix", ["user-", ""])

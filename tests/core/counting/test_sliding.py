@@ -163,11 +163,6 @@ def test_a_number_of_counters_that_slides_no_window_is_refused(number):
         SlidingWindow(Length(1000), number)
 
 
-def test_a_window_too_short_for_its_counters_is_refused():
-    with pytest.raises(UsageError, match="3rows is too short for 4 panes"):
-        SlidingWindow(Length(3, in_rows=True), 5)
-
-
 def test_a_window_in_time_needs_times_that_do_not_fall():
     counter = SlidingLossyCounter(0.1, pa.string(), SlidingWindow(Length(100)))
     with pytest.raises(ValueError, match="needs the times"):
@@ -179,9 +174,3 @@ def test_a_window_in_time_needs_times_that_do_not_fall():
         counter.update(pa.array(["a"]), times_us=np.array([4]))
     counter.update(pa.array(["b"]), times_us=np.array([5]))
     assert counter.summary().counts.tolist() == [2, 1]
-
-
-def test_one_time_is_needed_for_each_row():
-    counter = SlidingLossyCounter(0.1, pa.string(), SlidingWindow(Length(100)))
-    with pytest.raises(ValueError, match="1 times do not fit 2 rows"):
-        counter.update(pa.array(["a", "a"]), times_us=np.array([5]))

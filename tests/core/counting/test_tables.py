@@ -25,16 +25,6 @@ def test_ranks_end_where_a_key_that_is_not_listed_might_come_in():
     assert rank_share_table(lossy).values("share") == [0.5, 0.2]
 
 
-def test_ranks_beyond_the_first_are_spread_to_the_last():
-    counts = np.arange(50_000, 0, -1)
-    table = rank_share_table(Frequencies(pa.array(np.arange(50_000)), counts, counts, 1e6, 10**6))
-    ranks = table.values("rank")
-    assert ranks[:1000] == list(range(1, 1001))
-    assert ranks[-1] == 50_000
-    assert 1_050 < len(ranks) < 1_120
-    assert table.values("share") == [(50_001 - rank) / 1e6 for rank in ranks]
-
-
 def test_keys_asked_for_are_told_with_what_they_may_weigh():
     lossy = Frequencies(pa.array(["a", None]), np.array([50, 20]), np.array([55, 22]), 100, 100, epsilon=0.1)
     table = asked_keys_table(replace(lossy, complete_above=10), pa.array([None, "z", "a"]))

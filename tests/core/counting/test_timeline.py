@@ -121,13 +121,6 @@ def test_no_key_that_is_hot_is_left_out_by_an_error(rows, grid, support):
         )
 
 
-def test_a_share_that_is_just_reached_is_hot():
-    """0.07 * 100 is a little more than 7 in floats."""
-    rows = [("a", 0)] * 7 + [(f"k{row}", 0) for row in range(93)]
-    (line,) = timeline(rows, Panes(Length(100, in_rows=True)), 1e-3).life_lines(0.07, 5)
-    assert (line.key, line.hot.tolist()) == ("a", [True])
-
-
 def day(*panes):
     """A pane an hour, with the keys given."""
     hour = 3_600_000_000
@@ -159,10 +152,3 @@ def test_bars_are_as_high_as_the_share_of_the_peak_and_only_nothing_is_blank():
     assert line_of(0, 0.125, 0.5, 1).bars == " ▁▄█"
     assert line_of(0, 0.001, 0.4).bars == " ▁█"
     assert line_of(*[0.1] * 39, 0.8).bars == "▁" * 39 + "█"
-
-
-@given(st.lists(st.just(0.0) | st.floats(1e-12, 1), min_size=1, max_size=200).filter(any))
-def test_a_long_line_keeps_its_peak_in_40_bars(shares):
-    bars = line_of(*shares).bars
-    assert len(bars) == min(len(shares), 40)
-    assert "█" in bars

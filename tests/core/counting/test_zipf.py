@@ -54,9 +54,3 @@ def test_a_number_on_a_step_belongs_to_the_rank_above_it(domain, exponent):
     below = np.nextafter(steps, 0)
     assert (table.ranks(steps) == np.searchsorted(table.cumulative, steps, side="right") + 1).all()
     assert (table.ranks(below) == np.searchsorted(table.cumulative, below, side="right") + 1).all()
-
-
-def test_a_domain_larger_than_the_guide_is_searched_within_buckets():
-    table = zipf_table(3_000_000, 0.3)
-    uniforms = np.random.default_rng(1).random(20_000)
-    assert (table.ranks(uniforms) == np.searchsorted(table.cumulative, uniforms, side="right") + 1).all()

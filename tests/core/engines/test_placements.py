@@ -6,14 +6,13 @@ import json
 import zlib
 
 import mmh3
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapt.core.engines.hash_functions.md5 import md5
-from adapt.core.engines.kinesis.scheme import KinesisPartitioner, even_shards, shards_from_text
+from adapt.core.engines.kinesis.scheme import KinesisPartitioner, shards_from_text
 from adapt.core.engines.librdkafka.engine import fnv1a_of_sent
 from adapt.core.engines.names import Engine
 from adapt.core.engines.pulsar.engine import java_hash
@@ -21,7 +20,6 @@ from adapt.core.engines.pulsar.scheme import PulsarPartitioner, murmur3_31
 from adapt.core.engines.registry import definition_of
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.columns import key_bytes
-from adapt.core.keys.partitioner import AtRandom, random_keys
 from adapt.core.stream import COLUMN_TYPES, KeyType
 from tests.core.plain_hashes import fnv1a
 
@@ -163,11 +161,6 @@ def test_pulsar_s_ranges_are_those_of_its_documentation():
     assert len(set(PulsarPartitioner(32768)._owners.tolist())) == 32768
 
 
-def test_even_shards_are_those_of_kinesis():
-    """AWS CLI Command Reference, describe-stream: a stream of three shards."""
-    assert even_shards(3) == (0, 113427455640312821154458202477256070485, 226854911280625642308916404954512140970)
-
-
 def test_md5_is_that_of_rfc_1321():
     vectors = {"": "d41d8cd98f00b204e9800998ecf8427e", "abc": "900150983cd24fb0d6963f7d28e17f72"}
     vectors |= {
@@ -224,14 +217,6 @@ def test_a_bad_list_of_shards_is_refused_in_a_sentence(list_of_shards, said):
 def test_the_channels_must_be_the_shards():
     with pytest.raises(UsageError, match="has 3 open shards, so --channels must be 3"):
         KinesisPartitioner(4, (0, 5, 9))
-
-
-@pytest.mark.parametrize(
-    ("at_random", "of"),
-    [(AtRandom.NONE, []), (AtRandom.NULL, [1]), (AtRandom.NULL_AND_EMPTY, [1, 2]), (AtRandom.ALL, [0, 1, 2])],
-)
-def test_the_keys_at_random_are_those_that_the_client_spreads(at_random, of):
-    assert np.flatnonzero(random_keys(at_random, pa.array(["a", None, ""]))).tolist() == of
 
 
 def test_a_null_of_pulsar_and_of_risingwave_is_a_key_of_its_own():

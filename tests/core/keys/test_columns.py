@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.errors import UsageError
-from adapt.core.keys.columns import column_of, key_bytes, one_array
+from adapt.core.keys.columns import column_of, key_bytes
 
 TEXTS = st.lists(st.none() | st.text(max_size=20), max_size=20)
 INTEGERS = st.lists(st.none() | st.integers(-(2**63), 2**63 - 1), max_size=20)
@@ -44,12 +44,6 @@ def test_a_null_slot_with_bytes_beneath_is_empty():
     assert split(column) == [b"a", b"", b"b"]
 
 
-def test_a_dictionary_column_is_read_as_its_values():
-    column = pa.array(["a", "b", None, "a"]).dictionary_encode()
-    assert one_array(column).to_pylist() == one_array(pa.chunked_array([column])).to_pylist() == ["a", "b", None, "a"]
-    assert split(column) == [b"a", b"b", b"", b"a"]
-
-
 @pytest.mark.parametrize("keys", [pa.array(["a", "b"]), pa.array([1, None]), pa.array([], pa.binary())])
 def test_every_column_reaches_the_kernels_as_the_same_types_of_array(keys):
     made = key_bytes(keys)
@@ -64,11 +58,6 @@ def test_every_column_reaches_the_kernels_as_the_same_types_of_array(keys):
 def test_a_column_of_numbers_that_are_no_keys_is_refused():
     with pytest.raises(ValueError, match="got double"):
         key_bytes(pa.array([1.5]))
-
-
-@pytest.mark.parametrize(("key", "kind"), [("a", pa.string()), (1, pa.int64()), (b"a", pa.binary())])
-def test_a_single_key_becomes_a_column_of_its_type(key, kind):
-    assert column_of(key).equals(pa.array([key], kind))
 
 
 @pytest.mark.parametrize("key", [2**63, -(2**63) - 1, "\ud800"])

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.engines.names import Engine
-from adapt.core.out_of_sample.outcome import OutOfSample
 from adapt.core.out_of_sample.placing import STATE_PRICE, moved_hottest
 from adapt.core.out_of_sample.walk_forward import FEWEST_PAST, walk_forward
 from adapt.core.out_of_sample.windows import CountedPane, Windows
@@ -93,11 +92,6 @@ def test_plans_use_the_past_alone(seed, number):
     assert (one.kept.pins, one.kept.state_to_move) == (other.kept.pins, other.kept.state_to_move)
 
 
-def test_too_few_windows_tell_nothing():
-    assert walk_forward(windows_of(zipf(0, FEWEST_PAST))) is None
-    assert walk_forward(windows_of(zipf(0, FEWEST_PAST + 1))) is not None
-
-
 def smooth(loads: np.ndarray) -> float:
     """The mean over the windows of the 8-norm."""
     return float(((loads**8).sum(axis=0) ** (1 / 8)).mean())
@@ -161,11 +155,3 @@ def test_keys_that_were_not_listed_are_spread():
     windows = Windows.from_panes(cut, make_partitioner(Engine.KAFKA, 8))
     assert windows.loads.sum(axis=0) == pytest.approx(1)
     assert abs(windows.loads - whole.loads).max() < 0.06
-
-
-def test_it_is_data_and_comes_back():
-    tested, _ = walk_forward(windows_of(zipf(9)), {"uniform": make_partitioner(Scheme.UNIFORM, 8)})
-    assert OutOfSample.from_data(tested.as_data()) == tested
-    assert tested.window_us == 3_600_000_000
-    assert tested.table().values("placement")[-1] == "best possible"
-    assert len(tested.windows_table().rows) == 6

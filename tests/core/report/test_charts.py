@@ -5,7 +5,6 @@ import pytest
 
 from adapt.core.charts.axes import bin_size, highest_of_neighbours, log_spaced
 from adapt.core.charts.over_time import imbalance_per_period, migration_per_period, rate_over_time
-from adapt.core.labels import breakable
 from adapt.core.report.key_charts import channel_loads, rank_frequency, top_keys
 from adapt.core.report.scheme_charts import comparison, three_way_trade
 from adapt.core.report.svg import render_svg
@@ -51,12 +50,6 @@ def test_every_number_of_a_series_is_in_its_table():
     assert heights <= {*table.values("rows"), *table.values("peak")}
 
 
-def test_bars_are_the_heaviest_keys_in_order():
-    table = Table.from_rows("Top", (Column("key"), Column("share", Kind.SHARE)), [(None, 0.1), ("b", 0.3), ("", 0.2)])
-    assert [point["k"] for point in drawn(top_keys(table))] == ["b", "(empty)", "(null)"]
-    assert "1 of 3 in the table" in top_keys(table, most=1).sentence
-
-
 def test_a_comparison_names_construction_and_floor_and_leaves_out_what_is_infinite():
     charts = comparison(compared([("hybrid", "scan", 2, 1.1, 1.0, 0.5), ("uniform", None, 4, inf, 1.0, 0.75)]))
     assert [point["series"] for point in drawn(charts[0])] == ["hybrid scan"]
@@ -98,13 +91,6 @@ def test_a_law_is_drawn_where_it_holds_and_a_threshold_where_keys_come_to_it():
     assert {point["part"] for point in drawn(rank_frequency(ranks, law=none))} == {"dot", ""}
 
 
-def test_of_many_schemes_the_lowest_are_drawn():
-    rows = [(f"s{number:02}", None, channels, 1 + number, 1, 0) for number in range(15) for channels in (2, 3)]
-    chart = comparison(compared(rows))[0]
-    assert {point["series"] for point in drawn(chart)} == {f"s{number:02}" for number in range(10)}
-    assert "10 lowest of 15" in chart.sentence
-
-
 @pytest.mark.parametrize(
     "build",
     [
@@ -122,13 +108,6 @@ def test_tables_without_rows_give_empty_charts(build):
     chart = build(Table.from_rows("Empty", [Column(name, Kind.NUMBER) for name in names.split()], []))
     assert chart.is_empty
     json.dumps(chart.spec, allow_nan=False)
-
-
-def test_names_break_between_words_and_keep_single_letters():
-    assert breakable("times_best_possible") == ["times_", "best_", "possible"]
-    assert breakable("r_best_pinned") == ["r_best_", "pinned"]
-    assert breakable("build_s") == ["build_s"]
-    assert breakable("") == [""]
 
 
 def test_bars_of_periods_that_start_together_stand_side_by_side():

@@ -88,10 +88,6 @@ def test_the_next_command_fits_the_class(verdict_class, plan, command):
     assert first_screen(answer_of(verdict_class), "a.trace", plan).command == command
 
 
-def test_there_is_no_first_screen_without_load():
-    assert first_screen(Answer(None, HotKeys((), Weight.COUNT, 0.0, 0)), "a.trace") is None
-
-
 def test_findings_have_a_line_each_and_hostile_ones_are_text():
     finding = Finding("drift", Severity.WARNING, "<img src=x>", "A plan may miss.", "Pin few keys.")
     first = first_screen(answer_of(VerdictClass.PINNING), "<b>.trace")

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from adapt.core.charts.over_time import rate_over_time
 from adapt.core.report.key_charts import top_keys
 from adapt.core.report.page import MOST_BYTES, Page, Section, render_page
 from adapt.core.table import Column, Kind, Table
@@ -137,20 +136,6 @@ def test_long_tables_show_their_start_and_say_how_much_is_missing():
     assert "150 more rows are not shown" in html
 
 
-def test_provenance_has_no_empty_rows():
-    made = {"seed": None, "inputs": [], "parameters": {"hash": "", "rows": 0, "exact": False}, "versions": {}}
-    html = render_page(Page("p", [Section("s")], [{"artefact": "a.plan", **made}, {"seed": None}]))
-    assert re.findall("<dt>([^<]*)</dt>", html) == ["artefact", "parameters.rows", "parameters.exact"]
-    assert html.count("<dl>") == 1
-
-
-def test_an_empty_chart_says_so_instead_of_drawing():
-    columns = (Column("time", Kind.TIME), Column("rows", Kind.COUNT))
-    html = render_page(Page("p", [Section("s", charts=[rate_over_time(Table.from_rows("Rate", columns, []))])]))
-    assert "No data to draw." in html
-    assert "<svg" not in html
-
-
 @pytest.mark.parametrize(("sections", "rows"), [(20, 5_000), (900, 3)])
 def test_no_page_is_larger_than_its_cap(sections, rows):
     table = keys_table(["\u65e5" * 400] * rows)
@@ -161,13 +146,6 @@ def test_no_page_is_larger_than_its_cap(sections, rows):
     html = render_page(page)
     assert len(html.encode()) <= MOST_BYTES
     assert "more rows" in html or "to keep the page small" in html
-
-
-def test_a_section_may_fold_its_tables_later():
-    table = keys_table([f"key{at}" for at in range(20)])
-    folded, shown = (render_page(Page("p", [Section("Keys", (), (), [table], *rows)])) for rows in ((), (20,)))
-    assert '<details class="long">' in folded
-    assert '<details class="long">' not in shown
 
 
 def test_an_amount_is_not_parted_from_its_unit():

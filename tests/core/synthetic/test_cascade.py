@@ -1,7 +1,5 @@
 """Bursts at every scale: shares of spans as the b-model defines them, and its entropy in the rows."""
 
-from itertools import pairwise
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -12,7 +10,6 @@ from adapt.core.errors import UsageError
 from adapt.core.synthetic.cascade import MOST_LEVELS, CascadePath
 from adapt.core.synthetic.variation import Cascade, Lags, Variation
 from adapt.traces.generators.keyed import packet_stream
-from adapt.traces.store.trace import BLOCK_ROWS
 
 
 def times_s(batch):
@@ -67,15 +64,6 @@ def test_the_entropy_of_the_rows_grows_by_the_same_bits_at_every_scale(bias, see
         assert np.diff(bits) == pytest.approx([slope] * 7, abs=0.01)
     one, other = (np.bincount((times_s(batch)[names == name] / 3.125).astype(int)) for name in ("s1", "s2"))
     assert (one[:128] != other[:128]).mean() > 0.9, "each stream bursts by itself"
-
-
-def test_blocks_are_in_order_whichever_is_made_first():
-    stream = packet_stream(2 * BLOCK_ROWS + 5, 50, seed=9, variation=Variation(lags=Lags(3)))
-    last, first, second = (stream.block(index) for index in (2, 0, 1))
-    assert first.equals(packet_stream(2 * BLOCK_ROWS + 5, 50, seed=9, variation=Variation(lags=Lags(3))).block(0))
-    ends = [(times_s(block)[0], times_s(block)[-1]) for block in (first, second, last)]
-    assert all(before[1] <= after[0] for before, after in pairwise(ends))
-    assert stream.parameters["cascade"] == {"bias": 0.65, "finest_s": 0.01}
 
 
 def test_bursts_too_fine_for_64_bits_and_other_bursts_are_refused():

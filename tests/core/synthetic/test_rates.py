@@ -77,17 +77,6 @@ def test_a_stream_has_the_rate_of_the_one_before_a_lag_earlier():
         assert rate(stream, np.array([0.5 * stream])) == pytest.approx([100.0])
 
 
-def test_rows_are_of_streams_by_their_shares():
-    path = rate_path(50_000, 100.0, 5, None, Bursts(9.0, 60.0, 30.0), Lags(2, 20.0))
-    random = np.random.default_rng(1)
-    times = np.sort(random.random(200_000)) * path.breaks_s[-1]
-    drawn = path.streams(times, random.random(200_000))
-    stretch = np.clip(np.searchsorted(path.breaks_s, times, side="right") - 1, 0, len(path.shares) - 1)
-    chance = path.shares[stretch, 0]
-    spread = math.sqrt((chance * (1 - chance)).sum())
-    assert abs((drawn == 0).sum() - chance.sum()) < 4.5 * spread
-
-
 @pytest.mark.parametrize(
     ("made", "says"),
     [

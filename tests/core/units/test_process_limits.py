@@ -9,7 +9,6 @@ import pytest
 from adapt.core.errors import EnvironmentFailure
 from adapt.core.report.svg import chart_renderer
 from adapt.core.units import process_limits
-from adapt.core.units.process_limits import require_limits
 from adapt.traces.spark.java import find_java_home
 
 FREE = resource.RLIM_INFINITY
@@ -53,8 +52,3 @@ def test_a_soft_limit_of_open_files_is_raised():
         "r.setrlimit(limit, (16, r.getrlimit(limit)[1])); require_limits('it', files=64); print(r.getrlimit(limit)[0])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "64\n"
-
-
-def test_no_limit_is_no_error(monkeypatch):
-    limited(monkeypatch)
-    require_limits("it", address_gb=10**6, files=10**6)

@@ -17,7 +17,6 @@ from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.difference import plan_difference
 from adapt.core.partitioning.plans.plan import Plan
-from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.answering import answer_on
 from adapt.core.verdict.goal import Goal
@@ -137,10 +136,3 @@ def test_a_current_plan_is_what_is_judged_and_kept(seed, windows, channels, limi
     assert evaluated[0].measured.imbalance == pytest.approx(found.verdict.imbalance)
     if not found.verdict.pins_nothing:
         assert evaluated[1].measured.imbalance == pytest.approx(found.verdict.imbalance_after)
-
-
-def test_another_number_of_channels_is_judged_by_the_hash_of_the_plan():
-    frequencies, panes = stream(1, 0, 1.0, pa.string())
-    current = build_plan(frequencies, Recipe(scheme=Scheme.CONSISTENT), 4)
-    found = answer_on(frequencies, Engine.SPARK, 5, Recipe(), panes=panes, current=current)
-    assert (found.verdict.engine, found.recommended.channels, found.recommended.base) == ("consistent", 5, "consistent")

@@ -67,24 +67,12 @@ def test_where_most_would_be_split_or_keys_are_few_another_key_is_asked_for():
     assert "Only 3 keys have any load" in few.sentences[0]
 
 
-def test_the_limit_is_that_of_the_network():
-    counts = [40, 30, 20, 10] * 5
-    now = judged(counts, 4).imbalance
-    assert judged(counts, 4, now).verdict_class is VerdictClass.BALANCED
-    assert judged(counts, 4, now - 1e-6).verdict_class is not VerdictClass.BALANCED
-
-
 def test_few_messages_cannot_tell_and_many_can():
     few, many = judged([35] + [1] * 65, 4), judged([35_000] + [1_000] * 65, 4)
     assert (few.confidence.certain, many.confidence.certain) == (False, True)
     assert "too few rows" in few.sentences[2]
     assert few.confidence.top_share_low < 0.35 < few.confidence.top_share_high
     assert few.confidence.level == 0.95
-
-
-def test_rows_that_weigh_are_no_draws():
-    found = judge(stream([5, 4], Weight.BYTES), SparkPartitioner(2), "spark")
-    assert found.confidence is None
 
 
 def test_panes_are_judged_by_themselves_and_the_class_may_change():
@@ -96,10 +84,6 @@ def test_panes_are_judged_by_themselves_and_the_class_may_change():
     assert found.over_time.classes == [(VerdictClass.BALANCED, 2), (VerdictClass.SPLITTING, 1)]
     assert "in 3 windows of about 200,000 rows: nothing to do in 2, splitting is needed in 1" in found.sentences[-1]
     assert found.over_time.table().values("top_share")[1] == pytest.approx(0.45)
-
-
-def test_nothing_is_said_of_no_load():
-    assert judge(stream([]), SparkPartitioner(4), "spark") is None
 
 
 @pytest.mark.parametrize("counts", [[900] + [10] * 110, [10] * 20_000, [300] * 6, [1, 1]])

@@ -114,13 +114,6 @@ def test_moves_keep_the_limit_wherever_a_placement_does(loads, channels, limit, 
         assert over.any() or (moved == placed).all()
 
 
-def test_keys_that_nobody_listed_are_never_moved():
-    loads = np.array([10.0, 10, 10, 30])
-    moved = moved_within(np.zeros(4, np.int32), loads, 3, np.ones(2), 1.0)
-    assert moved.tolist() == [1, 1, 1, 0]
-    assert moved_within(np.zeros(4, np.int32), loads, 2, np.ones(2), 1.0) is None
-
-
 def test_what_no_search_can_settle_is_not_called_proved():
     loads = np.sort(np.random.default_rng(3).random(MOST_SEARCHED + 1))[::-1].copy()
     packing = packed(loads, np.full(20, loads.sum() / 20))

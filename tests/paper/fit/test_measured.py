@@ -8,12 +8,11 @@ import pytest
 from adapt.core.fit.planners.program import Program
 from adapt.core.fit.planners.solver import Exponential, Regions
 from paper.fit.figures.overhead import share
-from paper.fit.figures.provision import PROVISIONED_RATE, expected_rates
+from paper.fit.figures.provision import PROVISIONED_RATE
 from paper.fit.measured import (
     MOST_RATE,
     Described,
     Gridded,
-    Matched,
     Planned,
     Resent,
     _expected,
@@ -45,16 +44,6 @@ def test_solver_keeps_its_error_and_has_the_expected_error_of_its_regions():
     assert workload.probability(np.zeros((1, 2)), np.full((1, 2), np.inf))[0] == 1
 
 
-def test_solver_w_reaches_what_solver_expects():
-    solver = of(CROSSED, SOLVER, EPSILON, 5.0)
-    given = solver.measure([])
-    told = Matched(solver).measure([given])
-    assert Matched(solver).needs == (solver,)
-    assert told["threshold"] == given["expected"]
-    assert 0 < told["expected"] <= given["expected"] * (1 + 1e-9)
-    assert told["plans"] < given["plans"]
-
-
 @pytest.mark.parametrize(("inputs", "points"), [(2, 46), (4, 876), (8, 42472)])
 def test_grids_above_half_have_the_rows_of_table_3_but_for_4_inputs(inputs, points):
     assert Gridded(chained("parallel", (64.0, 32.0), inputs), (), 0.1, 0.5).measure([]) == points
@@ -74,25 +63,6 @@ def test_nothing_is_sent_again_where_nothing_changes_and_all_that_changes_withou
     assert told["sent"] == told["erased"] == used
     assert share(told) == used / len(rows)
     assert share(Resent(network(1.0), network(0.5), 0.1, 0.5).measure([])) < share(told)
-
-
-def test_a_fifth_of_the_points_needs_no_shedding_at_the_provisioned_rate():
-    heavy, light = 0.064 * PROVISIONED_RATE, 0.032 * PROVISIONED_RATE
-    # Two exponential loads of these means add up to at most 1.
-    assert 1 - (heavy * exp(-1 / heavy) - light * exp(-1 / light)) / (heavy - light) == pytest.approx(0.2, abs=1e-5)
-
-
-def test_figure_12_is_the_distribution_of_two_exponential_rates():
-    draws = np.random.default_rng(0).standard_exponential((400_000, 2))
-    for mean in (2.0, 5.0, 10.0):
-        cells = {row[1:3]: row[3] for row in expected_rates().rows if row[0] == mean}
-        counts, *_ = np.histogram2d(*(draws * mean).T, bins=[np.arange(0, 41)] * 2)
-        assert sum(cells.values()) == pytest.approx((1 - exp(-40 / mean)) ** 2, abs=1e-3)
-        assert max(
-            abs(counts[int(x), int(y)] / len(draws) - share) / np.sqrt(share / len(draws))
-            for (x, y), share in cells.items()
-            if share > 1e-4
-        ) == pytest.approx(0, abs=5)
 
 
 def test_the_expected_error_of_solver_depends_on_the_mean_rate_and_not_on_the_highest() -> None:

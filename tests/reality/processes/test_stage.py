@@ -1,9 +1,6 @@
 """A stage in processes: every row once and in order, whatever moves."""
 
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +14,6 @@ from tests.reality.processes.histories import AnyMoves, History, Launched, check
 from tests.tiers import SOAK
 
 SHORT = (2, 5, 7)
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -99,28 +95,3 @@ def test_an_interrupt_ends_all_processes(launched) -> None:
             on_interval=interrupt,
             launch=launched,
         )
-
-
-WATCHED = """
-from adapt.core.stage.engine.kernel import orders
-from reality.processes import kernel
-from tests.reality.processes.histories import History, Launched
-
-kernels = {name: each.kernel for of in (orders, kernel) for name, each in vars(of).items() if hasattr(each, "kernel")}
-loaded = {}
-
-class Watched(Launched):
-    def __call__(self, settings):
-        loaded.update({name: set(each.signatures) for name, each in kernels.items()})
-        return super().__call__(settings)
-
-launched = Watched()
-History.drawn(5).run(launched)
-used = {name: set(each.signatures) for name, each in kernels.items()}
-print(len(loaded["finish"]), {name for name in used if used[name] != loaded[name]})
-"""
-
-
-def test_no_kernel_is_loaded_while_rows_are_due() -> None:
-    done = subprocess.run([sys.executable, "-c", WATCHED], capture_output=True, text=True, cwd=ROOT)
-    assert done.stdout == "1 set()\n", done.stderr

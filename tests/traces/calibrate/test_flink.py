@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from adapt.core.costs.profile_file import read_profile, write_profile
 from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
 from adapt.traces.calibrate.flink import calibrate_flink
 
@@ -78,21 +77,6 @@ def test_collections_have_their_mean_length_and_the_rate_of_the_last_minute() ->
         (pause,) = calibrate_flink(url, None, None, url).profile.pauses
     assert pause.durations_s == (pytest.approx(1.465 / 9),)
     assert pause.durations_s[0] / (pause.interval_s + pause.durations_s[0]) == pytest.approx(0.0244166667)
-
-
-def test_the_profile_survives_its_file_and_names_what_is_missing() -> None:
-    with served() as url:
-        profile = calibrate_flink(url, JOB["name"], "process", None).profile
-    read = read_profile(write_profile(profile))
-    assert read.service.mean_s == pytest.approx(profile.service.mean_s, rel=1e-5)
-    assert {"service.quantiles_s", "transport.latency_s", "pause"} <= set(profile.missing())
-
-
-def test_an_older_flink_keeps_no_rescales() -> None:
-    with served(**{f"{PATH[1:]}/rescales/history": None}) as url:
-        made = calibrate_flink(url, JOB["jid"], None, None)
-    assert made.profile.restart.start_s is None
-    assert any("keeps no history" in note for note in made.notes)
 
 
 def test_a_job_or_operator_must_be_named_alone() -> None:

@@ -129,13 +129,3 @@ def test_what_is_wrong_with_a_log_is_said(tmp_path, text, said):
     with pytest.raises(BadInput) as raised:
         calibrate_spark(path)
     assert said in str(raised.value)
-
-
-def test_what_is_compressed_in_another_way_and_what_is_no_log_is_said(tmp_path):
-    (tmp_path / "log.lz4").write_bytes(b"LZ4Block\x90\xff\xfe")
-    with pytest.raises(BadInput, match="plain or compressed with zstd"):
-        calibrate_spark(tmp_path / "log.lz4")
-    with pytest.raises(BadInput, match=r"is a folder without events_"):
-        calibrate_spark(tmp_path)
-    with pytest.raises(BadInput, match="cannot be read"):
-        calibrate_spark(tmp_path / "absent")

@@ -20,7 +20,7 @@ from adapt.core.stream import COLUMN_TYPES, KeyType, Weight
 from adapt.traces.counting import evaluating, exact
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.evaluating import evaluate_counts, evaluate_plans
-from adapt.traces.counting.exact import count_exactly, with_columns
+from adapt.traces.counting.exact import count_exactly
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.session import SparkOptions
 from adapt.traces.store.frequencies import write_frequencies
@@ -93,21 +93,6 @@ def test_the_same_comes_out_however_the_keys_are_shared_out(spark, trace, monkey
     frequencies = count_exactly(trace)
     monkeypatch.setattr(evaluating, "KEYS_AT_ONCE", 7)
     assert json.dumps(evaluate_counts(plans, frequencies).as_data()) == json.dumps(whole.as_data())
-
-
-def test_what_was_measured_is_added_up_for_every_key(trace, tmp_path):
-    resources = Resources.parse("LQL", 1.2, measure=["state=bytes,network=cost"])
-    frequencies = with_columns(trace, count_exactly(trace, weight=Weight.COUNT), resources.sources)
-    plans = chain(frequencies, resources)
-    found = evaluate_plans(plans, trace.path, weight=Weight.COUNT)
-    same(found, plans, frequencies, resources)
-    assert found.resources.measured == ("bytes", None, "cost")
-    write_frequencies(frequencies, tmp_path / "t.freq", Provenance("test"))
-    assert evaluate_plans(plans, tmp_path / "t.freq").as_data() == found.as_data()
-    columns = {"key": frequencies.keys, "count": frequencies.count_low}
-    columns |= {source: frequencies.column(source).values for source in resources.sources}
-    pq.write_table(pa.table(columns), tmp_path / "counts.parquet")
-    assert evaluate_plans(plans, tmp_path / "counts.parquet").as_data() == found.as_data()
 
 
 def test_channels_of_unequal_capacity_are_judged_by_their_utilisation(trace):

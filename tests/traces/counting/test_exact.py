@@ -96,17 +96,6 @@ def test_keys_stand_by_falling_count_then_key_bytes(trace):
     assert list(zip(counted.keys.to_pylist(), counted.count_low.tolist(), strict=True)) == expected
 
 
-@pytest.mark.parametrize("weight", [Weight.COUNT, Weight.BYTES])
-@pytest.mark.parametrize("blocks", [2, 8])
-def test_more_tasks_give_the_same_counts(trace, weight, blocks, monkeypatch):
-    at_once = count_exactly(trace, weight=weight)
-    monkeypatch.setattr(traces, "BLOCK_ROWS", -(-ROWS // blocks))
-    assert len(trace.blocks()) == blocks
-    cut = count_exactly(trace, weight=weight)
-    assert cut.keys.equals(at_once.keys)
-    assert cut.count_low.tolist() == at_once.count_low.tolist()
-
-
 def test_costs_are_added_in_the_order_of_blocks(trace, monkeypatch):
     """Eight blocks, added up as plain Python adds eight blocks, come out the same to the last bit, run after run."""
     size = -(-ROWS // 8)

@@ -248,19 +248,6 @@ def test_any_tasks_give_the_same_panes_to_the_last_bit(spark, texts, weight, pan
     assert one == two == eight
 
 
-def test_any_tasks_give_the_same_streams_to_the_last_bit(spark, texts):
-    blocks = len(texts.blocks())
-    one, two, eight = (
-        [
-            (name, *facts(counted))
-            for name, counted in count_streams(texts, EPSILON, tasks=spread(blocks, tasks)).items()
-        ]
-        for tasks in (1, 2, 8)
-    )
-    assert one == two == eight
-    assert len(one) == 5
-
-
 HALF_A_DICTIONARY = {"dictionary_pagesize_limit": 400, "data_page_size": 500}
 """The dictionary of a row group is given up after some keys, and the rest written plain."""
 
@@ -436,34 +423,6 @@ def test_an_error_outside_0_and_1_is_refused_everywhere(texts, epsilon):
     ):
         with pytest.raises(UsageError, match=r"epsilon.* must be between 0 and 1"):
             count()
-
-
-def test_weights_and_streams_that_a_trace_lacks_are_refused(tmp_path):
-    bare = written(tmp_path / "bare.trace", rows(KeyType.STRING).select(["ts", "key"]))
-    for count in (
-        lambda: count_lossy(bare, EPSILON, weight=Weight.BYTES),
-        lambda: count_panes(bare, Panes(Length(10, in_rows=True)), EPSILON, weight=Weight.BYTES),
-        lambda: count_streams(bare, EPSILON, weight=Weight.BYTES),
-    ):
-        with pytest.raises(
-            UsageError, match=r"--weight bytes: .*bare\.trace has no bytes column; ingest it with --bytes"
-        ):
-            count()
-    with pytest.raises(UsageError, match=r"bare\.trace has no stream column; ingest it with --stream"):
-        count_streams(bare, EPSILON)
-
-
-def test_a_window_smaller_than_a_bucket_is_refused(texts):
-    with pytest.raises(UsageError, match="window 99rows must have at least 100 rows"):
-        count_lossy(texts, EPSILON, window=SlidingWindow(Length(99, in_rows=True)))
-    per_us = ROWS / (texts.last_us - texts.first_us)
-    with pytest.raises(UsageError, match=r"window .* \(about \d+ rows at this stream's rate\) must have at least"):
-        count_lossy(texts, EPSILON, window=SlidingWindow(Length(int(95 / per_us))))
-
-
-def test_more_panes_than_there_may_be_are_refused(texts):
-    with pytest.raises(UsageError, match="are 11,599 steps, but the limit is 10,000"):
-        count_panes(texts, Panes(Length(500)), EPSILON)
 
 
 @pytest.mark.parametrize("a_block", [6, 3], ids=["in one block", "in all blocks"])

@@ -20,7 +20,7 @@ from adapt.traces.counting.exact import count_exactly, with_columns
 from adapt.traces.counting.population import population_of
 from adapt.traces.counting.routed_sums import channel_loads, routed_sums
 from adapt.traces.spark.session import SparkOptions
-from tests.traces.counting.skewed_trace import ROWS, skewed_trace
+from tests.traces.counting.skewed_trace import skewed_trace
 
 RECIPE = Recipe(base=Engine.KAFKA)
 BYTES = Resources.parse("LLL", measure=["state=bytes"])
@@ -108,15 +108,6 @@ def test_pinned_keys_of_a_plan_are_counted_although_they_were_not_listed(trace):
     found, truth = (evaluate(today.partitioner(), each, Resources()) for each in (population, exact))
     assert found.imbalance == truth.imbalance
     assert found.r_best_pinned == truth.r_best_pinned
-
-
-def test_without_all_rows_an_estimate_remains(trace, tmp_path):
-    exact = count_exactly(trace, weight=Weight.COUNT)
-    lossy = lossily(exact)
-    assert population_of(trace.path, replace(lossy, rows=ROWS - 1), []).is_estimate(Resources())
-    (tmp_path / "counts.csv").write_text("a,1")
-    assert population_of(tmp_path / "counts.csv", lossy, []).is_estimate(Resources())
-    assert not population_of(trace.path, exact, []).is_estimate(Resources())
 
 
 @pytest.mark.parametrize("engine", [Engine.KAFKA, Engine.FLINK, Scheme.CONSISTENT])

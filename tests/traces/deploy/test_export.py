@@ -64,16 +64,6 @@ def test_the_readme_names_every_file_and_leaves_nothing_to_fill_in(target, tmp_p
     assert plan_for(target).content_hash() in said
 
 
-def test_many_explicit_keys_stand_in_a_file_of_their_own(tmp_path):
-    explicit = {f"key{number}": number % 4 for number in range(10_001)}
-    plan = Plan(scheme=Scheme.HYBRID, channels=4, key_type=KeyType.STRING, hash=HashName.XXHASH64, explicit=explicit)
-    exported = export_plan(plan, Target.KAFKA, tmp_path / "one", MADE)
-    assert read_plan(tmp_path / "one" / PLAN).explicit == explicit
-    assert sum(about == "pinned keys of the plan" for about in exported.about.values()) == 1
-    lines = (tmp_path / "one" / TEXT).read_text().splitlines()
-    assert sum(line.startswith("key ") for line in lines) == 10_001
-
-
 def test_keys_of_the_text_are_the_bytes_that_are_hashed(tmp_path):
     export_plan(HYBRID, Target.KAFKA, tmp_path / "one", MADE)
     lines = (tmp_path / "one" / TEXT).read_text().splitlines()

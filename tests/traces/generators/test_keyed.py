@@ -59,15 +59,6 @@ def test_blocks_are_in_order_whichever_is_made_first():
     assert max(last.column("key").to_pylist()) > 500  # fresh keys
 
 
-def test_keys_and_times_do_not_hang_on_what_rows_carry():
-    bare = zipf_stream(1000, 50, seed=3).block(0)
-    laden = zipf_stream(1000, 50, seed=3, variation=Variation(cost=ALL.cost, bytes_=ALL.bytes_)).block(0)
-    assert laden.select(["ts", "key"]).equals(bare)
-    sizes = laden.column("bytes").to_numpy()
-    assert sizes.min() >= 64
-    assert sizes.dtype == np.int64
-
-
 def test_threads_that_make_blocks_side_by_side_do_not_disturb_each_other():
     stream = changing(6 * BLOCK_ROWS)
     alone = [stream.block(index).column("key") for index in (0, 5)]

@@ -1,7 +1,5 @@
 """The zipf generator: its distribution, its times, and that nothing but its parameters decides the rows."""
 
-from dataclasses import replace
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,8 +20,6 @@ from adapt.traces.spark.progress import silent
 from adapt.traces.store.manifest import Provenance
 from adapt.traces.store.trace import BLOCK_ROWS, open_trace
 from tests.tiers import SOAK
-
-SMALL = zipf_stream(rows=1000, domain=50, key_type=KeyType.INT64)
 
 
 def times_us(batch):
@@ -62,15 +58,6 @@ def test_times_are_in_order_and_within_the_span(rows, rate, seed):
     assert (np.diff(times) >= 0).all()
     assert times[0] >= 0
     assert times[-1] <= max(rows * 1e6 / rate, 0)
-
-
-def test_a_start_without_a_zone_is_of_utc():
-    same = [
-        replace(SMALL, start=start).block(0)
-        for start in ("2024-03-31T01:00:00", "2024-03-31T01:00:00Z", "2024-03-31T02:00:00+01:00")
-    ]
-    assert same[0].equals(same[1])
-    assert same[0].equals(same[2])
 
 
 @pytest.mark.parametrize(

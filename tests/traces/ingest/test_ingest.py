@@ -116,22 +116,6 @@ def test_the_content_hash_is_the_same_for_any_number_of_partitions_and_on_repeti
     assert parts[1] == parts[2] > 2
 
 
-def test_rows_of_one_time_are_several_parts(tmp_path):
-    """Half of the rows have one time: parts of them follow file and line."""
-    half = [f"{second(30)},u{at % 7}" for at in range(300)]
-    others = [f"{second(at % 60)},u{at % 5}" for at in range(300)]
-    source = write(tmp_path / "in", a=["ts,user", *half], b=["ts,user", *others])
-    traces = []
-    for parts in (1, 6):
-        options = SparkOptions(conf={"spark.sql.shuffle.partitions": str(parts)})
-        traces.append(ingest([source], tmp_path / f"{parts}.out", USER, HEADED, spark_options=options).trace)
-    one, several = traces
-    assert one.manifest.content_hash == several.manifest.content_hash
-    sizes = [pq.read_metadata(part).num_rows for part in several.path.glob("part-*")]
-    assert len(sizes) == 6
-    assert max(sizes) <= 130
-
-
 def test_max_rejects_refuses_the_whole_and_leaves_nothing(tmp_path):
     source = write(tmp_path / "in", mixed=MIXED)
     with pytest.raises(BadInput, match=r"3 of 7 rows were rejected, more than --max-rejects .*line 6") as refused:

@@ -127,13 +127,6 @@ def test_rows_whose_order_does_not_decide_are_counted(spark, tmp_path):
     assert f"of {twice} the pass is unknown" in finding.evidence
 
 
-def test_times_that_clocks_skip_are_counted(spark, tmp_path):
-    texts = ["2024-03-31 01:59:00", "2024-03-31 02:30:00", "2024-03-31 03:00:00"]
-    times, finding = ingested(csv_of(tmp_path / "in.csv", texts), tmp_path / "t.trace", "Europe/Berlin")
-    assert [f"{each:%H:%M}" for each in times] == ["00:59", "01:00", "01:30"]
-    assert finding.evidence == "1 row lies in an hour that Europe/Berlin skips, and moved past it."
-
-
 def syslog_of(moments):
     return [f"{moment:%b} {moment.day:>2} {moment:%H:%M:%S}" for moment in moments]
 

@@ -32,13 +32,6 @@ def column(frame, name):
     return [row[name] for row in frame.orderBy("_line").collect()]
 
 
-def test_columns_are_named_or_computed(result):
-    frame = result(Mapping("user.name", "when", stream="split(_path, '/')[0]"), ("ann", "1"), (None, "2"))
-    assert frame.columns == ["_file", "_line", "_reason", "_text", "ts", "key", "stream"]
-    assert column(frame, "key") == ["ann", None]
-    assert column(frame, "stream") == ["dir", "dir"]
-
-
 def test_an_expression_may_use_any_column_and_the_path(result):
     mapping = Mapping("concat(`user.name`, '@', _path)", "make_date(2015, 1, int(n))")
     assert column(result(mapping, ("ann", "2")), "key") == ["ann@dir/a.csv"]
@@ -151,24 +144,6 @@ def test_costs_are_finite_and_not_negative_and_may_be_missing(result):
     ]
 
 
-def test_bytes_are_whole_and_exact_to_the_last_digit(result):
-    values = [str(2**53 + 1), "7", "", "-1", "x", "1e30", str(2**63 - 1), str(2**63)]
-    frame = result(Mapping("n", "when", bytes="n"), *(("ann", value) for value in values))
-    assert dict(frame.dtypes)["bytes"] == "bigint"
-    reasons = [
-        None,
-        None,
-        None,
-        "bytes is negative",
-        "bytes is not a number",
-        "bytes is too large",
-        None,
-        "bytes is too large",
-    ]
-    assert column(frame, "_reason") == reasons
-    assert column(frame, "bytes") == [2**53 + 1, 7, None, None, None, None, 2**63 - 1, None]
-
-
 def test_partitions_are_whole_numbers_of_32_bits(result):
     values = ["0", "7", "", "-1", "x", str(2**31 - 1), str(2**31)]
     frame = result(Mapping("n", "when", partition="n"), *(("ann", value) for value in values))
@@ -178,21 +153,10 @@ def test_partitions_are_whole_numbers_of_32_bits(result):
     assert column(frame, "partition") == [0, 7, None, None, None, 2**31 - 1, None]
 
 
-def test_times_that_are_missing_and_times_that_cannot_be_read_are_told_apart(result):
-    frame = result(Mapping("n", "`user.name`"), ("2015-05-17", "a"), (None, "b"), (" ", "c"), ("soon", "d"))
-    assert column(frame, "_reason") == [None, "time is missing", "time is missing", "time cannot be read"]
-
-
 def test_the_reason_of_the_reader_comes_first(spark):
     source = spark.createDataFrame([(0, 1, "not UTF-8 text", "x", "a", None, None, None)], SCHEMA)
     frame = mapped(source, Mapping("n", "when"), TimeFormat("iso"), COLUMNS)
     assert column(frame, "_reason") == ["not UTF-8 text"]
-
-
-def test_kept_columns_come_along_once(result):
-    frame = result(Mapping("n", "when", keep=("user.name", "n", "n")), ("ann", "1"))
-    assert frame.columns[-2:] == ["user.name", "n"]
-    assert column(frame, "user.name") == ["ann"]
 
 
 @pytest.mark.parametrize("name", ["ts", "_private"])

@@ -113,13 +113,6 @@ def test_streams_of_one_file_each_have_their_own_format_zone_clock_and_expressio
     assert trace.manifest.made.parameters["cleaning"]["clock_shifts"] == [{"streams": "west", "forward_us": 2 * US}]
 
 
-def test_what_is_typed_wins_over_the_file_and_the_file_is_the_options(adapt, spark, folder, tmp_path):
-    (tmp_path / "m.toml").write_text('key = "user"\ntime = "n"\nformat = "csv"\nmax-rejects = "50%"\n')
-    line = ("ingest", folder / "east.csv", "--mapping", tmp_path / "m.toml", "-o", tmp_path / "t.trace")
-    adapt.done(*line, "--time", "when", "--key", "upper(user)")
-    assert rows_of(open_trace(tmp_path / "t.trace"), "key") == [(4600, "ANN")]
-
-
 def test_files_with_headers_of_their_own_are_one_table_by_name(adapt, spark, tmp_path):
     contents = {"a": "ts,user,x\n1000,ann,1\n", "b": "user,y,ts\nbob,2,1001\n", "c": "ts;user\n1002;carl\n"}
     for name, text in contents.items():

@@ -104,23 +104,11 @@ def test_epoch_units_are_read_from_numbers_and_from_text(read, guess, unit, a_se
     assert guess(whole, kind="bigint") == guess(str(whole)) == unit
 
 
-def test_fractions_of_epoch_units_reach_the_microsecond(read):
-    assert read(["1431857103.123456"], "epoch_s") == [1_431_857_103_123_456]
-    assert read([1431857103.123456], "epoch_s", "double") == [1_431_857_103_123_456]
-    assert read(["1431857103123.5"], "epoch_ms") == [1_431_857_103_123_500]
-
-
 def test_nanoseconds_are_cut_to_the_microsecond_before(read):
     nanos = [1_699_999_999_999_999_999, 1_999, 1_000, 999, -1, -1_000, -1_001]
     expected = [1_699_999_999_999_999, 1, 1, 0, -1, -1, -2]
     assert read(nanos, "epoch_ns", "bigint") == expected
     assert read([str(nano) for nano in nanos], "epoch_ns") == expected
-
-
-def test_numbers_that_are_no_time_are_null(read):
-    assert read([2**63 - 1, -(2**63), 10**15, 10**13], "epoch_s", "bigint") == [None] * 4
-    assert read(["1e400", "x", "", None, "12x", "0x10"], "epoch_s") == [None] * 6
-    assert read([float("nan"), float("inf"), None], "epoch_s", "double") == [None] * 3
 
 
 def test_times_without_a_zone_are_of_the_zone_given(read):
@@ -130,12 +118,6 @@ def test_times_without_a_zone_are_of_the_zone_given(read):
     pattern = "yyyy/MM/dd HH:mm[:ss][.SSSSSS]"
     slashed = [text.replace("-", "/") for text in texts[:2]]
     assert read(slashed, pattern, zone="America/New_York") == expected[:2]
-
-
-def test_an_hour_that_the_clock_skips_or_repeats_still_has_a_time(read):
-    skipped, repeated = read(["2015-03-08 02:30:00", "2015-11-01 01:30:00"], "iso", zone="America/New_York")
-    assert skipped == micros(2015, 3, 8, 7, 30)  # moved on by the length of the gap: 03:30 EDT
-    assert repeated == micros(2015, 11, 1, 5, 30)  # the first of the two: EDT
 
 
 def test_columns_that_are_times_already_are_taken_as_they_are(read):
@@ -247,11 +229,6 @@ def test_times_of_syslog_are_refused_with_what_reads_them(guess, read):
         guess("Dec 31 23:59:58", "Jan  1 00:00:01")
     expected = [micros(2024, 1, 1, 0, 0, 1), micros(2024, 2, 29, 10)]
     assert read(["2024 Jan  1 00:00:01", "2024 Feb 29 10:00:00"], WITH_YEAR) == expected
-
-
-def test_a_type_that_can_be_no_time_is_refused(guess):
-    with pytest.raises(BadInput, match="--time 'v' has type boolean; it must be"):
-        guess(True, kind="boolean")
 
 
 def test_a_stated_format_is_taken_as_it_is(spark):

@@ -79,15 +79,6 @@ def test_keys_in_confluents_wire_format_are_kept_as_they_were_sent(adapt, broker
 
 
 @pytest.mark.usefixtures("spark")
-def test_integers_of_java_are_integers(adapt, broker, tmp_path):
-    create_topic(broker, "longs", 3)
-    send(broker, "longs", ({"key": struct.pack(">q", at - 50), "value": b""} for at in range(100)))
-    said = adapt.done("ingest", f"kafka://{broker}/longs", "-o", tmp_path / "l.trace")
-    assert "guessed: key format int" in said.err
-    assert sorted(table_of(tmp_path / "l.trace")["key"].to_pylist()) == list(range(-50, 50))
-
-
-@pytest.mark.usefixtures("spark")
 def test_a_sample_says_what_it_costs_and_secrets_are_kept_nowhere(adapt, orders, tmp_path):
     secret = tmp_path / "client.properties"
     secret.write_text("sasl.username=ann-the-user\nsasl.password=hunter2\n")
@@ -111,14 +102,6 @@ def test_after_an_interrupt_the_records_so_far_are_named(adapt, orders, tmp_path
     kept = tmp_path / ".i.trace.topic"
     assert error == f"adapt: interrupted; {kept} has the records so far, and the same command goes on from there"
     assert list(tmp_path.iterdir()) == [kept]
-
-
-def test_options_of_topics_need_a_topic(adapt, tmp_path):
-    file = tmp_path / "a.csv"
-    file.write_text("ts,key\n1,a\n")
-    assert "need a source such as kafka://" in adapt.refused(
-        2, "ingest", file, "--key", "key", "--sample", "10%", "-o", tmp_path / "a.trace"
-    )
 
 
 def test_a_verdict_needs_the_trace_of_a_topic(adapt, tmp_path):

@@ -31,12 +31,6 @@ def test_nan_is_null_however_the_cast_is_written(spark, tmp_path, key):
     assert keys(tmp_path, key, IDS) == ([0, None, None, 7, None, -3], {})
 
 
-def test_text_around_a_cast_is_left_alone(spark, tmp_path):
-    expected = ["bigint(x)0", None, None, "bigint(x)7", None, "bigint(x)-3"]
-    assert keys(tmp_path, "concat('bigint(x)', int(x))", IDS)[0] == expected
-    assert keys(tmp_path, "coalesce(bigint(x), -1)", IDS)[0] == [0, -1, -1, 7, -1, -3]
-
-
 @pytest.mark.parametrize(
     ("key", "values", "kind"),
     [

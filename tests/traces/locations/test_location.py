@@ -26,10 +26,6 @@ def test_a_path_stays_a_path(text, path):
     assert isinstance(location(text), Path)
 
 
-def test_a_uri_survives_a_path():
-    assert str(location(Path("s3://bucket/a/web.trace"))) == "s3://bucket/a/web.trace"
-
-
 def test_a_file_whose_name_looks_like_a_uri_is_a_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("topic:").mkdir()

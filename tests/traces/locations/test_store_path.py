@@ -1,7 +1,6 @@
 """A store answers as a disk does: names, sizes, ranges, and one sentence where it cannot."""
 
 import errno
-from pathlib import Path
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -96,12 +95,6 @@ def test_a_request_is_repeated(proxy, bucket, caplog, fault):
     assert (bucket / "y").read_bytes() == b"y" * 100
 
 
-def test_a_store_that_stays_busy_is_said_so(proxy, bucket):
-    proxy.failing = lambda _: Fault.BUSY
-    with pytest.raises(EnvironmentFailure, match=f"x: the store answered 503 SlowDown, {ATTEMPTS} times; check"):
-        (bucket / "x").read_bytes()
-
-
 def test_of_two_writers_under_a_condition_one_fails(bucket):
     (bucket / "x").upload(b"1", "")
     with pytest.raises(Occupied):
@@ -184,10 +177,3 @@ def test_why_a_store_refuses_is_asked_for(bucket, monkeypatch):
     monkeypatch.setattr((bucket / "x").client, "_obstore", store)
     with pytest.raises(EnvironmentFailure, match="the credentials have expired"):
         (bucket / "x").is_file()
-
-
-def test_a_failure_that_is_not_of_the_store_stays(tmp_path):
-    with pytest.raises(PermissionError), store_failures("s3://b/x"):
-        raise PermissionError(errno.EACCES, "denied", str(tmp_path))
-    with arrow_sink(tmp_path / "x") as path:
-        assert path == Path(tmp_path / "x")

@@ -53,14 +53,6 @@ def test_an_installed_module_goes_before_one_of_the_current_folder(here):
         found("rich:Mine")
 
 
-def test_another_folder_has_a_module_of_its_own(here, tmp_path_factory, monkeypatch):
-    first = found().file
-    other = tmp_path_factory.mktemp("other")
-    (other / "mine.py").write_text("class Mine:\n    pass\n")
-    monkeypatch.chdir(other)
-    assert (first, found().file) == (str(here / "mine.py"), str(other / "mine.py"))
-
-
 WRONG = {
     "nowhere:Mine": "cannot be imported (ModuleNotFoundError: No module named 'nowhere'); modules are looked up on",
     "mine:Min": "mine has no class or function 'Min'; did you mean 'Mine'?",

@@ -35,14 +35,6 @@ def test_a_damaged_library_is_made_again(made, tmp_path, spoil):
     assert len(made) == 2
 
 
-def test_a_library_of_another_version_is_deleted(made, tmp_path, monkeypatch):
-    kept_library()
-    monkeypatch.setattr(chart_library, "version", lambda _: "0.0")
-    kept_library()
-    assert len(made) == 2
-    assert len(list((tmp_path / "cache").rglob("vega-*"))) == 1
-
-
 def test_without_a_cache_folder_a_page_has_its_library(made, tmp_path):
     for name in ("cache", "home"):
         (tmp_path / name).write_text("a file where a folder should be")

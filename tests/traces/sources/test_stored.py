@@ -176,10 +176,3 @@ def test_an_object_that_changes_while_it_is_read_is_refused(s3_server, bucket, p
     proxy.failing = interfere
     with pytest.raises(BadInput, match=rf"a\.csv {change} while it was read; run again once nothing"):
         rows_of(path)
-
-
-@pytest.mark.usefixtures("spark")
-def test_the_manifest_names_the_version_of_each_object(bucket, tmp_path):
-    (bucket / "a.csv").write_bytes(CSV)
-    made = ingest([f"{bucket}a.csv"], tmp_path / "a.trace", MAPPING).trace.manifest.made
-    assert made.inputs == [{"name": "a.csv", "bytes": len(CSV), "version": (bucket / "a.csv").found().version}]

@@ -98,16 +98,6 @@ def test_a_setting_that_would_change_results_is_named_and_not_used(spark, caplog
     assert caplog.messages == ["spark.sql.ansi.enabled=true is not used, as results would depend on it; it stays false"]
 
 
-def test_a_zone_of_its_own_leaves_the_shared_session_alone(spark):
-    berlin = session_in_zone(spark, "Europe/Berlin")
-    query = "select unix_micros(timestamp'1970-01-01 00:00:00') as us"
-    assert berlin.sql(query).first().us == -3_600_000_000
-    assert spark.sql(query).first().us == 0
-    assert spark_session() is spark
-    held = {**spark.conf.getAll, "spark.sql.session.timeZone": "Europe/Berlin"}
-    assert berlin.conf.getAll == held
-
-
 @pytest.mark.parametrize("zone", ["Mars", "", "+25:00", "Europe/"])
 def test_an_unknown_zone_is_refused_with_an_example(spark, zone):
     with pytest.raises(UsageError, match=r"unknown time zone '.*'; use one such as UTC, Europe/Berlin"):
@@ -144,12 +134,6 @@ def test_what_cannot_be_evaluated_is_wrong_usage_in_one_sentence(spark, query, s
     assert str(failure).startswith("--key 'x': ")
     assert sentence in str(failure)
     assert "SQLSTATE" not in str(failure)
-
-
-def test_what_fails_while_running_is_told_by_its_cause(spark):
-    failure = told(spark, "select raise_error('the pump is dry') from range(2)")
-    assert isinstance(failure, EnvironmentFailure)
-    assert str(failure) == "--key 'x': Spark failed: the pump is dry"
 
 
 @pytest.mark.parametrize("kind", [BadInput, EnvironmentFailure, UsageError])
@@ -266,12 +250,6 @@ def test_an_executor_without_memory_is_no_bug(text):
 def test_a_sentence_has_no_class_state_position_or_stack():
     text = "[BROKEN.SUB] It broke. SQLSTATE: 42703; line 1 pos 7;\n'Project\nJVM stacktrace:\norg.apache"
     assert first_sentence(text) == "It broke"
-
-
-def test_a_failing_query_prints_nothing(spark, capfd):
-    told(spark, "select nope from range(3)")
-    told(spark, "select raise_error('x') from range(3)")
-    assert capfd.readouterr() == ("", "")
 
 
 def test_progress_is_told_and_ends_with_its_body(spark):

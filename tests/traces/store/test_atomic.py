@@ -15,7 +15,7 @@ from adapt.core.errors import EnvironmentFailure
 from adapt.traces.leftovers import leftovers
 from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.store import disk
-from adapt.traces.store.atomic import check_free, replace_whole, whole_folder, write_whole
+from adapt.traces.store.atomic import check_free, whole_folder, write_whole
 
 STEPS = ("make_folder", "make_file", "write_bytes", "sync", "rename", "exchange", "remove_tree")
 
@@ -70,17 +70,6 @@ def test_a_body_that_fails_leaves_nothing(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_what_stands_there_is_not_replaced_unless_forced(tmp_path):
-    make(tmp_path / "old", "1")
-    with pytest.raises(EnvironmentFailure, match="old exists; add --force") as refused:
-        make(tmp_path / "old", "2")
-    assert refused.value.exit_code == 4
-    assert content(tmp_path / "old") == of("1")
-    make(tmp_path / "old", "2", force=True)
-    assert content(tmp_path / "old") == of("2")
-    assert os.listdir(tmp_path) == ["old"]
-
-
 @pytest.mark.parametrize("force", [False, True])
 def test_a_folder_of_others_is_never_replaced(tmp_path, force):
     (tmp_path / "mine").mkdir()
@@ -88,14 +77,6 @@ def test_a_folder_of_others_is_never_replaced(tmp_path, force):
     with pytest.raises(EnvironmentFailure):
         make(tmp_path / "mine", "1", force=force)
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
-
-
-@pytest.mark.parametrize("force", [False, True])
-def test_a_file_is_never_replaced_by_a_folder(tmp_path, force):
-    (tmp_path / "raw.csv").write_text("a,b")
-    with pytest.raises(EnvironmentFailure):
-        make(tmp_path / "raw.csv", "1", force=force)
-    assert (tmp_path / "raw.csv").read_text() == "a,b"
 
 
 def test_a_link_is_replaced_and_not_what_it_names(tmp_path):
@@ -159,14 +140,6 @@ def test_an_artefact_set_aside_by_a_killed_run_comes_back(tmp_path):
     with pytest.raises(EnvironmentFailure, match="old exists"):
         make(tmp_path / "old", "2")
     assert content(tmp_path / "old") == of("1")
-    assert os.listdir(tmp_path) == ["old"]
-
-
-def test_an_artefact_that_was_replaced_by_a_killed_run_is_cleared(tmp_path):
-    make(tmp_path / "old", "1")
-    make(tmp_path / ".old.replaced", "0")
-    make(tmp_path / "old", "2", force=True)
-    assert content(tmp_path / "old") == of("2")
     assert os.listdir(tmp_path) == ["old"]
 
 
@@ -272,23 +245,6 @@ def test_a_full_disk_is_told_with_the_room_there_is(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("write", [make, lambda out, text: write_whole(out, text.encode())], ids=["folder", "file"])
-@pytest.mark.parametrize(
-    ("number", "said"),
-    [
-        (errno.EFBIG, r"new: cannot be written: File too large; raise .* \(ulimit -f\), run again$"),
-        (errno.ENOSPC, r"new: the disk is full \([\d,]+ bytes free\); .*: free space, run again$"),
-        (errno.EDQUOT, r"new: the disk is full \([\d,]+ bytes free\); .*: free space, run again$"),
-        (errno.EIO, r"new: cannot be written: Input/output error$"),
-    ],
-)
-def test_a_disk_that_refuses_is_told_in_our_words(tmp_path, monkeypatch, number, said, write):
-    fail_at(monkeypatch, 3, OSError(number, f"Error writing bytes to file. Detail: [errno {number}] some words"))
-    with pytest.raises(EnvironmentFailure, match=said):
-        write(tmp_path / "new", "1")
-    assert os.listdir(tmp_path) == []
-
-
 def test_one_file_appears_whole(tmp_path):
     write_whole(tmp_path / "plan", b"1")
     with pytest.raises(EnvironmentFailure, match="plan exists; add --force"):
@@ -296,12 +252,6 @@ def test_one_file_appears_whole(tmp_path):
     assert (tmp_path / "plan").read_bytes() == b"1"
     write_whole(tmp_path / "plan", b"2", force=True)
     assert (tmp_path / "plan").read_bytes() == b"2"
-    assert os.listdir(tmp_path) == ["plan"]
-
-
-def test_what_a_killed_run_left_of_a_file_is_cleared(tmp_path):
-    (tmp_path / ".plan.partial").write_text("half")
-    replace_whole(tmp_path / "plan", b"1")
     assert os.listdir(tmp_path) == ["plan"]
 
 

@@ -49,12 +49,6 @@ def test_large_explicit_maps_lie_beside_their_plans_inside(tmp_path, monkeypatch
     assert on_disk == {entry["name"] for entry in manifest.files} | {"_manifest.json"}
 
 
-def test_an_unknown_plan_is_refused_with_those_there_are(tmp_path):
-    write_comparison(compared(), STREAM, tmp_path / "a.plans", MADE)
-    with pytest.raises(BadInput, match="did you mean 'uniform'"):
-        read_comparison(tmp_path / "a.plans").plan("uniforn")
-
-
 def test_a_folder_is_no_plan_but_its_plans_are_named(tmp_path):
     write_comparison(compared(), STREAM, tmp_path / "a.plans", MADE)
     with pytest.raises(BadInput, match=r"is an artefact, but a plan is a single file.*uniform\.plan"):

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +12,7 @@ from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import Frequencies, MeasuredColumn
 from adapt.core.errors import BadInput
 from adapt.core.stream import KeyType, Weight
-from adapt.traces.store.frequencies import FILE, read_counts, read_frequencies, write_frequencies
+from adapt.traces.store.frequencies import read_counts, read_frequencies, write_frequencies
 from adapt.traces.store.manifest import Provenance
 
 MADE = Provenance("test", {"weight": "count"})
@@ -62,22 +61,11 @@ def test_measured_columns_are_read_back_and_are_part_of_the_content(tmp_path):
     assert read_frequencies(tmp_path / "plain")[0].measured == ()
 
 
-def test_no_keys_at_all_are_read_back(tmp_path):
-    none = Frequencies(pa.array([], pa.string()), np.zeros(0, np.int64), np.zeros(0, np.int64), 5.0, 5)
-    write_frequencies(none, tmp_path / "f", MADE)
-    assert same(read_frequencies(tmp_path / "f")[0], none)
-
-
 def test_the_content_hash_tells_counts_apart_and_not_the_makers(tmp_path):
     one = write_frequencies(counted(COLUMNS["string"]), tmp_path / "1", MADE)
     same_counts = write_frequencies(counted(COLUMNS["string"]), tmp_path / "2", Provenance("another"))
     other = write_frequencies(counted(COLUMNS["string"], (7, 5, 5, 2)), tmp_path / "3", MADE)
     assert one.content_hash == same_counts.content_hash != other.content_hash
-
-
-def test_the_file_is_one_that_others_read(tmp_path):
-    write_frequencies(counted(COLUMNS["string"]), tmp_path / "f", MADE)
-    assert pq.read_table(tmp_path / "f" / FILE).column_names == ["key", "count_low", "count_high"]
 
 
 def csv(tmp_path, text, encoding="utf-8"):
@@ -137,11 +125,6 @@ def test_a_bad_row_of_a_measured_column_is_refused_with_its_line(tmp_path, text,
         read_counts(csv(tmp_path, text), sources=["x"])
     assert told in str(refused.value)
     assert "counts.csv" in str(refused.value)
-
-
-def test_keys_are_read_as_the_type_that_is_said(tmp_path):
-    assert read_counts(csv(tmp_path, "7,1\n-1,2\n"), KeyType.INT64).keys.to_pylist() == [-1, 7]
-    assert read_counts(csv(tmp_path, "ff,1\n"), KeyType.BINARY).keys.to_pylist() == [b"\xff"]
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,9 @@ from pathlib import Path
 from random import Random
 from unittest.mock import Mock
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
-from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.names import Scheme
@@ -24,8 +22,7 @@ from adapt.traces.leftovers import leftovers, table_of
 from adapt.traces.locations import failures
 from adapt.traces.locations.location import StorePath
 from adapt.traces.locations.run_folders import MANIFEST, RUN
-from adapt.traces.store.atomic import replace_whole, whole_folder, write_whole
-from adapt.traces.store.frequencies import read_frequencies, write_frequencies
+from adapt.traces.store.atomic import whole_folder
 from adapt.traces.store.manifest import Manifest, Provenance, file_entry, read_manifest, verify, write_manifest
 from adapt.traces.store.plans import read_plan, write_plan
 from adapt.traces.store.tables import packed
@@ -77,16 +74,6 @@ def test_an_artefact_is_written_and_overwritten(bucket, local):
     assert content(target) == "2"
     assert len(names(target)) == 3
     assert leftovers(bucket) == []
-
-
-def test_one_object_is_written_at_once(bucket):
-    write_whole(bucket / "x.json", b"1")
-    with pytest.raises(EnvironmentFailure, match=r"x.json exists; add --force"):
-        write_whole(bucket / "x.json", b"2")
-    write_whole(bucket / "x.json", b"3", force=True)
-    assert (bucket / "x.json").read_bytes() == b"3"
-    replace_whole(bucket / "x.json", b"4")
-    assert (bucket / "x.json").read_bytes() == b"4"
 
 
 def test_what_another_run_wrote_in_the_meantime_is_not_overwritten(bucket):
@@ -157,19 +144,6 @@ def test_of_two_plans_at_once_the_second_fails_and_takes_its_pinned_keys_away(bu
         write_plan(plan, bucket / "x.plan", made, force=True)
     assert len(names(bucket)) == 2
     assert read_plan(bucket / "x.plan") == plan
-
-
-def test_the_content_hash_does_not_depend_on_the_place(bucket, tmp_path):
-    frequencies = frequencies_of(KeyCounts(pa.array(["a", "b"]), np.array([3, 1]), 4))
-    hashes = {
-        write_frequencies(frequencies, place / "x.freq", Provenance("test", {})).content_hash
-        for place in (bucket, tmp_path)
-    }
-    assert len(hashes) == 1
-    for place in (bucket, tmp_path):
-        found, manifest = read_frequencies(place / "x.freq", check_all=True)
-        assert found.keys.equals(frequencies.keys)
-        assert manifest.content_hash in hashes
 
 
 @pytest.mark.parametrize("seed", range(300 if SOAK else 4))

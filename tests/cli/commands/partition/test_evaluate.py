@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-from adapt.traces.store.plans import read_plan
-
 
 @pytest.fixture
 def here(tmp_path, monkeypatch, adapt):
@@ -30,25 +28,6 @@ def test_plans_stand_beside_what_they_foresaw(adapt, here):
     assert three["measured"].pop("pinned_keys") > 0
     assert three["predicted"] == pytest.approx(three["measured"])
     assert {name: len(loads) for name, loads in three["loads"].items()} == {"state": 3, "computation": 3, "network": 3}
-
-
-@pytest.mark.parametrize("engine", ["flink"])
-def test_from_an_engine_to_a_plan_over_it_only_pinned_keys_move(adapt, here, engine):
-    line = ("partition", "build", "counts.csv", "--channels", 5)
-    adapt.done(*line, "--scheme", engine, "-o", "today.plan")
-    adapt.done(*line, "--max-pins", 20, "--from", "today.plan", "-o", "next.plan")
-    told = json.loads(adapt.done(*"partition evaluate counts.csv today.plan next.plan --format json".split()).out)
-    today, after = (read_plan(here / name) for name in ("today.plan", "next.plan"))
-    home = today.partitioner().channels_of(after.explicit.column)
-    assert 0 < told["plans"][1]["measured"]["keys_moved"] == (home != after.explicit.channels).sum()
-
-
-def test_a_plan_that_was_not_built_to_follow_the_one_before_foresaw_no_migration_from_it(adapt, here):
-    line = "partition evaluate counts.csv three.plan two.plan three.plan --format json"
-    _, first, second, third = json.loads(adapt.done(*line.split()).out)["plans"]
-    assert second["measured"]["m"] > 0
-    assert "m" not in first["predicted"].keys() | second["predicted"].keys()
-    assert "m" in third["predicted"]
 
 
 def test_the_resources_are_those_of_the_first_plan_unless_they_are_given(adapt, here):

@@ -2,7 +2,6 @@
 
 import io
 import json
-import re
 import subprocess
 import sys
 
@@ -83,16 +82,6 @@ def test_compare_takes_schemes_that_split_keys_and_refuses_unknown_ones(adapt, h
     assert "did you mean 'jump'? Available: " in said
 
 
-def test_a_plan_over_an_engine_moves_only_keys_that_it_pins(adapt, here):
-    adapt.done(*"partition build counts.csv --channels 5 --scheme kafka -o today.plan".split())
-    line = ("partition", "build", "counts.csv", "--channels", 5, "--max-pins", 9, "--format", "json")
-    given = document(adapt.done(*line, "--engine", "kafka"))
-    after = document(adapt.done(*line, "--from", "today.plan", "-o", "next.plan"))
-    assert (after["schema"], after["base"], after["explicit"]) == ("adapt.plan/2", "kafka", given["explicit"])
-    moved = document(adapt.done("partition", "diff", "counts.csv", "today.plan", "next.plan", "--format", "json"))
-    assert 0 < moved["keys_moved"] == after["metrics"]["keys_moved"] <= len(after["explicit"])
-
-
 @pytest.mark.parametrize(
     ("given", "base"),
     [
@@ -104,12 +93,6 @@ def test_a_plan_over_an_engine_moves_only_keys_that_it_pins(adapt, here):
 def test_other_keys_stay_as_the_engine_has_them(adapt, here, given, base):
     line = ("partition", "build", "counts.csv", "--channels", 3, *given.split(), "--format", "json")
     assert document(adapt.done(*line)).get("base") == base
-
-
-def test_one_channel_count_is_compared_over_the_engine_and_several_over_the_ring(adapt, here):
-    for channels, base in ((3, "spark"), ("2:3", None)):
-        adapt.done("partition", "compare", "counts.csv", "--channels", channels, "-o", "a.plans", "--force")
-        assert json.loads((here / "a.plans" / "hybrid-level.plan").read_text()).get("base") == base
 
 
 def test_a_utility_is_refused_where_nothing_minimizes_it(adapt, here):
@@ -132,18 +115,6 @@ def test_the_limit_of_the_verdict_is_not_the_tolerance_of_constructions(adapt, h
     line = ("partition", command, "counts.csv", "--channels", 3, "--format", "json")
     for limit, more in ((1.2, ()), (1.2, ("--tolerance", 2)), (1.5, ("--max-imbalance", 1.5))):
         assert limit in document(adapt.done(*line, *more))["verdict"].values()
-
-
-def test_every_format_holds_the_metrics(adapt, here):
-    told = {
-        format: adapt.done("partition", "build", "counts.csv", "--channels", 3, "--format", format).out
-        for format in ("table", "csv", "md")
-    }
-    assert told["csv"].startswith(("# Plan\nscheme,", "scheme,"))
-    assert told["md"].startswith("### Verdict: Pin ")
-    assert re.match(r"Verdict: Pin \d+ keys? \(3 workers, max imbalance 1\.2\)\nPinning", told["table"])
-    for text in told.values():
-        assert "imbalance" in text
 
 
 def test_the_same_command_twice_gives_the_same_bytes(here):
@@ -281,10 +252,6 @@ class TestRoute:
             assert told == self.told(path, ["a", "\ufeffb"], ["a", "\ufeffb"])
         (here / "keys").write_bytes("\ufeff".encode())
         assert adapt.done("partition", "route", path, "keys").out == ""
-
-    def test_a_closed_standard_input_is_wrong_usage(self, adapt, here, plan, monkeypatch):
-        monkeypatch.setattr(sys, "stdin", None)
-        assert "standard input is closed; give KEYS" in adapt.refused(2, "partition", "route", plan("string"))
 
     @pytest.mark.parametrize(
         ("key_type", "data", "told"),

@@ -99,14 +99,6 @@ def test_an_engine_moves_its_own_units(adapt, here, chosen):
     assert document["summary"]["partitions"] == 128
 
 
-def test_plans_are_asked_for_by_their_options(adapt, here):
-    """A rebuild needs plans, so that the queues of an engine do not choose its placement."""
-    line = f"x.trace {ON_ENGINE} --engine kafka --rebuild 500ms"
-    document = json.loads(adapt.done("replay", "elastic", *line.split()).out)
-    assert (document["parameters"]["scheme"], document["parameters"]["units"]) == ("hybrid", None)
-    assert "places" not in document["summary"]["verdict"]
-
-
 def test_the_speed_is_that_of_the_offered_load(adapt, here):
     """All workers of the pool have 0.2 times their capacity, or what is given; periods then follow the replay."""
     for option, offered in (("", 0.2), ("--workers 2 --offered 1.1", 1.1)):
@@ -181,15 +173,6 @@ def test_policies_of_flux_move_the_window_of_a_join_and_keep_its_answers(adapt, 
     assert "<h3>Memory, hybrid</h3>" in (venues / "x.html").read_text()
 
 
-def test_a_policy_is_compared_with_itself_under_other_parameters(adapt, here):
-    line = f"x.trace {QUICK} --policy lag:rows=50 --policy lag:rows=400 --policy ds2:times=0.1 --format json"
-    document = json.loads(adapt.done("replay", "elastic", *line.split()).out)
-    cases = {row["case"]: row for row in document["cases"]}
-    assert list(cases) == ["fixed", "lag:rows=50", "lag:rows=400", "ds2"]
-    assert cases["lag:rows=50"]["workers_mean"] > cases["lag:rows=400"]["workers_mean"]
-    assert document["parameters"]["policies"] == ["fixed", "lag:rows=50", "lag:rows=400", "ds2:times=0.1"]
-
-
 @pytest.mark.parametrize(
     ("line", "code", "sentence"),
     [
@@ -226,13 +209,6 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(adapt, here, code, line, s
     before = sorted(here.iterdir())
     assert sentence in adapt.refused(code, "replay", "elastic", *line.split())
     assert sorted(here.iterdir()) == before
-
-
-def test_rows_within_a_microsecond_are_replayed(adapt, here):
-    """The default window, 10 of 100 periods, would be shorter than a microsecond."""
-    write_trace(here / "brief.trace", {"ts": [0, 1], "key": ["a", "b"]})
-    adapt.done(*"replay elastic brief.trace --pool 3".split())
-    assert "at least 2us" in adapt.refused(2, *"replay elastic brief.trace --pool 3 --window 1us".split())
 
 
 def test_a_replay_of_too_many_control_periods_is_refused(adapt, here):

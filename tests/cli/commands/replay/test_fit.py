@@ -175,21 +175,6 @@ def test_solver_w_plans_for_the_rates_that_are_given(adapt, here):
     assert read_manifest(here / "calm.fit").made.parameters["workload"]["name"] == "calm.csv"
 
 
-def test_rows_are_bound_by_column_key_and_bucket(adapt, here):
-    document = told(adapt, *"x.trace -n n.toml --planner none --flow fluid".split())
-    columns = [f"k{key}" for key in np.random.default_rng(1).integers(0, 9, ROWS)]
-    of_stream = sum(int(key[1:]) % 3 == 0 for key in columns)
-    of_range = sum("k1" <= key < "k3" for key in columns)
-    offered = sum(row["offered"] for row in document["ticks"]) * 0.1
-    assert offered == pytest.approx(of_stream + of_range + sum(_in_bucket(columns)), rel=1e-9)
-
-
-def _in_bucket(keys):
-    from adapt.core.partitioning.schemes.uniform import UniformPartitioner
-
-    return (UniformPartitioner(3).channels_of(pa.array(keys)) == 1).tolist()
-
-
 def test_options_override_the_settings_of_the_network(adapt, here):
     line = "x.trace -n n.toml:tick=250ms,lag=2,headroom=0.2,smoothing=0.5,min-rate-change=0.05,feedback"
     document = told(
@@ -240,18 +225,6 @@ def test_nodes_whose_messages_take_time_plan_by_what_they_have_heard(adapt, here
     assert sent[1] <= small["parameters"]["table_bytes"] == 512 < sent[0]
 
 
-def test_tables_respect_max_plans_and_report_their_epsilon(adapt, here):
-    line = "replay fit x.trace -n two.toml --planner solver,c-fit --network epsilon=0.1 --format json".split()
-    large, small = (json.loads(adapt.done(*line, *more).out) for more in ([], ["--tables", "max-plans=20"]))
-    for before, after in zip(large["planners"], small["planners"], strict=True):
-        assert before["epsilon"] <= 0.1
-        assert after["table"] <= 20 < before["table"]
-    solver, c_fit = small["planners"]
-    assert solver["epsilon"] > 0.1 >= c_fit["epsilon"]
-    assert f"solver may lose {solver['epsilon']:.1%} of the best score, not 10.0%" in small["summary"]["verdict"]
-    assert f"in {c_fit['unproved']:.2%} of the overloaded rates" in small["summary"]["verdict"]
-
-
 def test_a_link_and_costs_times_1000_are_planned_for_and_what_tables_may_lose_is_said(adapt, here):
     desk = '[[operator]]\nname = "pages"\nnode = "desk"'
     link = '[[link]]\nfrom = "edge"\nto = "desk"\nbytes_per_s = 2000\n\n' + desk
@@ -283,13 +256,6 @@ def test_costs_are_fitted_to_measurements_and_recorded(adapt, here):
     assert "--plans cannot be combined with --utilization" in refused
     (here / "used.csv").write_text("clicks,orders,edge,shop\n1,1,1,1\n")
     assert "column 'shop' is not an input or node of the network" in adapt.refused(3, "replay", "fit", *line)
-
-
-def test_a_unit_that_cannot_be_right_is_warned_of(adapt, here):
-    (here / "far.toml").write_text(re.sub(r"cost = (\S+)", r"cost = 4", TWO_NODES))
-    said = adapt.done("replay", "fit", "x.trace", "-n", "far.toml", "--planner", "exact", "--flow", "fluid").err
-    assert "warning: edge would need" in said
-    assert "check units: cost is in CPU seconds per tuple" in said
 
 
 def test_rules_are_printed_kept_and_written_as_a_shedder(adapt, here):
@@ -343,13 +309,6 @@ def test_windows_are_dropped_as_the_network_or_an_option_says(adapt, here):
     by_arc = [{row["arc"]: row["dropped"] for row in run["drops"]} for run in (asked, other)]
     assert by_arc[0]["clicks -> both"] == by_arc[1]["clicks -> both"]
     assert by_arc[0]["rest -> few"] != by_arc[1]["rest -> few"]
-
-
-def test_nodes_drop_tuples_as_their_queues_fill_up(adapt, here):
-    line = "x.trace -n n.toml --planner none --queue 20:tau2=0.5,min-drop=0.1,drop-curve=quadratic"
-    (row,) = told(adapt, *line.split())["planners"]
-    assert row["queue_drops"] > 0
-    assert row["waiting"] <= 20
 
 
 def test_an_input_without_rows_is_warned_of_with_counts(adapt, here):

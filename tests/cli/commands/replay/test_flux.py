@@ -94,18 +94,6 @@ def test_a_run_is_printed_and_kept_the_same(adapt, here):
         assert "static" in adapt.done("replay", "flux", *line.split()[:-2], "--format", format).out
 
 
-def test_a_plan_places_keys_at_the_start(adapt, here):
-    document = told(adapt, *"x.trace --plan 4.plan --partitions 8 --policy none --interval 50ms -o x.flux".split())
-    plan = json.loads(Path("4.plan").read_bytes())
-    kept = read_run(Path("x.flux")).manifest.made.inputs
-    assert [each["name"] for each in kept] == ["x.trace", "4.plan"]
-    assert kept[1]["content_hash"] == document["parameters"]["plan"] == plan["content_hash"]
-    busiest = max(document["workers"], key=lambda row: row["processed"])
-    assert busiest["worker"] == 2
-    assert document["parameters"]["workers"] == 4
-    assert [row["case"] for row in document["cases"]] == ["static"]
-
-
 def test_rows_cost_what_the_trace_says_unless_a_service_time_is_given(adapt, here):
     line = quick("x.trace --arrivals saturate --policy none")
     by_rows, by_bytes = (
@@ -155,12 +143,6 @@ def test_waits_of_independent_arrivals_are_those_of_pollaczek_and_khinchine(adap
         run = told(adapt, *line.split(), "--network", "latency=0s", "--service-time", service)
         wanted = 1e-3 * (1 + 0.7 * (1 + variation**2) / (2 * 0.3))
         assert run["cases"][0]["latency_mean"] == pytest.approx(wanted, rel=0.1), service
-
-
-def test_a_slow_disk_changes_the_run(adapt, here):
-    line = quick("x.trace --policy none --memory 40KB --disk seek=1ms")
-    often, seldom = (told(adapt, *line.split(), "--disk", f"quantum={each}")["cases"][0] for each in ("5ms", "500ms"))
-    assert 0 < often["spilled_max"] < seldom["spilled_max"]
 
 
 def test_memory_that_shrinks_sends_partitions_to_disk_and_a_crash_loses_rows(adapt, here):
@@ -293,16 +275,6 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(adapt, here, code, line, s
     before = sorted(here.iterdir())
     assert sentence in adapt.refused(code, "replay", "flux", *line.split())
     assert sorted(here.iterdir()) == before
-
-
-def test_a_damaged_part_leaves_no_run(adapt, here):
-    part = here / "x.trace" / "part-00001.parquet"
-    whole = part.read_bytes()
-    part.write_bytes(whole[:200] + bytes([whole[200] ^ 1]) + whole[201:])
-    assert "part-00001.parquet is damaged" in adapt.refused(
-        3, "replay", "flux", "x.trace", "--workers", 4, "-o", "x.flux"
-    )
-    assert not (here / "x.flux").exists()
 
 
 STAGES = '[[stage]]\nname = "a"\n[[stage]]\nname = "b"\ninputs = ["a"]\nkey = "stream"\nstate = "keys"\n'

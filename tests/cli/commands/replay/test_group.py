@@ -48,11 +48,6 @@ def test_a_run_is_printed_and_kept_the_same(adapt, trace, tmp_path):
         assert "imbalance" in adapt.done(*line, "--format", format).out
 
 
-def test_a_schedule_changes_the_channels(adapt, trace):
-    line = ("replay", "repartition", trace, "--schedule", "0h:2,12h:5", "--period", "4h", "--format", "json")
-    assert [row["channels"] for row in json.loads(adapt.done(*line).out)["periods"]] == [2, 2, 2, 5, 5, 5]
-
-
 def test_counting_weighs_by_cost_where_there_is_one(adapt, trace):
     counted = json.loads(adapt.done("partition", "count", trace, "-o", "day.freq", "--format", "json").out)
     assert (counted["schema"], counted["weight"], counted["rows"]) == ("adapt.frequencies/2", "cost", 8640)

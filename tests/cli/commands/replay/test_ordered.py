@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from adapt.cli.main import run
-from adapt.core.ordered.chain.names import CostSource
 from adapt.traces.replay import egress
 from adapt.traces.store.manifest import read_manifest
 from adapt.traces.store.runs import read_run
@@ -93,16 +92,6 @@ def test_the_model_runs_what_the_machine_has_no_cores_for(adapt, here):
         assert part in " ".join(told.out.split())
 
 
-def test_costs_that_the_chain_does_not_give_are_printed_with_their_range(adapt, here):
-    (here / "bare.toml").write_text(CHAIN.replace("cost = 0.5", "").replace("cost", "# cost"))
-    line = "x.trace --chain bare.toml --workers 1,2 --backend sim --min-time 1ms --format json"
-    document = json.loads(adapt.done("replay", "ordered", *line.split()).out)
-    rows = document["costs"]
-    assert [row["cost_from"] for row in rows] == [CostSource.THREADS] * 2
-    assert all(0 <= row["cost"] <= row["cost_high"] for row in rows)
-    assert "the least CPU time of 5 runs" in document["summary"]["verdict"]
-
-
 def test_every_option_is_taken(adapt, here):
     _build_plan(adapt, here)
     line = (
@@ -156,21 +145,6 @@ def test_rows_arrive_at_a_rate_or_at_the_times_of_the_trace(adapt, here):
 def _build_plan(adapt, folder):
     (folder / "counts.csv").write_text("key,count\n" + "".join(f"k{key},{100 - key}\n" for key in range(97)))
     adapt.done("partition", "build", *"counts.csv --channels 5 --scheme uniform -o five.plan".split())
-
-
-def test_functions_in_python_are_imported_from_the_folder_of_the_chain(adapt, here):
-    (here / "own_visits.py").write_text("def odd(ts) -> bool:\n    return ts % 2 == 1\n")
-    chain = '[[operator]]\nname = "odd"\nkind = "stateless"\nfunction = "own_visits:odd"\n'
-    (here / "own.toml").write_text(chain)
-    line = "x.trace --chain own.toml --workers 1,2"
-    of = {}
-    for backend in ("sim", "threads"):
-        of[backend] = json.loads(
-            adapt.done("replay", "ordered", *f"{line} --backend {backend} --format json".split()).out
-        )
-        assert all(row["ordered"] is True for row in of[backend]["workers"])
-        assert all(row["selectivity"] == 0.5 for row in of[backend]["operators"])
-    assert of["sim"]["summary"]["egress"] == of["threads"]["summary"]["egress"]
 
 
 def test_output_rows_are_written_in_order_under_their_columns(adapt, here):
@@ -242,15 +216,6 @@ def test_every_scheme_of_parallelism_gives_the_output_of_the_serial_run(adapt, h
     assert document["summary"]["order_violations"] == 0
     assert [row["used"] for row in document["workers"]] == [None, 2 if how == "pipeline" else None]
     assert ("served" in document) == ("micro-batch" not in how)
-
-
-def test_the_model_searches_the_number_of_workers(adapt, here):
-    document = json.loads(
-        adapt.done("replay", "ordered", *"x.trace --chain c.toml --workers auto --format json".split()).out
-    )
-    assert document["parameters"]["workers"] == "auto"
-    assert document["summary"]["break_even"] in [row["workers"] for row in document["workers"]]
-    assert f"Break-even is at {document['summary']['break_even']} workers" in document["summary"]["verdict"]
 
 
 @pytest.mark.parametrize(
@@ -423,13 +388,6 @@ def output_to(name, backend):
     return ["--output", f"{name}.parquet"] if backend == "threads" else []
 
 
-def test_rows_of_no_input_are_told_beside_an_output_on_stdout(adapt, one):
-    line = "mixed.trace --chain one.toml --workers 1 --backend threads --repeats 1 --rows 9 --output -"
-    done = adapt.done("replay", "ordered", *line.split())
-    assert "Skipped 2 of 9 rows, whose 'kind' is not an input of the chain: 'up' (2 rows)." in done.err
-    assert all(row["output"] in ("all", "half") for row in map(json.loads, done.out.splitlines()))
-
-
 @pytest.mark.parametrize(
     ("code", "head", "more", "told"),
     [
@@ -447,9 +405,3 @@ def test_an_input_column_that_will_not_do_is_refused(adapt, one, code, head, mor
     (one / "one.toml").write_text(f"{head}\n{TWO}")
     line = f"replay ordered mixed.trace --chain one.toml --workers 1 --backend threads {more}"
     assert told in adapt.refused(code, *line.split())
-
-
-def test_an_input_column_needs_several_inputs(adapt, one):
-    (one / "one.toml").write_text('input_column = "kind"\n' + CHAIN)
-    told = adapt.refused(3, *"replay ordered mixed.trace --chain one.toml --workers 1".split())
-    assert "input_column 'kind' needs several inputs" in told

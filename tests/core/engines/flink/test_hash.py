@@ -1,7 +1,6 @@
 """Flink's key groups: vectors made with its own classes, and plain forms of Java's definitions."""
 
 import mmh3
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -72,12 +71,3 @@ def test_codes_are_mixed_as_a_key_of_four_bytes(codes):
     assert flink_hash(pa.array(codes, pa.int64())).tolist() == [
         0 if each == -(2**31) else abs(each) for each in expected
     ]
-
-
-def test_small_integers_reach_every_group_and_subtask_as_soon_as_in_flink():
-    """Flink's own classes need the numbers 0 to 635 for 128 groups, and 0 to 65 for 16 subtasks of them."""
-    numbers = pa.array(range(700))
-    for reached, last in ((flink_hash(numbers) % 128, 635), (FlinkPartitioner(16, 128).channels_of(numbers), 65)):
-        found, firsts = np.unique(reached, return_index=True)
-        assert found.tolist() == list(range(128 if last == 635 else 16))
-        assert firsts.max() == last

@@ -10,9 +10,8 @@ from adapt.core.engines.flink.planned_groups import group_plan, group_starts
 from adapt.core.engines.flink.routes import flink_routes
 from adapt.core.engines.flink.scheme import FlinkPartitioner
 from adapt.core.engines.names import BASES, Engine
-from adapt.core.errors import BadInput, UsageError
+from adapt.core.errors import BadInput
 from adapt.core.partitioning.plans.plan import Plan
-from adapt.core.partitioning.schemes.key_groups import default_max_parallelism
 from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, Scheme
 from adapt.core.stream import KeyType
 
@@ -61,16 +60,6 @@ def test_ranges_are_contiguous_and_as_flink_cuts_them(channels, more):
     owners = [group * channels // groups for group in range(groups)]
     assert [owners.index(channel) for channel in range(channels)] == starts[:-1].tolist()
     assert starts[-1] == groups
-
-
-def test_the_groups_are_flink_s_default_or_those_given():
-    plan = Plan(Scheme.HYBRID, 100, KeyType.STRING)
-    assert group_plan(plan).groups == default_max_parallelism(100) == 256
-    assert group_plan(plan, 1_000).groups == 1_000
-    with pytest.raises(UsageError, match="--max-parallelism must be from"):
-        group_plan(plan, 99)
-    with pytest.raises(UsageError, match="must be 120, the key groups of the plan"):
-        group_plan(Plan(Scheme.KEY_GROUPS, 4, KeyType.STRING, max_parallelism=120), 128)
 
 
 def test_what_flink_does_by_itself_needs_no_export():

@@ -59,14 +59,6 @@ def test_a_suffix_is_the_shortest():
         assert all(place(f"{key}~{each}", 5, None) != plan.explicit[key] for each in earlier)
 
 
-def test_a_key_that_is_at_home_keeps_its_name():
-    home = CHANNELS_OF[Engine.SPARK]("a", 8, None)
-    plan = Plan(Scheme.HYBRID, 8, KeyType.STRING, base=Engine.SPARK, explicit={"a": home, None: 1})
-    assert rekey_table(plan).as_mapping() == {}
-    split = Plan(Scheme.HYBRID, 8, KeyType.STRING, base=Engine.SPARK, splits={"a": (home, (home + 1) % 8)})
-    assert "a" in rekey_table(split).as_mapping()["a"]
-
-
 def test_no_key_of_the_trace_contains_the_separator():
     plan = Plan(Scheme.HYBRID, 4, KeyType.STRING, base=Engine.KAFKA, explicit={f"k{at}": 0 for at in range(9)})
     assert rekey_table(plan).mark.text == "~"

@@ -70,16 +70,6 @@ def test_a_line_that_is_not_one_object_is_refused_and_the_others_kept(opened, tm
     assert {row["_reason"] for row in rows if row["_reason"]} == {"not a JSON object"}
 
 
-def test_one_schema_holds_for_all_files(opened, tmp_path):
-    first = write(tmp_path / "a.jsonl", {"k": 1})
-    second = write(tmp_path / "b.jsonl", {"k": "x", "more": True})
-    source = opened(first, second)
-    assert [(row["_file"], row["k"], row["_path"]) for row in rows_of(source, "k")] == [
-        (0, "1", "a.jsonl"),
-        (1, "x", "b.jsonl"),
-    ]
-
-
 @pytest.mark.parametrize("line", ["{}", '{"a": '])
 def test_lines_without_any_field_are_refused(opened, tmp_path, line):
     with pytest.raises(BadInput, match=r"a\.jsonl: no line is a JSON object with a field"):

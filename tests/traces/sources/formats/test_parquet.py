@@ -58,17 +58,6 @@ def test_no_row_is_lost_to_an_odd_file_name(opened, tmp_path):
     assert [row["k"] for row in rows] == ODD_NAMES
 
 
-def test_a_colon_in_the_path_is_refused_by_name(opened, tmp_path):
-    with pytest.raises(BadInput, match="Spark cannot read Parquet files with a colon in the path; rename it"):
-        opened(write(tmp_path / "a:b.parquet", {"k": [1]}))
-
-
-def test_columns_with_odd_names_can_be_taken(opened, tmp_path):
-    names = ["a.b", "A.B", "x y", "x`y"]
-    rows = rows_of(opened(write(tmp_path / "a.parquet", {name: [name] for name in names})), *names)
-    assert [rows[0][name] for name in names] == names
-
-
 def test_columns_named_like_the_readers_own_are_hidden(opened, tmp_path):
     source = opened(write(tmp_path / "a.parquet", {"_line": ["x"], "_path": ["y"], "k": [1]}))
     assert source.columns == ("k",)
@@ -87,11 +76,6 @@ def test_times_in_nanoseconds_are_times_cut_to_the_microsecond(opened, tmp_path,
     assert texts == ["2023-11-14 22:13:20.123456", "1969-12-31 23:59:59.999999", None]
     assert [row[0] for row in frame.selectExpr("string(n.t)").collect()] == texts
     assert rows_of(source, "n")[2]["n"] is None
-
-
-def test_the_text_of_a_row_is_its_json(opened, tmp_path):
-    source = opened(write(tmp_path / "a.parquet", {"k": [1], "name": ["é"]}))
-    assert [row._text for row in source.texts({0: (1, 1)}).collect()] == ['{"k":1,"name":"é"}']
 
 
 def test_a_column_of_two_types_is_refused_by_both_files(opened, tmp_path):

@@ -180,14 +180,6 @@ def test_a_frame_that_a_killed_run_cut_off_is_dropped(tmp_path):
         assert files.path(0).read_bytes() == whole
 
 
-def test_records_outside_the_times_are_left_out(tmp_path):
-    times = [(1, 999), (1, 1000), (2, 1999), (1, 2000), (0, 0)]
-    cluster = Cluster([[Message(0, at, when=time) for at, time in enumerate(times)]])
-    found = held(read(tmp_path, cluster, wanted({0: 0}, {0: 5}, first_ms=1000, end_ms=2000)), 0)
-    assert found["offset"].to_pylist() == [1, 2, 4]
-    assert found["ts"].is_null().to_pylist() == [False, False, True]
-
-
 def test_headers_and_payload_are_kept_where_they_are_wanted(tmp_path):
     goal = wanted({0: 0}, {0: 1}, columns=("headers", "payload"))
     row = held(read(tmp_path, Cluster([[Message(0, 0)]]), goal), 0).to_pylist()[0]

@@ -74,12 +74,6 @@ def test_a_span_of_time_is_read(clicks, tmp_path):
     assert all(begin.timestamp() - 0.001 < row["ts"].timestamp() < end.timestamp() for row in found)
 
 
-def test_a_span_without_records_says_how_many_there_are(clicks, tmp_path):
-    with pytest.raises(BadInput, match=r"nothing to read: its brokers know no record .*\(it holds 3,000\)"):
-        read(clicks, tmp_path, TopicOptions(begin="2030-01-01"))
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_at_most_so_many_records_are_shared_out_over_partitions(clicks, tmp_path):
     found = rows(read(clicks, tmp_path, TopicOptions(max_records=100)))
     assert len(found) == 100
@@ -102,16 +96,6 @@ def test_a_small_sample_leaves_most_of_the_topic_unsent(tmp_path):
     assert small == [place for place, is_taken in zip(whole, taken.tolist(), strict=True) if is_taken]
     assert abs(len(small) - 600) <= len(ends)
     assert came < 0.3 * (proxy.passed - came)
-
-
-def test_what_was_read_is_used_again(clicks, tmp_path):
-    before = rows(read(clicks, tmp_path))
-    gone = replace(clicks, servers=clicks.servers)
-    again = read(gone, tmp_path)
-    assert again.notes == ["uses the 3,000 records that an earlier run kept"]
-    assert rows(again) == before
-    other = read(clicks, tmp_path, TopicOptions(max_records=10))
-    assert other.notes == ["begins anew: an earlier run kept records that were read with other options"]
 
 
 def test_a_run_goes_on_where_the_brokers_went_away(tmp_path, monkeypatch):

@@ -1,7 +1,5 @@
 """Files cut into blocks and read back: the same rows and lines however they are cut."""
 
-import gzip
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +8,7 @@ from adapt.core.errors import BadInput
 from adapt.traces.sources.formats.delimited import Delimited
 from adapt.traces.sources.formats.text import pattern_format
 from adapt.traces.sources.reading import blocks
-from adapt.traces.sources.reading.blocks import Block, cut, read_block
+from adapt.traces.sources.reading.blocks import cut, read_block
 from adapt.traces.sources.reading.files import source_files
 
 PLAIN = Delimited(("x", "y"))
@@ -65,13 +63,6 @@ def test_a_long_file_is_cut_where_records_begin(tmp_path, monkeypatch):
     assert [(block.offset, block.line) for block in cut(0, file, PLAIN)] == [(0, 1), (12, 4)]
 
 
-def test_a_packed_file_is_one_block(tmp_path, monkeypatch):
-    small_blocks(monkeypatch, 4, 4)
-    file = file_of(tmp_path, gzip.compress(b"a,b\nc,d\n"), "source.csv.gz")
-    assert cut(0, file, PLAIN) == [Block(0, file)]
-    assert [row["x"] for row in rows_of(file, PLAIN)] == ["a", "c"]
-
-
 def test_every_row_knows_its_file_and_line(tmp_path):
     file = file_of(tmp_path, b"\nx,y\n\n1,2\n")
     assert rows_of(file, HEADED, wanted=("x", "y", "_path")) == [
@@ -100,20 +91,11 @@ def test_a_row_that_is_not_utf_8_is_refused_and_its_neighbours_kept(tmp_path):
     ]
 
 
-def test_every_text_is_given_if_asked_for(tmp_path):
-    file = file_of(tmp_path, b'a,"b\nc"\n\xff,d\n')
-    assert [row["_text"] for row in rows_of(file, PLAIN, [], with_text=True)] == ['a,"b\nc"', "\\xff,d"]
-
-
 @pytest.mark.parametrize("first", [b"x,z\n", b"x\n", b"1,2\n", b"y,x\n"])
 def test_a_file_with_another_header_is_refused(tmp_path, first):
     file = file_of(tmp_path, first + b"1,2\n")
     with pytest.raises(BadInput, match=r"does not begin with that of the first file \(x, y\) but with"):
         rows_of(file, HEADED)
-
-
-def test_an_empty_file_has_no_rows_and_needs_no_header(tmp_path):
-    assert rows_of(file_of(tmp_path, b""), HEADED) == []
 
 
 def test_a_record_that_never_ends_is_refused_with_its_line(tmp_path, monkeypatch):

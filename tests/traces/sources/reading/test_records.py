@@ -4,7 +4,6 @@ import csv
 import io
 
 import numpy as np
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -67,15 +66,6 @@ def test_an_unclosed_quote_spoils_only_its_own_line():
     assert found(b'a,b\n"c,d\ne,f\n') == [(0, 3, 0, 2), (4, 8, 1, OPEN_QUOTE), (9, 12, 2, 2)]
 
 
-def test_blank_lines_are_no_records_but_count_as_lines():
-    assert found(b"\n\r\na\n\n\nb") == [(3, 4, 2, 1), (7, 8, 5, 1)]
-
-
-def test_an_unfinished_record_waits_for_its_rest():
-    records = delimited_records(as_bytes(b"a,b\nc,"), COMMA, QUOTE, at_end=False)
-    assert (listed(records), records.used, records.used_lines) == ([(0, 3, 0, 2)], 4, 1)
-
-
 @given(texts)
 @example(b'"a""\n')
 @example(b'","\r\r\n"')
@@ -122,13 +112,6 @@ def test_lines_are_those_between_line_feeds(text):
     records = line_records(as_bytes(text), at_end=True)
     assert listed(records) == plain_lines(text)
     assert (records.used, records.used_lines) == (len(text), text.count(b"\n"))
-
-
-@pytest.mark.parametrize("reader", [line_records, lambda data, at_end: delimited_records(data, 44, 34, at_end=at_end)])
-@pytest.mark.parametrize("at_end", [True, False])
-def test_nothing_has_no_records(reader, at_end):
-    records = reader(as_bytes(b""), at_end=at_end)
-    assert (len(records), records.used, records.used_lines) == (0, 0, 0)
 
 
 @given(texts)
