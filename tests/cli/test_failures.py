@@ -1,20 +1,28 @@
-"""What failures look like: one line on stderr, the exit code of their kind, nothing on stdout."""
+"""Failures, interrupts and costly values: one line and the exit code of their kind."""
 
 import errno
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 
 import pytest
 
+import adapt
+from adapt.cli import entry
+from adapt.cli.entry import INTERRUPTED, interruptible
+from adapt.cli.failures import INTERRUPTED as OF_COMMANDS
 from adapt.cli.main import main, run
 from adapt.cli.terminal import output
 from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
 from adapt.traces.reports import reporting
 from adapt.traces.store.disk import disk_failures
+from tests.any_trace import VISITS, two_halves
+from tests.traces.small_traces import write_trace
 
 PROGRAM = [sys.executable, "-c", "from adapt.cli.main import main; main()"]
 
@@ -149,3 +157,203 @@ def test_narration_that_nobody_reads_stops_nothing(monkeypatch):
 
     monkeypatch.setattr(sys, "stderr", Gone())
     output.narrate("still here")
+
+
+SWALLOWS = """
+import os, signal, threading
+seen = []
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    seen.append("put off")
+except BaseException:
+    seen.append("swallowed")
+"""
+
+
+@pytest.fixture
+def load(tmp_path, monkeypatch):
+    """Loads a module that swallows every exception, and is interrupted."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "swallows.py").write_text(SWALLOWS)
+    yield lambda: __import__("swallows")
+    sys.modules.pop("swallows", None)
+
+
+def test_an_interrupt_while_a_module_loads_arrives_after_it(load):
+    went_on = []
+
+    def run():
+        went_on.append(load().seen)
+        signal.pause()  # until it arrives
+        return 0
+
+    handlers = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGALRM)]
+    assert interruptible(run) == INTERRUPTED == OF_COMMANDS
+    assert went_on == [["put off"]]
+    assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGALRM)] == handlers
+
+
+def test_a_job_of_the_background_that_ignores_interrupts_goes_on_doing_so():
+    def run():
+        os.kill(os.getpid(), signal.SIGINT)
+        return 7
+
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert interruptible(run) == 7
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_program_that_ends_before_it_arrives_or_swallows_it_was_interrupted_too(load):
+    assert interruptible(lambda: load() and 0) == INTERRUPTED
+
+    def swallow():
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        except KeyboardInterrupt:
+            return 0
+        return 1
+
+    assert interruptible(swallow) == INTERRUPTED
+
+
+def test_a_module_that_never_ends_is_interrupted_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("adapt.cli.entry._AGAIN_S", 1e-3)
+    (tmp_path / "endless.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nwhile True: pass\n")
+    assert interruptible(lambda: __import__("endless") and 0) == INTERRUPTED
+
+
+def test_without_an_interrupt_the_code_is_that_of_the_program():
+    assert [interruptible(lambda code=code: code) for code in (0, 3)] == [0, 3]
+
+
+@pytest.mark.parametrize("name", ["adapt", "script.py"])
+def test_the_first_line_of_the_program_handles_an_interrupt_and_a_library_leaves_it_alone(name, monkeypatch):
+    left = []
+    monkeypatch.setattr("os._exit", left.append)
+    monkeypatch.setattr("sys.argv", [f"/usr/bin/{name}"])
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        exec(Path(adapt.__file__).read_text(), {"__name__": "adapt"})
+        handler = signal.getsignal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if name == "adapt":
+        handler(signal.SIGINT, None)
+        assert left == [INTERRUPTED]
+    else:
+        assert handler is before
+
+
+def test_a_second_interrupt_ends_the_program_as_the_first(monkeypatch):
+    def interrupted_twice(_run):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(entry, "interruptible", interrupted_twice)
+    with pytest.raises(SystemExit) as left:
+        entry.main()
+    assert left.value.code == INTERRUPTED
+
+
+FLUX, ELASTIC = "replay flux x.trace --workers 4", "replay elastic x.trace --pool 4"
+LIVE = "replay repartition x.trace --channels 4 --period 1s --live"
+COMPARE = "replay compare x.trace --channels 4 --seeds 1 --jobs 1 --scenario flux-load"
+PERIODS, SAMPLES = "control periods, and at most 500,000", "samples, and at most 50,000"
+
+
+COSTLY = [
+    (f"{FLUX} --network latency=1h", PERIODS),
+    (f"{FLUX} --network bandwidth=1bps", PERIODS),
+    (f"{FLUX} --state 10000 --network state-bandwidth-total=1bps", PERIODS),
+    (f"{FLUX} --state 1000000000000", PERIODS),
+    (f"{FLUX} --service-time 100h", PERIODS),
+    (f"{FLUX} --slow 1@0s:0.0001%", PERIODS),
+    (f"{FLUX} --interval 1ns", SAMPLES),
+    (f"{FLUX} --interval 1000s", PERIODS),
+    (f"{FLUX} --interval 1ns --policy none", "in all are simulated; increase --interval or --speedup, or set"),
+    (f"{FLUX} --interval 1ns --arrivals saturate", "in all are simulated; increase --interval, or set --duration"),
+    (f"{FLUX} --producers row:buffer=100000000", "take 11.9 GiB, and at most 4 GiB"),
+    (f"{FLUX} --network connection-buffer=100000000", "take 59.6 GiB, and at most 4 GiB"),
+    (f"{FLUX} --seed -1", "--seed must be from 0 to 2^63 - 1 (got -1)"),
+    (f"{FLUX} --policy load:min-imbalance=inf", "must be finite and at least 1 (got inf)"),
+    (f"{FLUX} --policy memory:min-imbalance=inf --memory 1MB", "must be finite and at least 1 (got inf)"),
+    (f"{FLUX} --stages late.toml", PERIODS),
+    (f"{ELASTIC} --network latency=1h", PERIODS),
+    (f"{ELASTIC} --state 10000 --network state-bandwidth-total=1bps", PERIODS),
+    (f"{ELASTIC} --interval 1ns", SAMPLES),
+    (f"{ELASTIC} --interval 1000s", PERIODS),
+    (f"{ELASTIC} --offered 1e9", "smaller than the 10000000000 workers"),
+    (f"{ELASTIC} --seed -1", "--seed must be from 0 to 2^63 - 1 (got -1)"),
+    (f"{LIVE} --network latency=1h", "14,400 steps of 1s, and at most 10,000"),
+    (f"{LIVE} --network state-bandwidth-total=1bps", "steps of 1s, and at most 10,000"),
+    (f"{COMPARE} --network latency=1h", PERIODS),
+    (f"{COMPARE} --state 10000 --network state-bandwidth-total=1bps", PERIODS),
+    (f"{COMPARE} --interval 1ns", SAMPLES),
+    (f"{COMPARE} --interval 1000s", PERIODS),
+    ("replay fit x.trace --network scaled.toml", "200,000,000 tuples of 200 rows, and at most 20,000,000"),
+    ("replay ordered x.trace --chain chain.toml --seed -1", "--seed must be from 0 to 2^63 - 1 (got -1)"),
+    ("partition build x.trace --channels 100000", "at most 10,000,000 replicas in all (got 100,000 channels"),
+    ("verdict x.trace --channels 100000", "at most 10,000,000 replicas in all (got 100,000 channels"),
+    ("partition compare x.trace --channels 100000", "at most 10,000,000 replicas in all"),
+]
+
+
+def test_what_would_take_too_long_is_refused_with_the_number(adapt, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    adapt.done(*"generate zipf --rows 200 --keys 30 --rate 100 --cost constant(1ms) -o x.trace".split())
+    Path("chain.toml").write_text(VISITS)
+    stages = '[[stage]]\nname = "a"\n[[stage]]\nname = "b"\nquery = "q"\ninputs = ["a"]\n'
+    Path("late.toml").write_text(f'{stages}[[query]]\nname = "q"\narrive = "1000000h"\n')
+    Path("scaled.toml").write_text(two_halves("1s", 0.001).replace('"some"\n', '"some"\nscale = 1e6\n', 1))
+    for line, sentence in COSTLY:
+        said = adapt(*line.split())
+        assert said.code == 2, line
+        assert sentence in said.err.splitlines()[-1], line
+        assert "Warning" not in said.err, line
+
+
+def test_rows_that_arrive_after_all_times_end_in_an_answer(adapt, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    adapt.done(*"generate zipf --rows 9 --keys 3 --rate 100 -o x.trace".split())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        adapt.done(*f"{LIVE} --speedup 1e-300".split())
+
+
+OWN = """
+from adapt.cli.pandas_later import keep_pandas_for_later
+keep_pandas_for_later()
+import pyarrow as pa
+pa.array([1])
+import sys
+assert "pandas" not in sys.modules
+import pandas as pd
+moments = pa.array(pd.Series(pd.to_datetime(["2020-01-01", None])))
+assert moments.type == pa.timestamp("ns") and moments.null_count == 1
+assert pa.array(pd.Series([1.5, None])).null_count == 1
+assert pa.table({"a": [1]}).to_pandas().equals(pd.DataFrame({"a": [1]}))
+"""
+
+COMMAND = """
+import sys
+from adapt.cli.main import main
+try:
+    main(sys.argv[1:])
+finally:
+    print("pandas" in sys.modules, file=sys.stderr)
+"""
+
+
+def test_a_command_does_not_import_pandas(tmp_path: Path) -> None:
+    write_trace(tmp_path / "x.trace", {"ts": [0, 1000, 2000], "key": ["a", "b", "a"]})
+    command = ["replay", "flux", "x.trace", "--workers", "2", "-o", "x.flux"]
+    line = [sys.executable, "-c", COMMAND, *command]
+    done = subprocess.run(line, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == "False"
+
+
+def test_pandas_imported_later_has_its_types_in_pyarrow() -> None:
+    subprocess.run([sys.executable, "-c", OWN], check=True)

@@ -15,7 +15,7 @@ from adapt.traces.store.manifest import read_manifest
 from adapt.traces.store.plans import read_plan, read_plan_made
 from tests.cli.commands.replay.test_fit import NETWORK
 from tests.cli.commands.replay.test_ordered import CHAIN
-from tests.journeys.test_compare_real import STREAMS, ingested
+from tests.journeys.test_real import STREAMS, ingested
 from tests.tiers import SOAK, soak
 
 MASTER = {RunnerName.SPARK: "local[*]", RunnerName.IN_PROCESS: "in-process"}

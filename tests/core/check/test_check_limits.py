@@ -1,4 +1,4 @@
-"""Limits held against what artefacts measured."""
+"""Limits held against metrics, what differs, and the outcome in every form."""
 
 import operator
 
@@ -7,10 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.check.check_limits import judge
+from adapt.core.check.differences import MOST_ROWS, changes, difference_sentence, difference_table
 from adapt.core.check.facts import Fact, Facts, Interval, fact_of, with_derived
 from adapt.core.check.limit import parse_limit
+from adapt.core.check.metrics import metric_named
+from adapt.core.elastic.replay import tables as elastic_tables
 from adapt.core.errors import UsageError
-from adapt.core.metrics import ROWS, Of
+from adapt.core.fit.replay import tables as fit_tables
+from adapt.core.flux.replay import tables as flux_tables
+from adapt.core.metrics import METRICS, RENAMED, ROWS, SUMMARY, Better, Of, column_now
+from adapt.core.partitioning import compare
+from adapt.core.repartition import outcome as live_outcome
+from adapt.core.repartition import periods
+from adapt.core.stage.simulate import CRASH_COLUMNS
+from adapt.core.table import Column, Kind
 
 SIGNS = {"<=": operator.le, "<": operator.lt, ">=": operator.ge, ">": operator.gt, "==": operator.eq}
 
@@ -110,3 +120,131 @@ def test_the_gap_is_what_placement_could_still_win():
     assert row.values["times_best_possible"].low == 1.5 / 1.2
     assert with_derived(fact_of({"imbalance": None, "best_possible": 1.2}, [])).values["times_best_possible"] is None
     assert with_derived(fact_of({"best_possible": 2.0, "channels": 4}, []), alike=False).values["top_share"] is None
+
+
+NAMES = ("old", "new")
+
+
+def exactly(number):
+    return Interval(number, number)
+
+
+def facts(kind, *rows, **summary):
+    held = [Fact(where, {name: exactly(value) for name, value in values.items()}) for where, values in rows]
+    whole = [Fact({}, {name: exactly(value) for name, value in summary.items()})]
+    return Facts("x", kind, "", {ROWS: held, SUMMARY: whole})
+
+
+def plan(scheme="uniform", **values):
+    return facts(Of.PLAN, ({"scheme": scheme}, values))
+
+
+def sides(before, after):
+    return {change.metric.name: change.side for change in changes(before, after)}
+
+
+def test_less_imbalance_is_better_and_more_keys_are_worse_and_channels_neither():
+    before, after = (
+        plan(imbalance=2.0, pinned_keys=0, channels=4),
+        plan("hybrid", imbalance=1.5, pinned_keys=9, channels=8),
+    )
+    assert sides(before, after) == {"imbalance": "better", "pinned_keys": "worse", "channels": ""}
+    table = difference_table(before, after, NAMES)
+    assert [column.name for column in table.columns] == ["metric", "old", "new", "change", "side"]
+    assert table.rows[0] == ("imbalance", "2.000", "1.500", "−25.0%", "better")
+    assert ("pinned_keys", "0", "9", "+9", "worse") in table.rows
+    assert "better than old in 1 and worse in 1; imbalance changes from 2.000 to 1.500" in difference_sentence(
+        before, after, NAMES
+    )
+
+
+def test_where_intervals_overlap_nothing_is_sure():
+    before, after = (
+        Facts("x", Of.PLAN, "", {ROWS: [Fact({}, {"imbalance": Interval(low, high)})]})
+        for low, high in ((1, 2), (1.5, 3))
+    )
+    assert sides(before, after) == {"imbalance": "unsure"}
+
+
+def test_rounding_is_no_difference_and_many_rows_are_told_by_their_summary():
+    assert changes(plan(imbalance=1.1), plan(imbalance=1.1 + 1e-12)) == []
+    assert "have equal metrics" in difference_sentence(plan(imbalance=1.1), plan(imbalance=1.1), NAMES)
+    periods = [({"period": str(at)}, {"imbalance": 2.0}) for at in range(MOST_ROWS + 1)]
+    better = [(where, {"imbalance": 1.0}) for where, _ in periods]
+    before, after = (
+        facts(Of.REPARTITION, *rows, imbalance_max=worst) for rows, worst in ((periods, 2.0), (better, 1.0))
+    )
+    assert sides(before, after) == {"imbalance_max": "better"}
+
+
+@given(st.floats(1, 1e6), st.floats(1, 1e6))
+def test_the_other_way_round_the_side_turns(one, other):
+    there, back = sides(plan(imbalance=one), plan(imbalance=other)), sides(plan(imbalance=other), plan(imbalance=one))
+    assert there.keys() == back.keys()
+    if there and there["imbalance"] != "unsure":
+        assert {there["imbalance"], back["imbalance"]} == {"better", "worse"}
+
+
+COLUMNS = {
+    (Of.COMPARISON, ROWS): compare.COLUMNS,
+    (Of.REPARTITION, ROWS): periods.PERIOD_COLUMNS,
+    (Of.REPARTITION, SUMMARY): (*periods.SUMMARY_COLUMNS, *live_outcome.LIVE_COLUMNS),
+    (Of.FLUX, ROWS): (*flux_tables.CASE_COLUMNS, *CRASH_COLUMNS),
+    (Of.FLUX, SUMMARY): flux_tables.SUMMARY_COLUMNS,
+    (Of.ELASTIC, ROWS): (*elastic_tables.CASE_COLUMNS, *elastic_tables.JOIN_COLUMNS),
+    (Of.FIT, ROWS): fit_tables.PLANNER_COLUMNS,
+    (Of.FIT, SUMMARY): fit_tables.SUMMARY_COLUMNS,
+}
+DERIVED = {"times_best_possible", "top_share", "useful_workers"}
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
+def test_a_metric_is_a_column_of_its_tables(metric):
+    for kind, table in metric.places.items():
+        if (kind, table) in COLUMNS and metric.name not in DERIVED:
+            assert metric.column in COLUMNS[kind, table], kind
+
+
+def test_a_name_of_an_earlier_version_tells_the_new_one():
+    assert set(RENAMED.values()) <= METRICS.keys()
+    assert not RENAMED.keys() & METRICS.keys()
+    for old, new in RENAMED.items():
+        with pytest.raises(UsageError, match=f"metric '{old}' is now {new}"):
+            metric_named(old)
+
+
+def test_a_column_of_an_earlier_version_is_read_under_todays_name():
+    assert column_now(Column("gap", Kind.RATIO)) is METRICS["times_best_possible"].column
+    assert column_now(Column("idle", Kind.NUMBER, "s")) is METRICS["idle_time"].column
+    tuples = Column("dropped", Kind.COUNT, "tuples")  # of a table in which it is no share
+    assert column_now(tuples) is tuples
+
+
+def test_what_is_better_lower_is_not_what_is_better_higher():
+    higher = {metric.name for metric in METRICS.values() if metric.better is Better.HIGHER}
+    assert {"useful_workers", "throughput", "capacity_share", "optimum_share", "score", "processed"} <= higher
+    assert not higher & {
+        "imbalance",
+        "times_best_possible",
+        "top_share",
+        "m",
+        "latency_p99",
+        "rows_dropped",
+        "moves",
+        "drop_rate",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("imbalence", "did you mean 'imbalance'?"),
+        ("Imbalance", "did you mean 'imbalance'?"),
+        ("p99_ms", "is now latency_p99, and takes a unit, as in latency_p99<=500ms"),
+        ("zzz", "adapt check --metrics"),
+    ],
+)
+def test_an_unknown_metric_is_refused_with_what_was_meant(name, told):
+    with pytest.raises(UsageError) as refused:
+        metric_named(name)
+    assert told in str(refused.value)

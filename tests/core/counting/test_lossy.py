@@ -1,4 +1,4 @@
-"""Lossy counting against exact counting: what a summary promises for every key, in any order, batches and merges."""
+"""Lossy counts, per item and in batches, and sums of heavy keys."""
 
 import math
 from collections import Counter
@@ -8,10 +8,12 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from adapt.core.counting import sketches
 from adapt.core.counting.lossy import LossyCounter, merge_lossy
+from adapt.core.counting.sketches import HeavySums
 from adapt.core.errors import BadInput
 from adapt.core.stream import KeyType, Weight
 from tests.core.counting.entries_bound import most_entries
@@ -338,3 +340,104 @@ def test_more_weight_than_an_int64_holds_is_refused_in_one_batch_in_many_and_in_
 def test_merging_nothing_is_refused():
     with pytest.raises(ValueError, match="no summaries"):
         merge_lossy([])
+
+
+windows = st.integers(2, 12)
+rows = st.lists(st.none() | st.sampled_from(["", *"aaabbcdefgh"]), max_size=100)
+
+
+def literal(keys, window):
+    """Section 4.1.2: the entries (c_a, c_e) by key, and the number of windows that closed."""
+    entries = {}
+    for row, key in enumerate(keys, 1):
+        i = math.ceil(row / window)
+        c_a, c_e = entries.get(key, (0, i - 1))
+        entries[key] = (c_a + 1, c_e)
+        if row % window == 0:
+            entries = {key: (c_a, c_e) for key, (c_a, c_e) in entries.items() if not c_a + c_e <= i}
+    return entries, len(keys) // window
+
+
+def counted(keys, epsilon, key_type=KeyType.STRING):
+    counter = PerItemLossyCounter(epsilon, key_type)
+    for key in keys:
+        counter.add(key)
+    return counter
+
+
+def entries_of(summary):
+    return dict(
+        zip(summary.keys.to_pylist(), zip(summary.counts.tolist(), summary.errors.tolist(), strict=True), strict=True)
+    )
+
+
+@given(rows, windows)
+def test_entries_are_those_of_the_paper_after_every_row(keys, window):
+    counter = PerItemLossyCounter(1 / window)
+    for row, key in enumerate(keys, 1):
+        counter.add(key)
+        entries, _ = literal(keys[:row], window)
+        assert counter.entries == len(entries)
+    entries, closed = literal(keys, window)
+    summary = counter.summary()
+    assert entries_of(summary) == entries
+    assert (summary.missed, summary.total, summary.rows) == (closed, len(keys), len(keys))
+
+
+@given(rows, st.floats(0.02, 0.98))
+def test_a_window_is_the_least_whole_number_not_below_1_over_epsilon(keys, epsilon):
+    wanted = 1 / Fraction(epsilon)
+    assume(abs(wanted - round(wanted)) > 1e-12)  # a third, as a float, is a little less than a third
+    assert entries_of(counted(keys, epsilon).summary()) == literal(keys, math.ceil(wanted))[0]
+
+
+def test_two_windows_by_hand():
+    # ceil(1 / 0.3) = 4 rows a window. The first closes with i = 1 and lets b go, which was there once;
+    # b comes back in the second with c_e = 1, twice, and outlives its end: 2 + 1 > 2. c does not: 1 + 1 <= 2.
+    counter = counted([*"aaab", *"bbac"], 0.3)
+    assert entries_of(counter.summary()) == {"a": (4, 0), "b": (2, 1)}
+    assert counter.summary().missed == 2
+
+
+PART = st.dictionaries(st.one_of(st.none(), st.integers(0, 30)), st.tuples(st.integers(0, 9), st.integers(0, 9)))
+
+
+def merged(parts, missed=0):
+    sums = HeavySums(("first", "second"), weighing=2)
+    for part in parts:
+        first, second = (np.array([amounts[at] for amounts in part.values()], np.int64) for at in (0, 1))
+        sums.add(pa.array(part, pa.int64()), {"first": first, "second": second}, missed)
+    keys, amounts = sums.done()
+    told = zip(keys.to_pylist(), amounts["first"].tolist(), amounts["second"].tolist(), strict=True)
+    return {key: (first, second) for key, first, second in told}, sums.missed
+
+
+def true_sums(parts):
+    first, second = Counter(), Counter()
+    for part in parts:
+        first.update({key: amounts[0] for key, amounts in part.items()})
+        second.update({key: amounts[1] for key, amounts in part.items()})
+    return {key: (first[key], second[key]) for part in parts for key in part}
+
+
+@given(st.lists(PART, min_size=1, max_size=8))
+def test_few_keys_are_summed_exactly_and_put_in_order(parts):
+    told, missed = merged(parts, missed=3)
+    assert told == true_sums(parts)
+    assert missed == 3 * len(parts)
+    weights = [sum(amounts) for amounts in told.values()]
+    assert weights == sorted(weights, reverse=True)
+
+
+@pytest.mark.parametrize("most", [1, 3, 8])
+@given(parts=st.lists(PART, min_size=1, max_size=8))
+def test_what_is_left_out_is_within_the_bound(most, parts):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sketches, "MOST_KEYS", most)
+        told, missed = merged(parts)
+    assert len(told) <= 2 * most + max(map(len, parts))
+    for key, amounts in true_sums(parts).items():
+        listed = told.get(key, (0, 0))
+        assert listed[0] <= amounts[0]
+        assert listed[1] <= amounts[1]
+        assert sum(amounts) <= sum(listed) + missed

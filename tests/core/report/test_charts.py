@@ -1,11 +1,16 @@
+"""Charts: what they draw of a table, and as SVG."""
+
 import json
+import re
 from math import inf
+from xml.etree import ElementTree
 
 import pytest
 
 from adapt.core.charts.axes import bin_size, highest_of_neighbours, log_spaced
 from adapt.core.charts.over_time import imbalance_per_period, migration_per_period, rate_over_time
 from adapt.core.report.key_charts import channel_loads, rank_frequency, top_keys
+from adapt.core.report.move_charts import MOST_CHANNELS, migration_matrix
 from adapt.core.report.scheme_charts import comparison, three_way_trade
 from adapt.core.report.svg import render_svg
 from adapt.core.report.verdict_charts import life_lines
@@ -138,3 +143,71 @@ def test_life_lines_share_one_scale_and_have_times():
     picture = render_svg(chart.spec)
     assert "start (UTC)" in picture
     assert "share of load, 0 to 40.00% per row" in picture
+
+
+COLUMNS = (
+    *(Column("from", Kind.COUNT), Column("to", Kind.COUNT), Column("keys", Kind.COUNT), Column("state", Kind.NUMBER)),
+)
+
+
+def test_each_pair_has_a_square():
+    chart = migration_matrix(Table.from_rows("Moves", COLUMNS, [(0, 1, 3, 90.0), (2, 0, 1, 5.0)]))
+    assert [(point["from"], point["to"], point["y"]) for point in drawn(chart)] == [(0, 1, 90.0), (2, 0, 5.0)]
+    assert drawn(chart)[0]["d"] == "0 to 1: 3 keys, state 90"
+
+
+def test_of_many_channels_those_with_most_are_drawn_and_it_is_said():
+    rows = [(at, at + 1, 1, float(1000 - at)) for at in range(200)]
+    chart = migration_matrix(Table.from_rows("Moves", COLUMNS, rows))
+    assert {point["from"] for point in drawn(chart)} == set(range(MOST_CHANNELS))
+    assert f"{MOST_CHANNELS} of 200 pairs" in chart.sentence
+
+
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "&lt;",
+    "\u202eright to left\u200f",
+    "a" * 65_536,
+    "nul\x00 bell\x07 \x1b[31m",
+    "\ud800",
+    "\ufffe",
+    "",
+    None,
+]
+
+
+def chart_of(keys):
+    columns = (Column("key"), Column("share", Kind.SHARE))
+    return top_keys(Table.from_rows("Top", columns, [(key, 0.1 - at / 1000) for at, key in enumerate(keys)]))
+
+
+def test_ids_are_the_callers():
+    drawn = render_svg(chart_of(["a", "b"]).spec, prefix="c7")
+    assert set(re.findall(r'id="([^"]*)"', drawn)) <= set(re.findall(r'id="(c7-\d+)"', drawn))
+    assert set(re.findall(r"url\(#([^)]*)\)", drawn)) <= set(re.findall(r'id="([^"]*)"', drawn))
+
+
+def test_hostile_keys_are_text_and_nothing_else():
+    root = ElementTree.fromstring(render_svg(chart_of(HOSTILE).spec))
+    names = {element.tag.split("}")[1] for element in root.iter()}
+    assert names <= {"svg", "g", "path", "rect", "line", "text", "tspan", "title", "defs", "clipPath"}
+    attributes = {name for element in root.iter() for name in element.attrib}
+    assert not any(name.startswith("on") or "href" in name or name == "style" for name in attributes)
+    texts = [element.text for element in root.iter() if element.tag.endswith("text")]
+    assert "\\ud800" in texts
+    assert "nul\\x00 bell\\x07 \\x1b[31m" in texts
+
+
+def test_ink_follows_the_page_and_the_ground_is_clear():
+    drawn = render_svg(chart_of(["a"]).spec)
+    assert 'fill="currentColor"' in drawn
+    assert "#010203" not in drawn
+    assert "http" not in drawn.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_a_screen_reader_is_told_what_it_is():
+    root = ElementTree.fromstring(render_svg(chart_of(["a"]).spec))
+    assert root.get("role") == "img"
+    assert root.get("aria-label") == "Hot keys"
+    assert root[0].tag.endswith("title")

@@ -1,11 +1,12 @@
-"""Intervals against plain definitions and simulations."""
+"""Quantiles of Student's t, and the intervals that they give."""
 
 from math import inf
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
-from adapt.core.statistics.intervals import Spread, mean_bounds
+from adapt.core.statistics.intervals import Spread, mean_bounds, student_quantile
 
 
 def test_an_interval_of_a_mean_is_the_one_in_the_tables():
@@ -28,3 +29,9 @@ def test_intervals_hold_as_often_as_they_say():
         assert sum(low <= 7 <= high for low, high in bounds) >= 930, (runs, spread)
     wide, narrow = (mean_bounds([0.0, 0.1, 0.2], pooled=spread) for spread in (None, Spread(0.6, 60)))
     assert wide[1] - wide[0] > narrow[1] - narrow[0] > 0
+
+
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.95, 0.975, 0.99, 0.999])
+@pytest.mark.parametrize("freedom", [1, 2, 3, 5, 9, 23, 200])
+def test_quantiles_are_those_of_scipy(level, freedom):
+    assert student_quantile(level, freedom) == pytest.approx(t.ppf(level, freedom), rel=1e-9, abs=1e-9)

@@ -1,25 +1,40 @@
-"""The verdict on a stream: its evidence, what it names, how sure it is, and how it varies."""
+"""The verdict on a stream, against all placements of small cases."""
 
 import json
+from functools import cache
+from itertools import combinations, product
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from adapt.core.counting.exact import KeyCounts, frequencies_of
+from adapt.core.counting.exact import KeyCounts, count_keys, frequencies_of
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import Engine
 from adapt.core.engines.spark.scheme import SparkPartitioner
-from adapt.core.out_of_sample.windows import CountedPane
+from adapt.core.out_of_sample.windows import ROWS_A_PANE, CountedPane, CountedPanes
 from adapt.core.partitioning.build import Recipe
-from adapt.core.stream import Weight
+from adapt.core.partitioning.compare import compare_schemes
+from adapt.core.partitioning.measures.population import Population
+from adapt.core.partitioning.measures.resources import ResourceFunction
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.schemes.names import Construction
+from adapt.core.stream import KeyType, Weight
 from adapt.core.table import Column
 from adapt.core.values import human
-from adapt.core.verdict.answering import answer_on
+from adapt.core.verdict.answering import answer_on, today_of
+from adapt.core.verdict.classify import classify
+from adapt.core.verdict.compared import best_plan, best_sentence
 from adapt.core.verdict.goal import Goal
+from adapt.core.verdict.hot_keys import HotKeys
+from adapt.core.verdict.moving import moved_within
+from adapt.core.verdict.packing import MOST_SEARCHED, packed, room_of, sticking_out
 from adapt.core.verdict.stream_verdict import judge
 from adapt.core.verdict.verdict import Verdict
-from adapt.core.verdict.verdict_class import VerdictClass
+from adapt.core.verdict.verdict_class import MOST_SPLIT, VerdictClass
+from tests.claims.real_columns import panes_of, weblog
 
 
 def stream(counts: list[int], weight: Weight = Weight.COUNT) -> Frequencies:
@@ -140,3 +155,201 @@ def test_integer_keys_for_kafka_say_which_bytes_they_are_taken_to_be():
     counted = frequencies_of(KeyCounts(pa.array(range(30)), np.full(30, 100), 3_000))
     assert "8 bytes (LongSerializer)" in answer_on(counted, Engine.KAFKA, 3, Recipe()).caveats[0]
     assert answer_on(counted, Engine.SPARK, 3, Recipe()).caveats == []
+
+
+counts = st.lists(st.integers(1, 40), min_size=1, max_size=5)
+limits = st.sampled_from([1.0, 1.05, 1.2, 1.5, 2.0])
+
+
+def population(loads: list[int]) -> Population:
+    keys = pa.array([f"k{at}" for at in range(len(loads))])
+    return Population.from_counts(frequencies_of(KeyCounts(keys, np.array(loads), sum(loads))))
+
+
+@cache
+def placements(keys: int, channels: int) -> np.ndarray:
+    """Every placement of so many keys, shape (placements, keys)."""
+    return np.array(list(product(range(channels), repeat=keys)), np.int64).reshape(channels**keys, keys)
+
+
+def least(loads: list[float], capacities: np.ndarray, total: float) -> float:
+    """The most utilised channel over the mean, of the best of all placements."""
+    every = placements(len(loads), len(capacities))
+    utilised = [(every == channel) @ np.array(loads, np.float64) / own for channel, own in enumerate(capacities)]
+    return float(np.max(utilised, axis=0).min()) * capacities.sum() / total
+
+
+def expected(loads: list[int], placed: list[int], channels: int, limit: float) -> tuple[VerdictClass, int]:
+    """The class by its words, and how many keys must be split at least."""
+    even, total = np.ones(channels), sum(loads)
+    now = max(np.bincount(placed, loads, channels)) * channels / total
+    if now <= limit * (1 + 1e-9):
+        return VerdictClass.BALANCED, 0
+    if least(loads, even, total) <= limit * (1 + 1e-9):
+        return VerdictClass.PINNING, 0
+    for number in range(1, len(loads) + 1):
+        kept_sets = (
+            [loads[at] for at in range(len(loads)) if at not in out] for out in combinations(range(len(loads)), number)
+        )
+        fitting = [kept for kept in kept_sets if least(kept, even, total) <= limit * (1 + 1e-9)]
+        if fitting:
+            # of equally few keys, the heaviest are split, whose share says whether it is too much
+            share = sum(sorted(loads)[-number:]) / total
+            is_other = len(loads) < channels or share > MOST_SPLIT
+            return (VerdictClass.ANOTHER_KEY if is_other else VerdictClass.SPLITTING), number
+    raise AssertionError("splitting every key is always enough")
+
+
+@given(counts, st.integers(1, 3), limits, st.randoms(use_true_random=False))
+@example([9] * 6, 3, 1.2, None)
+@example([30, 10, 10, 10, 10, 10], 3, 1.0, None)
+def test_the_class_is_that_of_all_placements_and_all_choices_of_keys_to_split(loads, channels, limit, random):
+    placed = [random.randrange(channels) if random else 0 for _ in loads]
+    keys = population(loads)
+    falling = keys.loads(ResourceFunction.LINEAR)
+    found = classify(keys, falling, np.array(placed, np.int32), np.ones(channels), limit)
+    assert found is not None
+    verdict_class, split = expected([int(load) for load in falling], placed, channels, limit)
+    assert (found.verdict_class, len(found.split)) == (verdict_class, split)
+    assert found.proved
+    assert found.best_possible <= least(falling.tolist(), np.ones(channels), falling.sum()) * (1 + 1e-9)
+    assert found.split_share == pytest.approx(sum(sorted(loads)[len(loads) - split :]) / sum(loads))
+
+
+@given(
+    st.lists(st.integers(1, 30), min_size=1, max_size=6),
+    st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=1, max_size=3),
+    limits,
+)
+def test_keys_that_stick_out_decide_whether_all_can_be_placed(loads, capacities, limit):
+    each, falling = np.array(capacities), np.sort(np.array(loads, np.float64))[::-1]
+    total = float(falling.sum())
+    heavy = sticking_out(falling, total, each, limit)
+    packing = packed(falling[heavy], room_of(total, each, limit))
+    assert packing.known
+    assert (packing.channels is not None) == (least(loads, each, total) <= limit * (1 + 1e-9))
+    if packing.channels is not None:
+        filled = np.bincount(packing.channels, falling[heavy], len(each))
+        assert (filled <= limit * total * each / each.sum() * (1 + 1e-8)).all()
+
+
+@given(
+    st.lists(st.integers(1, 60), min_size=1, max_size=30),
+    st.integers(1, 5),
+    st.sampled_from([1.05, 1.2, 1.5]),
+    st.integers(0, 2**32 - 1),
+)
+def test_moves_keep_the_limit_wherever_a_placement_does(loads, channels, limit, seed):
+    drawn = np.random.default_rng(seed)
+    values, even = np.array(loads, np.float64), np.ones(channels)
+    placed = drawn.integers(0, channels, len(loads)).astype(np.int32)
+    moved = moved_within(placed, values, len(loads), even, limit)
+    heavy = sticking_out(values, values.sum(), even, limit)
+    possible = packed(values[heavy], room_of(values.sum(), even, limit))
+    assert (moved is not None) == (possible.channels is not None)
+    if moved is not None:
+        filled = np.bincount(moved, values, channels)
+        assert filled.max() <= limit * values.sum() / channels * (1 + 1e-8)
+        over = np.bincount(placed, values, channels) > limit * values.sum() / channels * (1 + 1e-8)
+        assert over.any() or (moved == placed).all()
+
+
+def test_what_no_search_can_settle_is_not_called_proved():
+    loads = np.sort(np.random.default_rng(3).random(MOST_SEARCHED + 1))[::-1].copy()
+    packing = packed(loads, np.full(20, loads.sum() / 20))
+    assert packing.channels is None
+    assert not packing.known
+
+
+def imbalance(plan: Plan, keys: pa.Array) -> float:
+    loads = np.bincount(plan.partitioner().channels_of(keys), minlength=plan.channels)
+    return loads.max() / loads.mean()
+
+
+@pytest.mark.parametrize("key", ["host", "path"])
+@pytest.mark.parametrize("engine", [Engine.SPARK, Engine.KAFKA, Engine.FLINK])
+@pytest.mark.parametrize("channels", [8, 10, 12])
+def test_the_second_half_is_as_the_verdict_on_the_first_says(real_traces, key, engine, channels):
+    rows, times = weblog(real_traces("weblog-2015/apache_logs"))
+    keys = rows[key].take(pa.array(np.argsort(times, kind="stable"))).combine_chunks()
+    middle = len(keys) // 2
+    first, second = keys.slice(0, middle), keys.slice(middle)
+    panes = CountedPanes(tuple(panes_of(first, middle // ROWS_A_PANE)))
+    answer = answer_on(frequencies_of(count_keys(first)), engine, channels, Recipe(), panes=panes)
+    verdict, plan = answer.verdict, answer.recommended
+    today, _ = today_of(engine, channels, Recipe(), None, KeyType.STRING)
+    low, high = verdict.out_of_sample.next_window
+
+    later = [second.slice(at, ROWS_A_PANE) for at in range(0, len(second), ROWS_A_PANE)]
+    with_plan, without = (np.array([imbalance(each, window) for window in later]) for each in (plan, today))
+    assert low <= imbalance(plan, second) <= high
+    assert np.mean((low <= with_plan) & (with_plan <= high)) >= 0.9
+    assert np.median(with_plan / without) <= 1.02
+    assert imbalance(plan, second) <= 1.02 * imbalance(today, second)
+    if verdict.verdict_class is VerdictClass.UNKNOWN:
+        assert imbalance(plan, second) == imbalance(today, second)
+    if key == "path":  # whose heavy keys stay
+        assert verdict.keys_to_pin
+        assert imbalance(plan, second) < 0.9 * imbalance(today, second)
+
+
+@pytest.fixture(scope="module")
+def comparisons():
+    """Keys that can be placed, and one that is too heavy."""
+    found = []
+    for counts in ([300, 290, 280, 270, 260, 250] + [1] * 400, [900] + [10] * 99):
+        keys = pa.array([f"key{at}" for at in range(len(counts))])
+        stream = frequencies_of(KeyCounts(keys, np.array(counts), sum(counts)))
+        found.append(compare_schemes(stream, [2, 4], constructions=[Construction.LEVEL]))
+    return found
+
+
+def test_the_best_of_whole_keys_is_named_or_the_best_that_splits_them(comparisons):
+    placed, split = (best_sentence(each.table(), 4, 1.2) for each in comparisons)
+    assert placed.startswith("best is hybrid (level), imbalance 1.0")
+    assert "406 pinned keys" in placed
+    assert "Best with splitting is w-choices, imbalance 1.00" in split
+    assert best_sentence(comparisons[0].table(), 3, 1.2) == ""
+
+
+def test_the_plan_that_stands_for_the_comparison_is_the_one_that_the_sentence_names(comparisons):
+    plans = comparisons[0].plans
+    for limit in (1.0, 1.2, 2.0):
+        plan = best_plan(plans, 4, limit)
+        name = f"{plan.scheme} ({plan.construction})" if plan.construction else plan.scheme
+        assert f" is {name}, imbalance {plan.metrics['imbalance']:.3f}" in best_sentence(
+            comparisons[0].table(), 4, limit
+        )
+    most_even = min(each.metrics["imbalance"] for each in plans)
+    assert best_plan(plans, 4, 1.0).metrics["imbalance"] == most_even
+    assert best_plan(plans, 4, 100.0).metrics["m"] == min(each.metrics["m"] for each in plans)
+    assert best_plan(plans, 2, 1.2) is None
+
+
+def counted(**counts: int) -> Frequencies:
+    return frequencies_of(KeyCounts(pa.array(list(counts)), np.array(list(counts.values())), sum(counts.values())))
+
+
+def test_each_key_has_its_share_of_every_pane():
+    panes = [CountedPane(5, counted(a=3, b=1)), CountedPane(9, counted(b=4)), CountedPane(11, counted(a=1, c=1))]
+    hot = HotKeys.from_counts(counted(b=5, a=4, c=1), panes)
+    assert [(key.key, key.life_line) for key in hot.keys] == [
+        ("b", (0.25, 1.0, 0.0)),
+        ("a", (0.75, 0.0, 0.5)),
+        ("c", (0.0, 0.0, 0.5)),
+    ]
+    assert hot.table().values("life_line") == ["▂█ ", "█ ▆", "  █"]
+    assert hot.lines_table().rows[:2] == (("b", 1, 5, 0.25), ("b", 2, 9, 1.0))
+
+
+def test_without_times_there_are_no_life_lines():
+    table = HotKeys.from_counts(counted(a=2, b=1)).table()
+    assert [column.name for column in table.columns] == ["rank", "key", "count_low", "count_high", "share"]
+    assert table.note == "Every key is listed."
+
+
+def test_lossy_counts_say_above_what_no_key_is_missing():
+    lossy = Frequencies(pa.array(["a"]), np.array([50]), np.array([60]), 100.0, 100, epsilon=0.1, complete_above=10.0)
+    hot = HotKeys.from_counts(lossy)
+    assert (hot.keys[0].count_low, hot.keys[0].count_high) == (50, 60)
+    assert hot.complete == "Every key with a count above 10 is listed (1 key)."

@@ -1,25 +1,28 @@
-"""Counts kept beside a trace: when they serve again, when the trace is counted anew, and what is refused."""
+"""Counts and panes that are kept beside a trace."""
 
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.names import CountMethod
 from adapt.core.counting.sliding import SlidingWindow
 from adapt.core.errors import BadInput, UsageError
+from adapt.core.out_of_sample.windows import CountedPane
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.problem.tracking import COARSEST
 from adapt.core.stream import KeyType, Weight
 from adapt.core.units.row_or_time_span import Length
-from adapt.traces.block_cache import CACHE
+from adapt.traces.block_cache import CACHE, keep
 from adapt.traces.counting import count_cache as module
 from adapt.traces.counting.count import Counting, count_trace
-from adapt.traces.counting.count_cache import counted
+from adapt.traces.counting.count_cache import EPSILON, _packed, _place, _unpacked, counted, kept_panes
 from adapt.traces.store.frequencies import write_frequencies
 from adapt.traces.store.manifest import Manifest, Provenance, write_manifest
 from adapt.traces.store.trace import Trace, open_trace, part_entry
@@ -249,3 +252,36 @@ def test_the_known_ranks_of_a_trace_set_the_error_of_a_quadratic_load(tmp_path):
     assert quadratic.epsilon_on(open_trace(known)) == COARSEST
     by_cost = replace(quadratic, weight=Weight.COST)
     assert by_cost.epsilon_on(open_trace(known)) == by_cost.epsilon_on(open_trace(unknown))
+
+
+def pane(start_us, keys, counts):
+    counts = np.array(counts)
+    total = float(counts.sum())
+    return CountedPane(start_us, Frequencies(keys, counts, counts + 1, total, 7, epsilon=EPSILON, distinct=len(keys)))
+
+
+def test_kept_panes_come_back_and_damaged_ones_are_counted_anew(tmp_path):
+    panes = (pane(3, pa.array(["b", None, "a"]), [5, 4, 1]), pane(9, pa.array(["c"]), [2]))
+    place = _place(tmp_path, "hash", Weight.COUNT)
+    assert kept_panes(tmp_path, "hash", Weight.COUNT, KeyType.STRING) == ()
+    keep(place, _packed(panes))
+    back = kept_panes(tmp_path, "hash", Weight.COUNT, KeyType.STRING)
+    assert [each.start_us for each in back] == [3, 9]
+    for told, made in zip(back, panes, strict=True):
+        assert told.frequencies.keys.equals(made.frequencies.keys)
+        assert told.frequencies.count_low.tolist() == made.frequencies.count_low.tolist()
+        assert told.frequencies.count_high.tolist() == made.frequencies.count_high.tolist()
+        assert (told.frequencies.total, told.frequencies.rows) == (made.frequencies.total, 7)
+    assert kept_panes(tmp_path, "hash", Weight.BYTES, KeyType.STRING) == ()
+    place.write_bytes(place.read_bytes()[:-40])
+    assert kept_panes(tmp_path, "hash", Weight.COUNT, KeyType.STRING) == ()
+
+
+def test_keys_of_a_pane_in_two_row_groups_have_the_type_of_the_others():
+    panes = (pane(3, pa.array(["b", "a"]), [5, 4]), pane(9, pa.array(["c"]), [2]))
+    kept = _packed(panes)
+    apart = pa.Table.from_batches([*kept.slice(0, 1).to_batches(), *kept.slice(1).to_batches()])
+    assert [each.frequencies.keys for each in _unpacked(apart, KeyType.STRING)] == [
+        pa.array(["b", "a"]),
+        pa.array(["c"]),
+    ]

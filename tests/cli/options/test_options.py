@@ -1,8 +1,52 @@
-"""Parameters of `--engine`: what plans become of them, and where they are refused."""
+"""Channel counts, engines' parameters and Spark settings as users type them."""
 
 import json
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapt.cli.options.channels import channel_counts
+from adapt.cli.options.spark import Spark
+from adapt.core.errors import UsageError
+
+counts = st.integers(1, 40)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("8", [8]), ("1:4", [1, 2, 3, 4]), ("4:2", [4, 3, 2]), ("1,2,4,8", [1, 2, 4, 8]), ("1:3,8:7", [1, 2, 3, 8, 7])],
+)
+def test_channel_counts_are_a_count_a_range_or_a_list(text, expected):
+    assert channel_counts(text) == expected
+
+
+@given(counts, counts)
+def test_a_range_has_both_ends_and_steps_of_one(first, last):
+    chain = channel_counts(f"{first}:{last}")
+    assert (chain[0], chain[-1]) == (first, last)
+    assert all(abs(after - before) == 1 for before, after in pairwise(chain))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "1:",
+        "1,,2",
+        "0",
+        "1:0",
+        "1000001",
+        "1:9999999999999",
+        "1:9000,1:9000",
+        "9" * 5000,
+    ],
+)
+def test_other_channel_counts_are_refused(text):
+    with pytest.raises(UsageError):
+        channel_counts(text)
+
 
 COMMANDS = ["partition compare counts.csv"]
 
@@ -50,3 +94,11 @@ def test_parameters_of_another_engine_are_refused(adapt, here, command, engine, 
 def test_the_names_of_the_paper_lead_to_our_options(adapt, name, ours):
     told = adapt.refused(2, *"partition build counts.csv --channels 3".split(), f"--{name}", "1.2")
     assert f"no such option: --{name}; write {ours}" in told
+
+
+def test_a_spark_setting_is_a_name_and_a_value_that_may_hold_the_sign():
+    options = Spark("local[2]", spark_conf=["spark.a=1", "spark.b=x=y", "spark.c="]).options()
+    assert options.conf == {"spark.a": "1", "spark.b": "x=y", "spark.c": ""}
+    for wrong in ("spark.a", "=1"):
+        with pytest.raises(UsageError, match="NAME=VALUE"):
+            Spark("local[2]", spark_conf=[wrong]).options()
