@@ -13,7 +13,7 @@ from adapt.cli.options.spark import Spark
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.stages import stages
 from adapt.core.errors import Interrupted, UsageError, listed
-from adapt.traces.sources.reading.files import SCHEME
+from adapt.traces.sources.names import SCHEME
 
 if TYPE_CHECKING:
     from adapt.traces.ingest.ingest import Ingested

@@ -190,7 +190,7 @@ def _kept_trace(
     from adapt.traces.ingest.ingest import ingest
     from adapt.traces.kept_trace import holds, remember, source_fingerprint
     from adapt.traces.series import traces_of
-    from adapt.traces.sources.reading.files import SCHEME
+    from adapt.traces.sources.names import SCHEME
     from adapt.traces.store.trace import open_trace
 
     places = [] if source[0].startswith(SCHEME) else [location(each) for each in source]

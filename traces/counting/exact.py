@@ -211,7 +211,7 @@ def measure_columns(
 def measure_block(block: TraceBlock, keys: pa.Array, columns: Sequence[Weight]) -> pa.RecordBatch:
     """The sums of one block by listed key, and of others."""
     names = list(dict.fromkeys(["key", *(WEIGHT_COLUMNS[column] for column in columns if column is not Weight.COUNT)]))
-    sums = [_zeros(len(keys) + 1, column) for column in columns]
+    sums = [zeros(len(keys) + 1, column) for column in columns]
     met = np.zeros(len(keys) + 1, np.bool_)
     for batch in read_pieces(block.pieces, names):
         encoded = pc.dictionary_encode(batch.column("key"), null_encoding="encode")
@@ -243,7 +243,8 @@ def _column(trace: Trace, column: Weight, rows: Counts, sums: pa.ChunkedArray, k
     return MeasuredColumn(column.value, values, float(values.sum() + found[rows == _OTHERS].sum()))
 
 
-def _zeros(size: int, column: Weight) -> Counts:
+def zeros(size: int, column: Weight) -> Counts:
+    """Sums of a column that are still nothing."""
     return np.zeros(size, np.float64) if column is Weight.COST else np.zeros(size, np.int64)
 
 

@@ -24,7 +24,7 @@ from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length
 from adapt.core.units.seals import as_json, hash_of
 from adapt.traces.block_cache import keep_bytes, read_kept_bytes, rows_held
-from adapt.traces.counting.exact import WEIGHT_COLUMNS, chosen_weight, too_heavy, weights_of
+from adapt.traces.counting.exact import WEIGHT_COLUMNS, chosen_weight, too_heavy, weights_of, zeros
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.runner import BlockSums, added, may_overflow, runner_for
 from adapt.traces.spark.session import Spark
@@ -77,7 +77,7 @@ def routed_sums(
         sums: dict[tuple[int, int], list[Counts]] = {}
 
         def add(group: int, pane: int, cells: NDArray[np.int64] | NDArray[np.int32], held: list[Counts]) -> None:
-            into = sums.setdefault((group, pane), [_zeros(sizes[group + 1], each) for each in amounts])
+            into = sums.setdefault((group, pane), [zeros(sizes[group + 1], each) for each in amounts])
             for sum_of, each in zip(into, held, strict=True):
                 np.add.at(sum_of, cells, each)
 
@@ -154,7 +154,7 @@ def encoded(column: pa.Array) -> tuple[pa.Array, NDArray[np.int32]]:
 
 def _by_key(part: pa.RecordBatch, places: NDArray[np.int32], keys: int, amounts: Sequence[Weight]) -> list[Counts]:
     """The sums of rows by key; shapes (keys,)."""
-    sums = [_zeros(keys, each) for each in amounts]
+    sums = [zeros(keys, each) for each in amounts]
     for each, sum_of in zip(amounts, sums, strict=True):
         weights = weights_of(part, each)
         if weights is None:
@@ -170,10 +170,6 @@ def _together(rows: pa.Table, amounts: Sequence[Weight]) -> pa.Table:
         return rows
     sums = added(rows, ["group", "pane", "cell"], {each.value: each for each in amounts})
     return sums.append_column("block", pa.array(np.zeros(len(sums), np.int64)))
-
-
-def _zeros(size: int, amount: Weight) -> Counts:
-    return np.zeros(size, np.float64) if amount is Weight.COST else np.zeros(size, np.int64)
 
 
 def _as_rows(group: int, pane: int, found: list[Counts], amounts: Sequence[Weight], place: int) -> pa.RecordBatch:

@@ -272,8 +272,8 @@ def _value_of(source: DataFrame, text: str, columns: Sequence[str]) -> tuple[Col
     """A column or expression, and whether its whole number had a fraction or was too large; None if it cannot."""
     if text in columns:
         return as_column(text, columns), None
-    whole = with_whole_casts(source, text)
-    return F.expr(whole.text), F.expr(" or ".join(whole.refused)) if whole.refused else None
+    whole, refused = with_whole_casts(source, text)
+    return F.expr(whole), F.expr(" or ".join(refused)) if refused else None
 
 
 def selected(source: DataFrame, text: str, option: str, columns: Sequence[str], paths: Sequence[str] = ()) -> DataFrame:

@@ -529,16 +529,8 @@ _NAME = re.compile(r"\s*([\w.]+|`[^`]+`)\s*")
 _FRACTIONAL = ("double", "float", "decimal", "string")
 
 
-@dataclass(frozen=True, slots=True)
-class WholeCasts:
-    """An expression that casts NaN to null."""
-
-    text: str  # the expression
-    refused: tuple[str, ...] = ()  # conditions of a column with a fraction or too large a number
-
-
-def with_whole_casts(source: DataFrame, text: str) -> WholeCasts:
-    """An expression that casts NaN to null.
+def with_whole_casts(source: DataFrame, text: str) -> tuple[str, list[str]]:
+    """An expression that casts NaN to null, and conditions of a column with a fraction or too large a number.
 
     Computed values may have fractions, which are meant to be cut off; columns may not.
     """
@@ -546,20 +538,20 @@ def with_whole_casts(source: DataFrame, text: str) -> WholeCasts:
     for start, end, call, argument, cut in _casts(text):
         if start < done:
             continue
-        inner = with_whole_casts(source, argument)
-        odd += inner.refused
-        made = call.replace(argument, inner.text, 1)
-        kind = _kind(source, inner.text)
+        inner, refused = with_whole_casts(source, argument)
+        odd += refused
+        made = call.replace(argument, inner, 1)
+        kind = _kind(source, inner)
         if kind.startswith(_FRACTIONAL):
             if kind in ("double", "float"):
-                made = f"if(isnan({inner.text}), null, {made})"
+                made = f"if(isnan({inner}), null, {made})"
             if not cut and _NAME.fullmatch(argument):
                 number = f"double({argument})"
                 changed = f"{number} != double({made}) or abs({number}) >= 9.2233720368547758E18"
                 odd.append(f"(not isnan({number}) and ({changed}))")
         parts += [text[done:start], made]
         done = end
-    return WholeCasts("".join([*parts, text[done:]]), tuple(odd))
+    return "".join([*parts, text[done:]]), odd
 
 
 def _casts(text: str) -> Iterator[tuple[int, int, str, str, bool]]:

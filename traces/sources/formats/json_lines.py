@@ -6,7 +6,7 @@ from typing import ClassVar, cast
 
 import pyarrow as pa
 
-from adapt.traces.sources.reading.records import NEVER, WHOLE_LINE, Bytes, Parsed, Records, line_records, text_of
+from adapt.traces.sources.reading.records import WHOLE_LINE, Bytes, OfLines, Parsed, Records, text_of
 from adapt.traces.spark.lazy import DataFrame, F, SparkSession, T
 
 NOT_JSON = "not a JSON object"
@@ -20,20 +20,13 @@ _HALF = (
 
 
 @dataclass(frozen=True, slots=True)
-class JsonLines:
+class JsonLines(OfLines):
     """JSON lines: one object per line."""
 
     times: dict[str, str] = field(default_factory=dict)  # time formats of fields, where known
     # field of the partition that a record lies in, by the field of its key, where known
     partitions: dict[str, str] = field(default_factory=dict)
     columns: ClassVar[tuple[str, ...]] = (WHOLE_LINE,)
-    header: ClassVar[None] = None
-    types: ClassVar[dict[str, pa.DataType]] = {}
-    line_hider: ClassVar[int] = NEVER
-
-    def records(self, data: Bytes, *, at_end: bool) -> Records:
-        """Lines."""
-        return line_records(data, at_end=at_end)
 
     def parse(self, data: Bytes, records: Records, wanted: Sequence[str]) -> Parsed:
         """The whole line, as column `WHOLE_LINE`."""

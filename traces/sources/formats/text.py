@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapt.core.errors import UsageError
-from adapt.traces.sources.reading.records import NEVER, Bytes, Parsed, Records, line_records, text_of
+from adapt.traces.sources.reading.records import Bytes, OfLines, Parsed, Records, text_of
 
 LOG_FORMAT = (
     r"^(?P<host>\S+) (?P<ident>\S+) (?P<user>\S+) \[(?P<time>[^\]]+)\] "
@@ -23,7 +22,7 @@ LOG_MISSING = dict.fromkeys(("ident", "user", "status", "bytes", "referrer", "ag
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(OfLines):
     """Lines that match a regular expression (RE2) with named groups."""
 
     pattern: str  # the expression; other lines are rejected
@@ -32,13 +31,6 @@ class Pattern:
     what: str = "does not match the pattern"  # reason to reject a line
     times: Mapping[str, str] = field(default_factory=dict)  # times, partitions: see `RecordFormat`
     partitions: Mapping[str, str] = field(default_factory=dict)
-    header: ClassVar[None] = None
-    types: ClassVar[dict[str, pa.DataType]] = {}
-    line_hider: ClassVar[int] = NEVER
-
-    def records(self, data: Bytes, *, at_end: bool) -> Records:
-        """Lines."""
-        return line_records(data, at_end=at_end)
 
     def parse(self, data: Bytes, records: Records, wanted: Sequence[str]) -> Parsed:
         """Wanted groups of each line."""

@@ -11,8 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from adapt.core.errors import UsageError
 from adapt.core.units.durations import duration_us
-from adapt.traces.sources.names import KeyFormat
-from adapt.traces.sources.reading.files import SCHEME
+from adapt.traces.sources.names import SCHEME, KeyFormat
 
 _FORM = "kafka://HOST:PORT/TOPIC"
 

@@ -19,6 +19,7 @@ from adapt.traces.sources.reading.records import (
     BOM,
     NOT_UTF8,
     Bytes,
+    Named,
     RecordFormat,
     Records,
     is_utf8,
@@ -53,24 +54,8 @@ class Block:
 
 
 @runtime_checkable
-class BlockFormat(Protocol):
+class BlockFormat(Named, Protocol):
     """A binary format with blocks of its own; plain data."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns of all files."""
-
-    @property
-    def types(self) -> Mapping[str, pa.DataType]:
-        """Types of the columns that are not text."""
-
-    @property
-    def times(self) -> Mapping[str, str]:
-        """Time formats of columns, where known."""
-
-    @property
-    def partitions(self) -> Mapping[str, str]:
-        """Partition column by key column, where known."""
 
     def columns_of(self, file: SourceFile) -> tuple[str, ...]:
         """Columns of one file."""

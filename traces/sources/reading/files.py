@@ -12,12 +12,12 @@ import sys
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path, PurePath
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import pyarrow as pa
 
@@ -25,6 +25,7 @@ from adapt.core.errors import AdaptError, BadInput, UsageError, near_miss, redac
 from adapt.traces.locations.arrow import arrow_sink
 from adapt.traces.locations.location import is_stored, location
 from adapt.traces.read_errors import readable
+from adapt.traces.sources.names import SCHEME
 
 _CHUNK_BYTES = 8 << 20
 
@@ -41,10 +42,6 @@ def keep_stdin(path: Path) -> None:
         raise UsageError(f"{STDIN} reads standard input, but nothing is piped into it; pipe a file, or name one")
     with arrow_sink(path) as own, own.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file, _CHUNK_BYTES)
-
-
-SCHEME = "kafka://"
-"""Beginning of the address of a topic."""
 
 
 class Container(StrEnum):
@@ -325,33 +322,27 @@ CHUNK_BYTES = 8 << 20
 LONGEST_HEAD = 16 << 20
 
 
+_UNPACKED: Mapping[Container, Callable[[IO[bytes]], Any]] = {
+    Container.GZIP: gzip.open,
+    Container.BZIP2: bz2.open,
+    Container.XZ: lzma.open,
+    Container.ZSTD: lambda plain: pa.CompressedInputStream(plain, "zstd"),
+}
+
+
 @contextmanager
 def unpacked(file: SourceFile) -> Iterator[IO[bytes]]:
     """The unpacked bytes of a file, read in order."""
     try:
-        match file.container:
-            case Container.PLAIN:
-                with file.opened(0) as plain:
-                    yield plain
-            case Container.GZIP:
-                with file.opened() as plain, gzip.open(plain, "rb") as packed:
-                    yield cast(IO[bytes], packed)
-            case Container.BZIP2:
-                with file.opened() as plain, bz2.open(plain, "rb") as packed:
-                    yield packed
-            case Container.ZSTD:
-                with file.opened() as plain, pa.CompressedInputStream(plain, "zstd") as packed:
-                    yield cast(IO[bytes], packed)
-            case Container.XZ:
-                with file.opened() as plain, lzma.open(plain, "rb") as packed:
-                    yield packed
-            case Container.ZIP:
-                with (
-                    file.opened() as plain,
-                    zipfile.ZipFile(plain) as archive,
-                    archive.open(str(file.member)) as member,
-                ):
-                    yield member
+        with ExitStack() as opened:
+            plain = opened.enter_context(file.opened(*((0,) if file.container is Container.PLAIN else ())))
+            if file.container is Container.ZIP:
+                archive = opened.enter_context(zipfile.ZipFile(plain))
+                yield opened.enter_context(archive.open(str(file.member)))
+            elif file.container is Container.PLAIN:
+                yield plain
+            else:
+                yield opened.enter_context(_UNPACKED[file.container](plain))
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile) as error:
         raise BadInput(f"{file.label} is truncated or damaged ({error}); get the file again") from error
     except NotImplementedError as error:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -220,17 +220,12 @@ class Parsed:
     reasons: pa.Array | None = None  # why a record is rejected, or null; None if all are good
 
 
-@runtime_checkable
-class RecordFormat(Protocol):
-    """A text format with its settings; plain data for Spark tasks."""
+class Named(Protocol):
+    """What a format says of its columns."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns, in order."""
-
-    @property
-    def header(self) -> tuple[str, ...] | None:
-        """The first record of each file, or None without headers."""
+        """Names of the columns of all files, in order."""
 
     @property
     def types(self) -> Mapping[str, pa.DataType]:
@@ -244,6 +239,15 @@ class RecordFormat(Protocol):
     def partitions(self) -> Mapping[str, str]:
         """Partition column by key column, where known."""
 
+
+@runtime_checkable
+class RecordFormat(Named, Protocol):
+    """A text format with its settings; plain data for Spark tasks."""
+
+    @property
+    def header(self) -> tuple[str, ...] | None:
+        """The first record of each file, or None without headers."""
+
     @property
     def line_hider(self) -> int:
         """The byte between which records may hold line ends, or `NEVER`."""
@@ -253,6 +257,19 @@ class RecordFormat(Protocol):
 
     def parse(self, data: Bytes, records: Records, wanted: Sequence[str]) -> Parsed:
         """Wanted columns of the records, whose bytes are UTF-8."""
+
+
+class OfLines:
+    """A text format whose records are lines, without headers."""
+
+    __slots__ = ()
+    header: ClassVar[None] = None
+    types: ClassVar[dict[str, pa.DataType]] = {}
+    line_hider: ClassVar[int] = NEVER
+
+    def records(self, data: Bytes, *, at_end: bool) -> Records:
+        """Lines."""
+        return line_records(data, at_end=at_end)
 
 
 def refuse_utf16(head: bytes, name: str) -> None:
