@@ -1,12 +1,13 @@
 """What all tests share: one Spark session, the real traces, and the command line run in process."""
 
 import gc
+import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
@@ -156,6 +157,11 @@ class InProcess:
         said = self(*arguments)
         assert said.code == 0, said.err
         return said
+
+    def json(self, *arguments: object) -> Any:
+        """The document of a command line that is to end well, without numbers that JSON does not have."""
+        said = self.done(*arguments, "--format", "json").out
+        return json.loads(said, parse_constant=lambda name: pytest.fail(name))
 
     def refused(self, code: int, *arguments: object) -> str:
         """Run one that is to fail with this code, nothing on stdout and one line on stderr, which is returned.

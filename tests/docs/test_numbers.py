@@ -33,7 +33,7 @@ def test_the_flights_at_8_channels(adapt, real_traces, tmp_path, page):
             miles[row["dest"]] += int(row["distance"])
     counts = tmp_path / "miles.csv"
     counts.write_text("".join(f"{key},{count}\n" for key, count in miles.items()))
-    document = json.loads(adapt.done("partition", "compare", counts, "--channels", "1:8", "--format", "json").out)
+    document = adapt.json("partition", "compare", counts, "--channels", "1:8")
     made = {(row["scheme"], row["construction"] or ""): row for row in document["rows"] if row["channels"] == 8}
     for scheme, imbalance, floor, m, mapped in rows_of(page, "scheme"):
         name, construction = re.fullmatch(r"(\w+)(?: \((\w+).*\))?", scheme).groups()
@@ -100,7 +100,7 @@ def test_the_reviews_by_workers_in_the_model(adapt, real_traces, tmp_path, monke
     (tmp_path / "vendors.toml").write_text(chain)
     adapt.done("ingest", real_traces("reviews/anonreviews.csv.bz2"), "--key", "vendorId", "-o", "reviews.trace")
     line = "replay ordered reviews.trace --chain vendors.toml --workers 1,2,4,8,16 --backend sim -o reviews.ordered"
-    document = json.loads(adapt.done(*line.split(), "--format", "json").out)
+    document = adapt.json(*line.split())
     assert f"more than {document['summary']['speed_up_bound']:.1f} times" in text_of("docs/ordered.md")
     made = {row["workers"]: row for row in document["workers"]}
     for workers, rate, speed_up, latency in rows_of("docs/ordered.md", "workers"):

@@ -141,7 +141,7 @@ def test_the_balances_and_the_bill(adapt, tmp_path, monkeypatch, balanced, befor
     (tmp_path / "fig1.csv").write_text("".join(f"{key},{count}\n" for key, count in COUNTS.items()))
     for name, channels in zip(("P2", "P3"), BALANCING[balanced], strict=True):
         (tmp_path / name).write_text(json.dumps(plan(channels)))
-    told = json.loads(adapt.done(*"partition diff fig1.csv P2 P3 --resources LQL --format json".split()).out)
+    told = adapt.json(*"partition diff fig1.csv P2 P3 --resources LQL".split())
     assert (told["before"]["r_n"], told["before"]["r_c"]) == pytest.approx(before)
     assert (told["after"]["r_n"], told["after"]["r_c"]) == pytest.approx(after)
     assert told["state_moved"] == moved

@@ -1,6 +1,5 @@
 """Quotes of two venues through the example network, sized at 60 % of its peak, with every planner on one page."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -108,7 +107,7 @@ def test_all_planners_over_fx_ticks_at_60_percent_of_the_peak_are_on_one_page(ad
 
 
 def test_the_example_network_is_drawn_as_it_stands(adapt):
-    (artefact,) = json.loads(adapt.done("report", EXAMPLE, "--format", "json").out)["artefacts"]
+    (artefact,) = adapt.json("report", EXAMPLE)["artefacts"]
     elements, nodes = artefact["tables"]
     assert [row["node"] for row in nodes["rows"]] == ["gateway", "desk"]
     assert sum(row["kind"] == "input" for row in elements["rows"]) == 5

@@ -78,7 +78,7 @@ def counted(adapt, *traces):
 
 
 def as_json(adapt, *line):
-    return json.loads(adapt.done(*line, "--format", "json").out)
+    return adapt.json(*line)
 
 
 def built(adapt, trace, name, *more):

@@ -1,6 +1,5 @@
 """Checks and lint of traces, named keys, and what cannot be read."""
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -213,7 +212,7 @@ def test_the_command_prints_findings_in_every_format_and_fits_80_columns(adapt, 
     assert max(map(len, said.out.splitlines())) <= 80
     assert "…" not in said.out
     assert f"{len(RULES)} rules checked" in said.err
-    told = json.loads(adapt.done("lint", folder, "--format", "json").out)
+    told = adapt.json("lint", folder)
     assert told["schema"] == "adapt.lint/1"
     assert {found["id"] for found in told["findings"]} >= {"outlier-dates", "default-key"}
     assert next(found for found in told["findings"] if found["id"] == "outlier-dates")["figures"]["rows"] == 3

@@ -15,7 +15,7 @@ def counts(tmp_path, monkeypatch):
 
 
 def advised(adapt, *line):
-    return json.loads(adapt.done("advise", "keys", *line, "--format", "json").out)
+    return adapt.json("advise", "keys", *line)
 
 
 def test_numbers_need_no_trace(adapt, monkeypatch):

@@ -1,7 +1,5 @@
 """`adapt calibrate`, and `--costs` of every replay."""
 
-import json
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -61,7 +59,7 @@ REPLAYS = {
 
 
 def replayed(adapt, line):
-    return json.loads(adapt.done("replay", *line.split(), "--format", "json").out)["parameters"]
+    return adapt.json("replay", *line.split())["parameters"]
 
 
 def parts(parameters):

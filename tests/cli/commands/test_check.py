@@ -141,7 +141,7 @@ def test_a_topic_is_said_to_be_judged_by_another_placement(adapt, made, tmp_path
     write_manifest(trace.path, replace(trace.manifest, summary={**trace.manifest.summary, "profile": profile}))
     note = f"{trace.path}: judged is the placement of spark, not the topic's partitions"
     for limit, said in (("imbalance<=9", {"assumptions": [note]}), ("rows>=9", {})):
-        document = json.loads(adapt.done("check", trace.path, "--limit", limit, "--format", "json").out)
+        document = adapt.json("check", trace.path, "--limit", limit)
         assert {name: document[name] for name in document if name == "assumptions"} == said
 
 
@@ -198,7 +198,7 @@ def test_leftovers_are_listed_then_removed(adapt, left):
     listed = adapt.done("clean", left, "--older-than", "0s")
     assert ".x.run.partial" in listed.out
     assert listed.err == "1 leftover found; --yes removes them\n"
-    rows = json.loads(adapt.done("clean", left, "--older-than", "0s", "--format", "json").out)["tables"][0]["rows"]
+    rows = adapt.json("clean", left, "--older-than", "0s")["tables"][0]["rows"]
     assert [(row["about"], row["files"], row["size"]) for row in rows] == [("unfinished output", 1, 2)]
     assert adapt.done("clean", left, "--older-than", "0s", "--yes").err == "1 leftover removed\n"
     assert list(left.iterdir()) == []

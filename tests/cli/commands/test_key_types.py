@@ -82,7 +82,7 @@ def test_figures_are_those_of_the_type(adapt, ways, planned, monkeypatch, comman
     found = {}
     for name, folder in ways.items():
         monkeypatch.chdir(folder)
-        found[name] = figures(json.loads(adapt.done(*command.split(), "--format", "json").out))
+        found[name] = figures(adapt.json(*command.split()))
     assert found["int"] == found["bytes"]
     assert found["int"] != found["bigint"]
 

@@ -26,7 +26,7 @@ def plans(adapt, tmp_path, monkeypatch):
 
 
 def test_every_format_shows_the_same_plan(adapt, plans):
-    read = json.loads(adapt.done("report", "2.plan", "--format", "json").out)
+    read = adapt.json("report", "2.plan")
     assert read["schema"] == "adapt.report/2"
     (plan,) = read["artefacts"]
     assert (plan["kind"], plan["name"]) == ("plan", "2.plan")
@@ -43,7 +43,7 @@ def test_two_plans_are_told_with_what_differs(adapt, plans):
     said = adapt.done("report", "plain.plan", "2.plan").out
     assert "2.plan compared with plain.plan" in said
     assert "2.plan is better than plain.plan in" in " ".join(said.split())
-    read = json.loads(adapt.done("report", "plain.plan", "2.plan", "--format", "json").out)
+    read = adapt.json("report", "plain.plan", "2.plan")
     (told,) = read["differences"]
     assert (told["before"], told["after"]) == ("plain.plan", "2.plan")
     sides = {change["metric"]: change["side"] for change in told["changes"]}
@@ -51,7 +51,7 @@ def test_two_plans_are_told_with_what_differs(adapt, plans):
     assert sides["pinned_keys"] == "worse"
     adapt.done("report", "plain.plan", "2.plan", "--html", "two.html")
     assert "<h2>2.plan compared with plain.plan</h2>" in (plans / "two.html").read_text()
-    alone = json.loads(adapt.done("report", "2.plan", "--format", "json").out)
+    alone = adapt.json("report", "2.plan")
     assert "differences" not in alone
 
 
@@ -68,7 +68,7 @@ def test_a_page_is_written_whole_and_not_over_another(adapt, plans):
 def test_the_page_starts_with_the_verdict(adapt, plans):
     adapt.done("report", "2.plan", "--html", "page.html")
     page = (plans / "page.html").read_text()
-    (plan,) = json.loads(adapt.done("report", "2.plan", "--format", "json").out)["artefacts"]
+    (plan,) = adapt.json("report", "2.plan")["artefacts"]
     verdict = plan["verdict"]
     assert f"<b>Pin {verdict['keys_to_pin']} keys</b>" in page
     values = re.findall(r'<dd class="value [a-z]+">(?:<svg.*?</svg>)?([^<]*)</dd>', page)
@@ -90,7 +90,7 @@ def test_lint_is_next_to_the_verdict_and_the_next_command_names_the_trace(adapt,
     adapt.done("report", "x.trace", "x.plans", "--html", "x.html")
     page = (tmp_path / "x.html").read_text()
     verdict, rest = page.split('<section id="s2">')
-    findings = json.loads(adapt.done("lint", "x.trace", "--format", "json").out)["findings"]
+    findings = adapt.json("lint", "x.trace")["findings"]
     assert re.findall('<span class="badge [a-z]+">([a-z]+)</span> <b>([a-z-]+)</b>', verdict) == [
         (finding["severity"], finding["id"]) for finding in findings
     ]
@@ -190,7 +190,7 @@ def test_route_prints_where_spark_has_the_keys(adapt, tmp_path):
 
 
 def test_a_report_of_a_plan_has_the_loads_of_its_channels(adapt, spark_plan):
-    (plan,) = json.loads(adapt.done("report", "s.plan", "--format", "json").out)["artefacts"]
+    (plan,) = adapt.json("report", "s.plan")["artefacts"]
     tables = {table["title"]: table["rows"] for table in plan["tables"]}
     assert tables["Plan"][0]["imbalance"] == pytest.approx(spark_plan.max() * 3 / sum(COUNTS.values()))
     assert {row["channel"]: row["computation"] for row in tables["Predicted load of each channel"]} == pytest.approx(
@@ -203,7 +203,7 @@ def test_a_comparison_has_the_latency_of_rows_that_do_not_wait(adapt, tmp_path, 
     keys = ["user"] * 5 + ["key5", "key6", "key7"]
     write_trace(tmp_path / "x.trace", {"ts": np.arange(8) * 1_000_000, "key": keys}, parts=1)
     line = "x.trace --channels 2 --speedup 1 --scenario static-uniform --service-time constant(100ms) --jobs 1"
-    told = json.loads(adapt.done("replay", "compare", *line.split(), "--format", "json").out)
+    told = adapt.json("replay", "compare", *line.split())
     (row,) = told["scenarios"]
     assert [row[name] for name in ("latency_p50", "latency_p99")] == pytest.approx([0.1, 0.1], abs=1e-4)
     assert (row["processed"], row["lag_max"]) == (8, 1)

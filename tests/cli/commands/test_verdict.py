@@ -66,9 +66,7 @@ def test_a_source_of_which_rows_are_lost_is_not_judged_unless_asked_to(adapt, he
     assert "8 of 10 rows" in adapt.refused(3, "verdict", "some.trace", "--channels", 2)
 
     (here / "m.toml").write_text('key = "_c1"\nmax-rejects = "9"\n')
-    document = json.loads(
-        adapt.done("verdict", log, "--mapping", "m.toml", "--channels", 2, "--force", "--format", "json").out
-    )
+    document = adapt.json("verdict", log, "--mapping", "m.toml", "--channels", 2, "--force")
     assert document["readings"] == [{"trace": "some.trace", **HALF}]
 
 
@@ -126,11 +124,11 @@ def test_a_raw_file_is_answered_in_one_command(adapt, here, monkeypatch):
     adapt.done(*following.split())
     assert (here / "clicks.kafka" / "README.md").exists()
 
-    document = json.loads(adapt.done(*ASK, "--format", "json").out)
+    document = adapt.json(*ASK)
     verdict = document["verdict"]
     assert (document["status"], document["plan"]) == ("act", "clicks.recommended.plan")
     assert verdict["out_of_sample"]["past"] == 6
-    diff = json.loads(adapt.done("partition", "evaluate", "clicks.trace", document["plan"], "--format", "json").out)
+    diff = adapt.json("partition", "evaluate", "clicks.trace", document["plan"])
     assert diff["plans"][-1]["measured"]["imbalance"] == pytest.approx(verdict["imbalance_after"])
     assert adapt.done(*ASK, "--format", "md").out.count("Verdict: Pin") == 1
 
@@ -152,7 +150,7 @@ def write_topic(path, seed, keys, share, engines):
 def test_a_topic_is_judged_by_the_partitions_of_its_records(adapt, here):
     partition, _ = write_topic(here / "topic.trace", 1, 500, 0.8, (Engine.LIBRDKAFKA, Engine.KAFKA))
     ask = ("verdict", "topic.trace", "--channels", "6")
-    document = json.loads(adapt.done(*ask, "--format", "json").out)
+    document = adapt.json(*ask)
     true = np.bincount(partition, minlength=6)
     assert document["verdict"]["engine"] == "the topic"
     assert document["verdict"]["imbalance"] == pytest.approx(true.max() / true.mean())
@@ -171,18 +169,14 @@ def test_a_given_engine_is_judged_instead_of_the_topics_mixture(adapt, here, giv
     """Of a topic that Java wrote but for an eighth, `--engine kafka` judges what all of Java would do."""
     _, homes = write_topic(here / "topic.trace", 4, 60, 0.87, (Engine.KAFKA, Engine.LIBRDKAFKA))
     ask = ("verdict", "topic.trace", "--channels", "6")
-    own, stated = (
-        json.loads(adapt.done(*ask, *more, "--format", "json").out) for more in ([], ["--engine", given, "--force"])
-    )
+    own, stated = (adapt.json(*ask, *more) for more in ([], ["--engine", given, "--force"]))
     model = np.bincount(homes[0 if given == "kafka" else 1], minlength=6)
     engine = stated["verdict"]["engine"]
     assert engine.startswith(given)
     assert stated["verdict"]["imbalance"] == pytest.approx(model.max() / model.mean())
     assert stated["verdict"]["imbalance"] != pytest.approx(own["verdict"]["imbalance"])
     assert f"Judged: the placement of {engine}, as given, not the topic's" in stated["audit"]["sentence"]
-    compared = json.loads(
-        adapt.done("partition", "compare", "topic.trace", "--channels", "6", "--engine", engine, "--format", "json").out
-    )
+    compared = adapt.json("partition", "compare", "topic.trace", "--channels", "6", "--engine", engine)
     assert compared["verdict"]["imbalance"] == pytest.approx(stated["verdict"]["imbalance"])
 
 
@@ -196,7 +190,7 @@ def test_windows_of_a_topic_have_its_true_partitions(adapt, here):
     keys[nulls] = None
     columns = {"ts": np.arange(4_000) * 1000, "key": pa.array(keys.tolist()), "partition": partition.astype(np.int32)}
     write_trace(here / "topic.trace", columns)
-    found = json.loads(adapt.done("verdict", "topic.trace", "--channels", "6", "--format", "json").out)
+    found = adapt.json("verdict", "topic.trace", "--channels", "6")
     true = [np.bincount(partition[first : first + 500], minlength=6).max() * 6 / 500 for first in range(0, 4_000, 500)]
     windows = found["verdict"]["over_time"]["windows"]
     assert [each["imbalance"] for each in windows] == pytest.approx(true)
@@ -271,12 +265,12 @@ def test_a_recommended_plan_of_another_question_is_not_overwritten(adapt, here):
 @pytest.mark.usefixtures("spark")
 def test_limits_choose_the_plan_and_the_frontier_shows_the_others(adapt, here, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    free = json.loads(adapt.done(*ASK, "--format", "json").out)
+    free = adapt.json(*ASK)
     said = adapt.done("verdict", "clicks.trace", *ASK[4:], "--max-pins", 2)
     assert "max pins 2" in " ".join(said.out.splitlines()[:2])
     assert len(said.out.rstrip("\n").splitlines()) <= 24
     for limit in (["--max-pins", 2], ["--max-migration", "4%"], ["--max-pins", 3, "--max-migration", 0.5]):
-        document = json.loads(adapt.done("verdict", "clicks.trace", *ASK[4:], *limit, "--format", "json").out)
+        document = adapt.json("verdict", "clicks.trace", *ASK[4:], *limit)
         verdict, points = document["verdict"], document["frontier"]["points"]
         most = verdict["limits"]["max_migration"], verdict["limits"]["max_pins"]
         (chosen,) = (point for point in points if point["recommended"])
@@ -344,7 +338,7 @@ def test_every_command_has_the_same_best_possible_imbalance(adapt, here):
     best = pytest.approx(8 / 7)
 
     def said(*words):
-        return json.loads(adapt.done(*words, "--format", "json").out)
+        return adapt.json(*words)
 
     verdict = said("verdict", "even.trace", "--channels", "4", "--all")
     judged = verdict["verdict"]

@@ -1,7 +1,5 @@
 """`adapt partition build` and `compare` under constraints: what comes of them, and every way to get them wrong."""
 
-import json
-
 import pytest
 
 from adapt.core.partitioning.problem.constraints import MigrationLimit
@@ -25,11 +23,11 @@ def here(tmp_path, monkeypatch):
 
 
 def built(adapt, *line):
-    return json.loads(adapt.done("partition", "build", "counts.csv", *line, "--format", "json").out)
+    return adapt.json("partition", "build", "counts.csv", *line)
 
 
 def compared(adapt, *line):
-    return json.loads(adapt.done("partition", "compare", "counts.csv", *line, "--format", "json").out)["rows"]
+    return adapt.json("partition", "compare", "counts.csv", *line)["rows"]
 
 
 def test_capacities_fill_channels_in_proportion(adapt, here):
@@ -75,7 +73,7 @@ def test_one_channel_count_limits_the_move_from_the_engine(adapt, here):
     needs = adapt.refused(2, *"partition build counts.csv --channels 3 --max-migration 0.5".split())
     assert "--max-migration 0.5 needs a current plan to migrate from; give " in needs
     line = "partition compare counts.csv --channels 3 --engine kafka --max-migration 20%"
-    document = json.loads(adapt.done(*line.split(), "--format", "json").out)
+    document = adapt.json(*line.split())
     row = document["rows"][-1]
     assert (row["construction"], row["m"] <= 0.6) == ("level", True)
     assert document["verdict"]["limits"] == {"max_migration": 0.2, "max_pins": None}
@@ -141,5 +139,5 @@ def test_what_does_not_fit_a_comparison_is_refused(adapt, here, line, told):
 
 def test_pins_are_of_the_type_of_the_keys(adapt, here):
     line = ["partition", "build", "numbers.csv", "--channels", 2, "--key-type", "int64", "--pin"]
-    assert json.loads(adapt.done(*line, "2=1", "--format", "json").out)["explicit"]["2"] == 1
+    assert adapt.json(*line, "2=1")["explicit"]["2"] == 1
     assert "--pin: int64 keys must be 64-bit integers in decimal (got 'two')" in adapt.refused(3, *line, "two=1")

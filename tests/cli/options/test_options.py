@@ -1,6 +1,5 @@
 """Channel counts, engines' parameters and Spark settings as users type them."""
 
-import json
 from itertools import pairwise
 
 import pytest
@@ -58,7 +57,7 @@ def here(tmp_path, monkeypatch):
 
 
 def built(adapt, *line):
-    return json.loads(adapt.done("partition", "build", "counts.csv", *line, "--format", "json").out)
+    return adapt.json("partition", "build", "counts.csv", *line)
 
 
 def test_replicas_are_of_the_ring_and_of_the_plans_that_follow(adapt, here):

@@ -46,7 +46,7 @@ def true(traces):
 
 def counted(adapt, *options):
     """The JSON document of a count."""
-    return json.loads(adapt.done("partition", "count", *options, "--format", "json").out)
+    return adapt.json("partition", "count", *options)
 
 
 def test_lossy_counts_hold_every_key_in_its_interval_and_miss_none_above_the_threshold(adapt, here, true):

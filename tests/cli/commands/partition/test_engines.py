@@ -28,7 +28,7 @@ def here(tmp_path, monkeypatch):
 
 
 def plan_of(adapt, *line):
-    return json.loads(adapt.done("partition", "build", "counts.csv", *line, "--format", "json").out)
+    return adapt.json("partition", "build", "counts.csv", *line)
 
 
 @pytest.mark.parametrize("engine", Engine)

@@ -122,7 +122,7 @@ def test_a_compared_plan_with_split_keys_is_exported_and_evaluated(adapt, tmp_pa
     assert files >= {"rekey.json", "rekey.csv", "rekey.py", "Rekey.java", "ksqldb.sql", "duckdb.sql", "README.md"}
     assert len(json.loads((out / "rekey.json").read_text())["keys"]["hot"]) > 1
     assert "Merging split keys" in adapt.done("partition", "evaluate", counts, plan).out
-    measured = json.loads(adapt.done("partition", "evaluate", counts, plan, "--format", "json").out)["plans"][1]
+    measured = adapt.json("partition", "evaluate", counts, plan)["plans"][1]
     assert measured["measured"]["imbalance"] < 1.2
     assert measured["merging"]["merge_messages"] > 1
     wrong = ("partition", "export", plan, "-o", tmp_path / "no")

@@ -73,7 +73,7 @@ def test_compare_prints_one_document_with_every_field(adapt, here):
 
 def test_compare_takes_schemes_that_split_keys_and_refuses_unknown_ones(adapt, here):
     line = ("partition", "compare", "counts.csv", "--channels", "4", "--scheme", "d-choices", "--scheme", "uniform")
-    assert {row["scheme"] for row in document(adapt.done(*line, "--format", "json"))["rows"]} == {
+    assert {row["scheme"] for row in adapt.json(*line)["rows"]} == {
         "spark",
         "d-choices",
         "uniform",
@@ -98,7 +98,7 @@ def test_other_keys_stay_as_the_engine_has_them(adapt, here, given, base):
 def test_a_utility_is_refused_where_nothing_minimizes_it(adapt, here):
     line = ("partition", "build", "counts.csv", "--channels", 3, "--utility", "ATM")
     assert "--utility has no effect with --construction level" in adapt.refused(2, *line)
-    made = document(adapt.done(*line, "--construction", "scan", "--format", "json"))
+    made = adapt.json(*line, "--construction", "scan")
     assert made["parameters"]["utility"] == "ATM"
 
 
@@ -192,7 +192,7 @@ class TestDiff:
         for channels in (2, 3):
             adapt.done("partition", "build", "counts.csv", "--channels", channels, "-o", f"{channels}.plan")
         line = ("partition", "diff", "counts.csv", "2.plan", "3.plan")
-        bill = document(adapt.done(*line, "--format", "json"))
+        bill = adapt.json(*line)
         assert bill["schema"] == "adapt.difference/2"
         assert sum(map(sum, bill["keys_moved_between"])) == bill["keys_moved"] == bill["after"]["keys_moved"]
         assert sum(map(sum, bill["state_moved_between"])) == pytest.approx(bill["state_moved"])
@@ -311,14 +311,14 @@ def test_neither_counts_nor_plans_nor_reports_load_spark(here):
 def test_programs_get_every_row_and_people_the_first(adapt, here):
     (here / "counts.csv").write_text("".join(f"k{n},{100_000 + n}\n" for n in range(100)))
     build = "partition build counts.csv --channels 40 --scheme hybrid --max-pins 90 -o a.plan --force".split()
-    explicit = document(adapt.done(*build, "--format", "json"))["explicit"]
+    explicit = adapt.json(*build)["explicit"]
     assert len(explicit) > MOST_ROWS
     csv = adapt.done(*build, "--format", "csv").out
     assert csv.count("\nk") - csv.count("\nkey") == len(explicit)
     assert f"and {len(explicit) - MOST_ROWS} more rows (use --format csv for all)" in adapt.done(*build, "--all").out
     adapt.done("partition", "build", "counts.csv", "--channels", 39, "--scheme", "uniform", "-o", "b.plan")
     diff = "partition diff counts.csv a.plan b.plan".split()
-    told = document(adapt.done(*diff, "--format", "json"))
+    told = adapt.json(*diff)
     assert told["keys_moved"] == len(told["hot_keys"]) > MOST_ROWS
     assert told["hot_keys_cut"] is False
     csv = adapt.done(*diff, "--format", "csv").out

@@ -1,7 +1,5 @@
 """`adapt replay compare`: what it prints and keeps, what is reported and checked of it, and ways to get it wrong."""
 
-import json
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -36,7 +34,7 @@ def test_a_comparison_is_printed_kept_reported_and_checked(adapt, here):
     line = (
         f"{QUICK} --scenario split-w-choices --scenario elastic --scenarios own.toml --scenario mine -o x.run".split()
     )
-    document = json.loads(adapt.done("replay", "compare", *line, "--format", "json").out)
+    document = adapt.json("replay", "compare", *line)
     assert document["schema"] == "adapt.run/2"
     assert document["mechanism"] == "compare"
     names = ["static-uniform", "split-w-choices", "elastic", "mine"]
@@ -59,7 +57,7 @@ def test_a_comparison_is_printed_kept_reported_and_checked(adapt, here):
 
 def test_loads_workers_and_seeds_are_swept_printed_kept_and_reported(adapt, here):
     line = "x.trace --partitions 8 --state 50 --jobs 1 --scenario split-pkg --channels 3,5 --offered 0.4,1.4 --seeds 3"
-    document = json.loads(adapt.done("replay", "compare", *line.split(), "-o", "x.run", "--format", "json").out)
+    document = adapt.json("replay", "compare", *line.split(), "-o", "x.run")
     points = {(row["workers"], row["offered"]): row for row in document["points"]}
     assert list(points) == [(3, 1.4), (3, 0.4), (5, 0.4), (5, 1.4)]
     assert points[3, 0.4]["scenario"] == "static-uniform"
@@ -84,7 +82,7 @@ def test_loads_workers_and_seeds_are_swept_printed_kept_and_reported(adapt, here
 
 def test_the_rates_that_are_sustained_are_told(adapt, here):
     line = f"{QUICK} --scenario static-uniform --sustainable -o x.run".split()
-    document = json.loads(adapt.done("replay", "compare", *line, "--format", "json").out)
+    document = adapt.json("replay", "compare", *line)
     assert [row["channels"] for row in document["sustained"]] == [2, 3, 6]
     assert len(document["demand"]) == 7
     adapt.done("check", "x.run", "--limit", f"sustainable >= {0.99 * document['sustained'][1]['sustainable']}")

@@ -39,7 +39,7 @@ def here(tmp_path, monkeypatch):
 
 def test_a_run_is_printed_kept_and_reported(adapt, here):
     line = f"x.trace {QUICK} --policy thresholds --policy lag:rows=50 -o x.run".split()
-    document = json.loads(adapt.done("replay", "elastic", *line, "--format", "json").out)
+    document = adapt.json("replay", "elastic", *line)
     assert document["mechanism"] == "elastic"
     assert [row["case"] for row in document["cases"]] == ["fixed", "thresholds", "lag"]
     assert all(row["processed"] == ROWS for row in document["cases"])
@@ -72,7 +72,7 @@ def test_every_option_is_taken(adapt, here):
         f"x.trace {JOINING} --shed 200@200ms:tau=0.1,0.4,0.7,0.9 --rebuild 300ms,1.5 --migrate"
         " hottest:batch=2,startup-time=20ms --state bytes --policy ds2:utilization=0.7,alignment=factors"
     )
-    document = json.loads(adapt.done("replay", "elastic", *line.split(), "--format", "json").out)
+    document = adapt.json("replay", "elastic", *line.split())
     assert [row["case"] for row in document["cases"]] == ["fixed", "rebuild", "ds2"]
     told = document["parameters"]
     assert told["rebuild"] == {"every_s": 0.3, "limit": 1.5, "min_interval_s": 0.1}
@@ -133,7 +133,7 @@ def venues(here):
 def test_two_streams_are_joined(adapt, venues):
     """A row matches the one of its key 31 rows before it, which is of the other side, within 50 ms."""
     line = f"two.trace {JOINING} --join stream:window=50ms,match-time=20us --policy ds2 -o x.run"
-    document = json.loads(adapt.done("replay", "elastic", *line.split(), "--format", "json").out)
+    document = adapt.json("replay", "elastic", *line.split())
     expected = 2000 - 31
     assert [(row["answers"], row["expected"], row["recall"]) for row in document["cases"]] == [
         (expected, expected, 1)
@@ -147,7 +147,7 @@ def test_two_streams_are_joined(adapt, venues):
     adapt.done("report", "x.run", "--html", "x.html")
     assert "<h3>Answers</h3>" in (venues / "x.html").read_text()
     assert "holds" in adapt.done("check", "x.run", "--limit", "recall == 100%").out
-    shed = json.loads(adapt.done("replay", "elastic", *f"{line} --shed 15 --force --format json".split()).out)
+    shed = adapt.json("replay", "elastic", *f"{line} --shed 15 --force".split())
     assert shed["parameters"]["overload"]["window_s"] == 0.05
     assert shed["cases"][0]["rows_dropped"] > 0
     assert shed["cases"][0]["recall"] < 1

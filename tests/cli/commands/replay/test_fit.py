@@ -146,7 +146,7 @@ def here(tmp_path, monkeypatch):
 
 
 def told(adapt, *line):
-    return json.loads(adapt.done("replay", "fit", *line, "--format", "json").out)
+    return adapt.json("replay", "fit", *line)
 
 
 def test_a_run_is_printed_and_kept_the_same(adapt, here):
@@ -198,7 +198,7 @@ def test_options_override_the_settings_of_the_network(adapt, here):
 def test_plans_made_in_advance_are_kept_shown_and_used_again(adapt, here):
     line = "replay fit x.trace -n n.toml --planner c-fit,solver --plans n.plans".split()
     assert "wrote n.plans" in adapt.done(*line).err
-    shown = json.loads(adapt.done("report", "n.plans", "--format", "json").out)
+    shown = adapt.json("report", "n.plans")
     (artefact,) = shown["artefacts"]
     assert [table["title"] for table in artefact["tables"]] == ["Drop plans of c-fit", "Drop plans of solver"]
     assert artefact["tables"][0]["rows"][0]["plan"] == 1
@@ -278,7 +278,7 @@ def test_a_network_is_reported_with_the_load_of_its_nodes(adapt, here):
     said = adapt.done("report", "n.toml")
     assert "└─ few" in said.out.replace("\u00a0", " ")
     assert "1 node, 3 inputs, 2 operators, 2 outputs. No input rates are given" in said.err
-    (artefact,) = json.loads(adapt.done("report", "n.toml", "--format", "json").out)["artefacts"]
+    (artefact,) = adapt.json("report", "n.toml")["artefacts"]
     assert artefact["kind"] == "network"
     assert artefact["tables"][1]["rows"][0]["node"] == "edge"
 

@@ -56,7 +56,7 @@ def here(tmp_path, monkeypatch):
 
 
 def told(adapt, *line):
-    return json.loads(adapt.done("replay", "flux", *line, "--format", "json").out)
+    return adapt.json("replay", "flux", *line)
 
 
 def test_disks_and_networks_are_those_of_each_worker(adapt, here):
@@ -178,7 +178,7 @@ def test_a_report_says_the_verdict_and_draws_the_cases(adapt, here):
     page = (here / "x.html").read_text()
     for title in ("Throughput", "Latency", "Workers, static", "Workers, load", "Rows waiting at the source"):
         assert f"<h3>{title}</h3>" in page
-    read = json.loads(adapt.done("report", "x.flux", "--format", "json").out)
+    read = adapt.json("report", "x.flux")
     assert {table["title"] for table in read["artefacts"][0]["tables"]} >= {"Cases", "The run", "Intervals", "Workers"}
 
 

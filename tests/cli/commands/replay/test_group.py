@@ -1,6 +1,5 @@
 """`adapt replay repartition`, and what is counted on the way: a small trace, and the real reviews."""
 
-import json
 import shutil
 
 import pytest
@@ -38,7 +37,7 @@ def trace(day, tmp_path, monkeypatch):
 
 def test_a_run_is_printed_and_kept_the_same(adapt, trace, tmp_path):
     line = ("replay", "repartition", trace, "--channels", 3, "--period", "6h")
-    told = json.loads(adapt.done(*line, "-o", "day.run", "--format", "json").out)
+    told = adapt.json(*line, "-o", "day.run")
     assert told["schema"] == "adapt.run/2"
     kept = read_run(tmp_path / "day.run")
     assert kept.as_data() == {name: part for name, part in told.items() if name != "readings"}
@@ -49,9 +48,9 @@ def test_a_run_is_printed_and_kept_the_same(adapt, trace, tmp_path):
 
 
 def test_counting_weighs_by_cost_where_there_is_one(adapt, trace):
-    counted = json.loads(adapt.done("partition", "count", trace, "-o", "day.freq", "--format", "json").out)
+    counted = adapt.json("partition", "count", trace, "-o", "day.freq")
     assert (counted["schema"], counted["weight"], counted["rows"]) == ("adapt.frequencies/2", "cost", 8640)
-    by_rows = json.loads(adapt.done("partition", "count", trace, "--weight", "count", "--format", "json").out)
+    by_rows = adapt.json("partition", "count", trace, "--weight", "count")
     assert by_rows["total"] == 8640
     for format in ("table", "csv", "md"):
         assert "k1" in adapt.done("partition", "count", trace, "--format", format).out

@@ -1,7 +1,5 @@
 """`adapt replay repartition`: triggers, the base, `--live`, the report of it, and every way to get it wrong."""
 
-import json
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -31,7 +29,7 @@ def here(tmp_path, monkeypatch):
 
 
 def told(adapt, *line):
-    return json.loads(adapt.done("replay", "repartition", *line, "--format", "json").out)
+    return adapt.json("replay", "repartition", *line)
 
 
 @pytest.mark.parametrize("trigger", ["period", "violation", "worth"])
