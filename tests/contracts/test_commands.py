@@ -166,7 +166,7 @@ def test_other_commands_do_without_spark(adapt, here, name):
 
 
 def test_few_rows_do_without_spark(adapt, here):
-    for line in [*lines_on("x.trace"), *((*name.split(), *each.split()) for name, each in WITHOUT_TRACE.items())]:
+    for line in [*lines_on("x.trace", 1), *((*name.split(), *each.split()) for name, each in WITHOUT_TRACE.items())]:
         shutil.rmtree(here / CACHE, ignore_errors=True)
         assert RAN[RunnerName.IN_PROCESS] in adapt.done(*line).err
         remove(here / "OUT")

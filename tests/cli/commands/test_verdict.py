@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from adapt import verdict as judge
+from adapt.cli.main import run
 from adapt.core.engines.names import Engine
 from adapt.core.engines.registry import definition_of
 from adapt.traces.spark import session
@@ -26,12 +28,23 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
+LOG = [f"{1_700_000_000 + at} {'b' if at < 2 else 'a'} is {'up' if at < 2 else 'down by 2'}" for at in range(10)]
+"""Lines of which the first has four words, so that longer ones are rejected: a has all but two of ten rows."""
+
+
 @pytest.fixture
 def log(here):
-    """A log whose first line has four words, so that longer lines are rejected: a has all but two of ten rows."""
-    lines = [f"{1_700_000_000 + at} {'b' if at < 2 else 'a'} is {'up' if at < 2 else 'down by 2'}" for at in range(10)]
-    (here / "some.log").write_text("\n".join(lines) + "\n")
+    (here / "some.log").write_text("\n".join(LOG) + "\n")
     return "some.log"
+
+
+@pytest.fixture(scope="module")
+def lossy_trace(spark, tmp_path_factory):
+    """The trace of that log."""
+    folder = tmp_path_factory.mktemp("lossy")
+    (folder / "some.log").write_text("\n".join(LOG) + "\n")
+    assert run(["ingest", str(folder / "some.log"), "--key", "_c1", "-o", str(folder / "some.trace"), "-q"]) == 0
+    return folder / "some.trace"
 
 
 HALF = {
@@ -78,17 +91,15 @@ def test_a_source_of_which_rows_are_lost_is_not_judged_unless_asked_to(adapt, he
         *("advise keys some.trace --parallelism 2", "replay flux some.trace --workers 2"),
     ],
 )
-@pytest.mark.usefixtures("spark")
-def test_each_command_on_a_trace_says_what_its_source_lost(adapt, here, log, line):
-    adapt.done("ingest", log, "--key", "_c1", "-o", "some.trace")
+def test_each_command_on_a_trace_says_what_its_source_lost(adapt, here, lossy_trace, line):
+    shutil.copytree(lossy_trace, "some.trace")
     said = adapt.done(*line.split(), "--format", "json")
     assert json.loads(said.out)["readings"] == [{"trace": "some.trace", **HALF}]
     assert said.err.count("80.0% of all rows were rejected: 6 fields instead of 4 (8); first: some.log line 3") == 1
 
 
-@pytest.mark.usefixtures("spark")
-def test_what_is_made_from_a_trace_carries_on_what_its_source_lost(adapt, here, log):
-    adapt.done("ingest", log, "--key", "_c1", "-o", "some.trace")
+def test_what_is_made_from_a_trace_carries_on_what_its_source_lost(adapt, here, lossy_trace):
+    shutil.copytree(lossy_trace, "some.trace")
     for line in (
         "partition count some.trace --method exact -o 2.freq",
         "partition build 2.freq --channels 2 -o 2.plan",
