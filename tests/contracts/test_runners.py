@@ -119,7 +119,7 @@ def test_exact_counts_of_more_keys_than_are_held(trace, weight, tmp_path, monkey
         )
 
 
-@pytest.mark.parametrize("weight", [Weight.COUNT, Weight.COST])
+@pytest.mark.parametrize("weight", [pytest.param(Weight.COUNT, marks=soak), Weight.COST])
 def test_counts_over_time_by_stream_and_in_a_window(trace, weight):
     panes, window = Panes(Length(700, in_rows=True)), SlidingWindow(Length(2_000, in_rows=True), 3)
 

@@ -84,6 +84,7 @@ def test_a_trace_is_measured_as_its_exact_counts_are(trace, weight):
             assert close(value, each.measured.as_data()[metric]), metric
 
 
+@pytest.mark.parametrize("trace", [KeyType.STRING], indirect=True)
 def test_the_same_comes_out_however_the_keys_are_shared_out(spark, trace, monkeypatch):
     plans = chain(count_exactly(trace))
     whole = evaluate_plans(plans, trace.path)

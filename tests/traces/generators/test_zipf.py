@@ -100,7 +100,7 @@ def test_parameters_out_of_range_are_refused(wrong, says):
 
 @pytest.mark.usefixtures("spark")
 def test_the_rows_do_not_depend_on_the_tasks_that_make_them(tmp_path):
-    blocks = 8 if SOAK else 3
+    blocks = 8 if SOAK else 2
     stream = zipf_stream((blocks - 1) * BLOCK_ROWS + 1234, 1000, 1.1, 7)
     numbers = list(range(blocks))
     cuts = [[numbers], [numbers[1::2], numbers[::2][::-1]], [[number] for number in numbers]]

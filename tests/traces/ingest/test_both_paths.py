@@ -154,7 +154,7 @@ def odd_rows(random: Random, times: tuple[str, ...]) -> bytes:
     return random.choice(["\n", "\r\n"]).join(lines).encode() + b"\n"
 
 
-@pytest.mark.parametrize("form", TIMES if SOAK else list(TIMES)[::6])
+@pytest.mark.parametrize("form", TIMES if SOAK else ["iso"])
 @pytest.mark.parametrize("seed", range(20 if SOAK else 1))
 def test_random_rows_give_the_same_trace(both, tmp_path, form, seed):
     random = Random(f"{form} {seed}")

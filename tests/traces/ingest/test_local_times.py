@@ -16,6 +16,7 @@ from adapt.core.lint.findings import judged
 from adapt.traces.ingest import ingest as ingesting
 from adapt.traces.ingest.ingest import IngestOptions, ingest
 from adapt.traces.ingest.mapping import Mapping
+from tests.tiers import SOAK
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -71,7 +72,7 @@ def test_a_pattern_and_each_type_without_a_zone_are_read_alike(spark, tmp_path):
     assert ingested(slashed, tmp_path / "pattern.trace", "Europe/Berlin")[0] == moments
     nine = csv_of(tmp_path / "nine.csv", [f"{each:%Y-%m-%dT%H:%M:%S}.000000999" for each in shown])
     assert ingested(nine, tmp_path / "nine.trace", "Europe/Berlin")[0] == moments
-    for unit in ("s", "ms", "us", "ns"):
+    for unit in ("s", "ms", "us", "ns") if SOAK else ("s", "ns"):
         frame = pd.DataFrame({"t": pd.Series(shown).astype(f"datetime64[{unit}]"), "k": "a"})
         assert ingested(frame, tmp_path / f"frame-{unit}.trace", "Europe/Berlin")[0] == moments
         if unit != "s":

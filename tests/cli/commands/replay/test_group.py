@@ -9,6 +9,7 @@ from adapt.core.table import Kind
 from adapt.traces.ingest.ingest import ingest
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.store.runs import read_run
+from tests.tiers import soak
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -94,6 +95,7 @@ def reviews(spark, real_traces, tmp_path_factory):
     return path
 
 
+@soak
 def test_reviews_by_vendor_week_by_week_over_eight_channels(adapt, reviews, tmp_path):
     out = tmp_path / "reviews.run"
     adapt.done("replay", "repartition", reviews, "--channels", 8, "--period", "7d", "-o", out)
