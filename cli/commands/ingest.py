@@ -13,7 +13,7 @@ from adapt.cli.options.spark import Spark
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.stages import stages
 from adapt.core.errors import Interrupted, UsageError, listed
-from adapt.traces.sources.names import SCHEME
+from adapt.traces.locations.location import TOPIC_SCHEME
 
 if TYPE_CHECKING:
     from adapt.traces.ingest.ingest import Ingested
@@ -53,7 +53,7 @@ def ingest(
     read = table.sources(files)
     values = {**asdict(mapping), **asdict(form), **asdict(cleaning)}
     given = GivenOptions.over_file(values, typed_of(context, READING), mapping.mapping)
-    if str(read[0]).startswith(SCHEME) and not given.values["key"]:
+    if str(read[0]).startswith(TOPIC_SCHEME) and not given.values["key"]:
         given = replace(given, values={**given.values, "key": "key"})
     if not (given.streams or given.values["key"]):
         raise UsageError(f"--key is required: the column or expression that partitions the stream{_columns_of(files)}")

@@ -189,11 +189,11 @@ def _kept_trace(
     """The trace of a source: itself, one made before, or a new one."""
     from adapt.traces.ingest.ingest import ingest
     from adapt.traces.kept_trace import holds, remember, source_fingerprint
+    from adapt.traces.locations.location import TOPIC_SCHEME
     from adapt.traces.series import traces_of
-    from adapt.traces.sources.names import SCHEME
     from adapt.traces.store.trace import open_trace
 
-    places = [] if source[0].startswith(SCHEME) else [location(each) for each in source]
+    places = [] if source[0].startswith(TOPIC_SCHEME) else [location(each) for each in source]
     if places and all(map(traces_of, places)):
         names = [*sorted(given.typed - {"max_rejects"}), *(["out"] if out is not None else [])]
         names += [] if given.values["format"] is FormatName.AUTO else ["source-format"]

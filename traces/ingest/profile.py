@@ -1,4 +1,4 @@
-"""Profile of a trace, and the manifest that ends the writing of one."""
+"""Profile and manifest of a trace that is written."""
 
 import hashlib
 import json

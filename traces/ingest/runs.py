@@ -1,4 +1,4 @@
-"""Sorted runs of rows, and their merge into the parts of a trace, cut at exact ranks of their order."""
+"""Sorted runs of rows, merged into parts at exact ranks."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

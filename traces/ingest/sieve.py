@@ -1,4 +1,4 @@
-"""Plain rows that need no Spark: their times and quantities, and the columns of a trace."""
+"""Columns of a trace from plain rows that need no Spark."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Order of rows: sorted by time for a trace, and as the first lines of the source have it."""
+"""Order of rows by time, in a trace and in its source."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

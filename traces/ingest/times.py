@@ -530,7 +530,9 @@ _FRACTIONAL = ("double", "float", "decimal", "string")
 
 
 def with_whole_casts(source: DataFrame, text: str) -> tuple[str, list[str]]:
-    """An expression that casts NaN to null, and conditions of a column with a fraction or too large a number.
+    """Whole casts, and the conditions that a column cannot be cast.
+
+    Returns an expression that casts NaN to null, and conditions of a column with a fraction or too large a number.
 
     Computed values may have fractions, which are meant to be cut off; columns may not.
     """

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 SCHEMES = ("s3", "gs", "abfs", "abfss", "hdfs")
 """Schemes of object stores; s3 is tried, the others are not."""
 
+TOPIC_SCHEME = "kafka://"
+"""Beginning of the address of a topic."""
+
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)", re.DOTALL)
 
 

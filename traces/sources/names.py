@@ -2,9 +2,6 @@
 
 from enum import StrEnum
 
-SCHEME = "kafka://"
-"""Beginning of the address of a topic."""
-
 
 class FormatName(StrEnum):
     """Format of a source."""

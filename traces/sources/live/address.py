@@ -11,7 +11,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from adapt.core.errors import UsageError
 from adapt.core.units.durations import duration_us
-from adapt.traces.sources.names import SCHEME, KeyFormat
+from adapt.traces.locations.location import TOPIC_SCHEME
+from adapt.traces.sources.names import KeyFormat
 
 _FORM = "kafka://HOST:PORT/TOPIC"
 
@@ -26,7 +27,7 @@ class TopicAddress:
     @classmethod
     def parse(cls, text: str) -> "TopicAddress":
         """Read `kafka://HOST:PORT/TOPIC`."""
-        servers, _, topic = text.removeprefix(SCHEME).partition("/")
+        servers, _, topic = text.removeprefix(TOPIC_SCHEME).partition("/")
         if "@" in servers:  # a command line is recorded, so it is not repeated here either
             raise UsageError(f"a user or password is not allowed in {_FORM}; give --client-config FILE")
         if not re.fullmatch(r"[^,\s]+:\d{1,5}(,[^,\s]+:\d{1,5})*", servers):
@@ -36,12 +37,12 @@ class TopicAddress:
         return cls(servers, topic)
 
     def __str__(self) -> str:
-        return f"{SCHEME}{self.servers}/{self.topic}"
+        return f"{TOPIC_SCHEME}{self.servers}/{self.topic}"
 
 
 def topic_of(sources: Sequence[str]) -> TopicAddress | None:
     """The topic that the sources name; None for files."""
-    if not any(source.startswith(SCHEME) for source in sources):
+    if not any(source.startswith(TOPIC_SCHEME) for source in sources):
         return None
     if len(sources) > 1:
         raise UsageError("a topic is read alone; give other topics and files their own `adapt ingest`")

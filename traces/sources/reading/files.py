@@ -23,9 +23,8 @@ import pyarrow as pa
 
 from adapt.core.errors import AdaptError, BadInput, UsageError, near_miss, redacted
 from adapt.traces.locations.arrow import arrow_sink
-from adapt.traces.locations.location import is_stored, location
+from adapt.traces.locations.location import TOPIC_SCHEME, is_stored, location
 from adapt.traces.read_errors import readable
-from adapt.traces.sources.names import SCHEME
 
 _CHUNK_BYTES = 8 << 20
 
@@ -120,7 +119,7 @@ def source_files(sources: Sequence[str], kept: Path | None = None) -> list[Sourc
         kept: A file to store standard input in.
     """
     for source in sources:
-        if source.startswith(SCHEME):
+        if source.startswith(TOPIC_SCHEME):
             raise UsageError(f"a topic must be made a trace first: adapt ingest {source} -o NAME.trace")
     if sources.count(STDIN) > 1:
         raise UsageError(f"{STDIN} (standard input) is given twice; it can be read only once")
