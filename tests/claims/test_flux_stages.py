@@ -18,7 +18,7 @@ from paper.flux.scenarios import transient_skew, unloaded
 from tests.tiers import SOAK, soak
 
 DAGS = range(10)
-SETTLED_S, END_S = 30.0, 60.0
+STEADY_S, LAST_S = 30.0, 60.0
 
 
 def random_dag(number):
@@ -43,10 +43,10 @@ def share_of_bound(run):
     """CPU seconds of processed tuples over those of all workers once settled, by the mean costs of the settings."""
     work_s = 0.0
     for of, stage in zip(run.settings.stages, run.stages, strict=True):
-        processed = sum(one.processed for one in stage.intervals if one.start_s >= SETTLED_S - 1e-9)
+        processed = sum(one.processed for one in stage.intervals if one.start_s >= STEADY_S - 1e-9)
         work_s += processed * (of.costs.service_s + of.costs.produce_s)
     capacity = run.settings.capacity(run.faults.crashes)
-    return work_s / (capacity.by(run.stages[0].intervals[-1].end_s) - capacity.by(SETTLED_S))
+    return work_s / (capacity.by(run.stages[0].intervals[-1].end_s) - capacity.by(STEADY_S))
 
 
 @cache
@@ -55,8 +55,8 @@ def measured(number, joint):
     of, inputs = random_dag(number)
 
     made = [controller_of(FluxPolicy.LOAD) for _ in of.stages]
-    settled = simulate_dag(of, inputs, END_S, DagControl(made[0] if joint else None, () if joint else made))
-    return settled.moves_a_minute(SETTLED_S), share_of_bound(settled)
+    settled = simulate_dag(of, inputs, LAST_S, DagControl(made[0] if joint else None, () if joint else made))
+    return settled.moves_a_minute(STEADY_S), share_of_bound(settled)
 
 
 @soak

@@ -134,7 +134,7 @@ WHOLE = NONE | PLACED
 """Whole keys can be even; whether they are, the hash of the engine decides."""
 
 WIKI, REVIEWS = "wiki-edits/wikiticker-2015-09-12-sampled.json.gz", "reviews/anonreviews.csv.bz2"
-FLIGHTS, WEBLOG, TAXI = "flights/flights.csv.gz", "weblog-2015/apache_logs", "taxi/taxi-traces.csv"
+FLIGHTS, WEBLOG_FILE, TAXI = "flights/flights.csv.gz", "weblog-2015/apache_logs", "taxi/taxi-traces.csv"
 
 
 def words(path: Path, column: int) -> pa.ChunkedArray:
@@ -152,8 +152,8 @@ def words(path: Path, column: int) -> pa.ChunkedArray:
         (FLIGHTS, lines, 11, PLACED, PLACED),
         (FLIGHTS, lines, 10, OTHER, OTHER),
         (FLIGHTS, lines, 8, NONE, NONE),
-        (WEBLOG, hosts, 0, WHOLE, WHOLE),
-        (WEBLOG, hosts, 6, PLACED, PLACED),
+        (WEBLOG_FILE, hosts, 0, WHOLE, WHOLE),
+        (WEBLOG_FILE, hosts, 6, PLACED, PLACED),
         ("messages/CollegeMsg.txt", words, 0, WHOLE, WHOLE),
         ("messages/CollegeMsg.txt", words, 1, WHOLE, WHOLE),
         (TAXI, lines, 1, PLACED, PLACED),

@@ -98,7 +98,7 @@ def test_users_and_items_have_zipf_shares() -> None:
     assert (drawn.users[first_of] == 1).mean() == pytest.approx(share, rel=0.1)
 
 
-ITEMS = ZipfKeys(200, 1.0)
+SOLD = ZipfKeys(200, 1.0)
 DAY_US = 86_400_000_000
 
 
@@ -108,7 +108,7 @@ def test_there_are_as_many_as_asked_for_in_their_span_ticket_by_ticket(
     count: int, begun_us: int, span_us: int, seed: int
 ) -> None:
     random = np.random.default_rng(seed)
-    shop = draw_shop(random, ITEMS)
+    shop = draw_shop(random, SOLD)
     sales = draw_sales(random, count, shop, begun_us, begun_us + span_us, 2 * DAY_US)
     assert len(sales.times_us) == len(sales.items) == len(sales.pieces) == count
     assert (np.diff(sales.times_us) >= 0).all()
