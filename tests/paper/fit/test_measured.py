@@ -8,9 +8,9 @@ import pytest
 
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.planners.fragments import fragments
-from adapt.core.fit.planners.solver import Exponential, Regions
 from adapt.core.fit.planners.highs import WarmProgram
 from adapt.core.fit.planners.program import AlikeInputs, Program
+from adapt.core.fit.planners.solver import Exponential, Regions
 from adapt.core.fit.registry import planner_of
 from paper.fit.fairness import fairest
 from paper.fit.figures.overhead import share
