@@ -1,6 +1,6 @@
 """Settings that all scenarios share, with defaults derived from the stream."""
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -175,31 +175,23 @@ class Wanted:
         usual_overload = Overload(
             ShedFactor(self.thresholds.tau2, self.min_drop, self.drop_curve), capacity, retention_s
         )
+        known = {each.name for each in fields(Terms)}
+        given = {each.name: getattr(self, each.name) for each in fields(self) if each.name in known}
+        derived = {
+            "pool": 2 * self.channels if self.pool is None else self.pool,
+            "least": self._fewest(busy) if self.least is None else self.least,
+            "interval_s": period_s if self.interval_s is None else self.interval_s,
+            "overload": self.overload or usual_overload,
+        }
         return Terms(
-            channels=self.channels,
-            pool=2 * self.channels if self.pool is None else self.pool,
-            least=self._fewest(busy) if self.least is None else self.least,
-            per_worker=self.per_worker,
+            **given | derived,
             speedup=speedup,
             period_s=period_s,
             scale_out_delay_s=SCALE_OUT_DELAY * period_s,
             cooldown_s=COOLDOWN * period_s,
             window_s=max(LEAST_S, WINDOW * period_s),
             rebuild_s=REBUILD * period_s,
-            interval_s=period_s if self.interval_s is None else self.interval_s,
-            thresholds=self.thresholds,
-            overload=self.overload or usual_overload,
             lag_rows=float(max(1, round(period_s / bounds.row_s))),
-            costs=self.costs,
-            network=self.network,
-            state=self.state,
-            buffer_tuples=self.buffer_tuples,
-            row_costs=self.row_costs,
-            by_stream=self.by_stream,
-            duration_s=self.duration_s,
-            seed=self.seed,
-            queueing=self.queueing,
-            migration=self.migration,
         )
 
     def _fewest(self, busy: float) -> int:

@@ -26,13 +26,12 @@ from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.settings import RESTARTS, StageSettings, check_workers, even_groups
-from adapt.core.stage.control.workers import Migration, Scaling
+from adapt.core.stage.control.workers import Scaling
 from adapt.core.stage.engine.series import Interval
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.mini_partitions import MiniPartitions
 from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
 from adapt.core.stage.input.split_rows import SplitKeys
-from adapt.core.stage.movement.controller import Controller
 from adapt.core.stage.movement.spilling import Memory
 from adapt.core.stage.simulate import Actors, Simulated, simulate
 from adapt.core.stream import Weight
@@ -69,39 +68,19 @@ ROUNDS = 100
 """Most rounds of Flux in a control period: a stream of years has no use for statistics every 0.15 s."""
 
 
-def memory_of(scenario: Scenario, settings: StageSettings) -> Memory | None:
-    """Memory of each worker, at least that of the largest partition."""
-    if scenario.memory is None:
-        return None
-    sizes = settings.state_sizes() * settings.costs.tuple_bytes
-    return Memory(max(scenario.memory * float(sizes.sum()) / settings.workers, float(sizes.max()), 1.0))
-
-
-def controller_of_scenario(scenario: Scenario, terms: Terms) -> Controller | None:
-    """What moves partitions between workers; None without a policy."""
-    policy = scenario.flux or FluxPolicy.NONE
-    return controller_of(policy, max(min(MIN_COLLECTION_S, terms.period_s), terms.period_s / ROUNDS))
-
-
 def scaling_of(scenario: Scenario, terms: Terms, stage: Staged) -> Scaling | None:
     """What scales the stage; None if the number of workers is fixed."""
     if not scenario.is_scaled:
         return None
-    partitions, rebuild = stage.settings.partitions, rebuild_of(scenario, terms)
-    migration = migration_of_scenario(scenario, terms)
+    partitions, (rebuild, patience) = stage.settings.partitions, timing_of(scenario, terms)
     chosen = replace(chosen_of(scenario, terms), partitions=partitions)
-    policy, patience = timed_policy(scenario.elastic or ScalingPolicy.FIXED, chosen, patience_of(scenario, terms))
+    policy, patience_s = timed_policy(scenario.elastic or ScalingPolicy.FIXED, chosen, patience)
     least, pool = terms.least_of(scenario), terms.workers_of(scenario)
-    controller = ElasticController(policy, least, pool, patience, rebuild, partitions, scenario.alignment)
-    placement = placement_of(terms, stage.settings, stage.demand)
-    return Scaling(controller, placement, terms.period_s, migration)
-
-
-def migration_of_scenario(scenario: Scenario, terms: Terms) -> Migration:
-    """How partitions migrate: as the scenario says, else as all do."""
+    controller = ElasticController(policy, least, pool, patience_s, rebuild, partitions, scenario.alignment)
     how = terms.migration.how if scenario.migrating is None else scenario.migrating
     restart = terms.migration.restart if scenario.restart is None else RESTARTS[scenario.restart]
-    return replace(terms.migration, how=how, restart=restart)
+    migration = replace(terms.migration, how=how, restart=restart)
+    return Scaling(controller, placement_of(terms, stage.settings, stage.demand), terms.period_s, migration)
 
 
 def placement_of(terms: Terms, settings: StageSettings, demand: Demand) -> PlannedPlacement:
@@ -123,21 +102,17 @@ def chosen_of(scenario: Scenario, terms: Terms) -> Chosen:
     )
 
 
-def patience_of(scenario: Scenario, terms: Terms) -> Patience:
-    """Scale-out delay and cooldown."""
-    return Patience(
+def timing_of(scenario: Scenario, terms: Terms) -> tuple[Rebuild, Patience]:
+    """When plans are rebuilt without a rescale; scale-out delay and cooldown."""
+    patience = Patience(
         terms.scale_out_delay_s if scenario.scale_out_delay_s is None else scenario.scale_out_delay_s,
         terms.cooldown_s if scenario.cooldown_s is None else scenario.cooldown_s,
     )
-
-
-def rebuild_of(scenario: Scenario, terms: Terms) -> Rebuild:
-    """When plans are rebuilt without a rescale."""
     if not scenario.rebuilds:
-        return Rebuild()
+        return Rebuild(), patience
     by_the_clock = scenario.rebuild_limit is None
     every_s = terms.rebuild_s if scenario.rebuild_s is None and by_the_clock else scenario.rebuild_s
-    return Rebuild(every_s, scenario.rebuild_limit, terms.scale_out_delay_s)
+    return Rebuild(every_s, scenario.rebuild_limit, terms.scale_out_delay_s), patience
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,15 +164,17 @@ def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
     if scenario.drops is not None:
         drops = PlannedDrops.planned(scenario.drops, whole, demand, settings, terms.period_s)
         rows, sent = drops.kept(whole), drops.sent
-    if scenario.drops is not None:
         demand = Demand.from_chunks(rows.chunks(), settings)
         rows_read = demand.all_rows
     settings = replace(settings, state_tuples=_state(terms, placed, demand, stream))
     if scenario.is_scaled:
         owners = placement_of(terms, settings, demand).place(terms.least_of(scenario)).owners
         settings = replace(settings, owners=owners)
-    memory, dropped = memory_of(scenario, settings), in_all - rows_read
-    return Staged(rows, demand, settings, memory, rows_read, dropped, sent)
+    memory = None
+    if scenario.memory is not None:
+        sizes = settings.state_sizes() * settings.costs.tuple_bytes
+        memory = Memory(max(scenario.memory * float(sizes.sum()) / settings.workers, float(sizes.max()), 1.0))
+    return Staged(rows, demand, settings, memory, rows_read, in_all - rows_read, sent)
 
 
 def simulated(
@@ -208,8 +185,9 @@ def simulated(
     on_interval: Callable[[Interval], None] | None = None,
 ) -> Simulated:
     """Simulate a scenario until all rows are processed, or until a time."""
-    controller, scaling = controller_of_scenario(scenario, terms), scaling_of(scenario, terms, stage)
-    actors = Actors(controller, stage.memory, scaling=scaling)
+    collection_s = max(min(MIN_COLLECTION_S, terms.period_s), terms.period_s / ROUNDS)
+    controller = controller_of(scenario.flux or FluxPolicy.NONE, collection_s)
+    actors = Actors(controller, stage.memory, scaling=scaling_of(scenario, terms, stage))
     done = simulate(
         stage.settings, stage.rows, duration_s, actors, interval_s=terms.interval_s, on_interval=on_interval
     )
@@ -226,8 +204,7 @@ def check_scenario(scenario: Scenario, terms: Terms) -> None:
             policy_of(scenario.elastic, chosen_of(scenario, terms))
         if isinstance(scenario.flux, OwnCode):
             controller_of(scenario.flux)
-        patience_of(scenario, terms)
-        rebuild_of(scenario, terms)
+        timing_of(scenario, terms)
     except UsageError as error:
         raise UsageError(f"scenario {scenario.name!r}: {error}") from None
 

@@ -5,7 +5,7 @@ Source: Flux, section 5.3.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,102 +16,58 @@ from adapt.core.stage.movement.controller import Controller, Move, Observation, 
 from adapt.core.stage.movement.protocol import Movement
 
 
-class Adapted(Protocol):
-    """Workers that report statistics, and partitions that move between them."""
-
-    @property
-    def workers(self) -> int:
-        """Number of workers."""
-
-    @property
-    def now_s(self) -> float:
-        """Current simulated time."""
-
-    @property
-    def message_s(self) -> float:
-        """Latency of a message."""
-
-    def state_bytes(self) -> NDArray[np.int64]:
-        """Current state of each partition, shape (partitions,)."""
-
-    def after(self, delay_s: float, action: Action) -> None:
-        """Run an action after a delay."""
-
-    def when_read(self, worker: int, action: Action) -> None:
-        """Run an action when a worker next reads its messages."""
-
-    def idle_s(self) -> NDArray[np.float64]:
-        """Idle seconds of each worker since the start, shape (workers,)."""
-
-    def processed(self) -> NDArray[np.int64]:
-        """Processed tuples of each partition since the start, shape (partitions,)."""
-
-    def weighed(self, tuples: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Tuple counts converted to a common unit of work, shape (partitions,)."""
-
-    def owners(self) -> NDArray[np.int32]:
-        """The worker of each partition, shape (partitions,)."""
-
-    def unprocessed(self) -> NDArray[np.int64]:
-        """Spilled tuples of each partition, shape (partitions,)."""
-
-    def on_disk(self) -> NDArray[np.bool_]:
-        """Whether each partition is on disk, shape (partitions,)."""
-
-    def in_flight(self) -> NDArray[np.int64]:
-        """Tuples of each partition sent and not processed or spilled, shape (partitions,)."""
-
-    def may_start(self, move: Move) -> bool:
-        """Whether a move can start now."""
-
-    def receiver_of(self, partition: int) -> int | None:
-        """The receiver of a partition with a dead donor; else None."""
-
-    def start(self, moves: Sequence[Move], done: Action) -> None:
-        """Execute moves, and call `done` when all are finished."""
-
-
 class OneStage:
-    """One stage, whose workers are idle while their consumers wait."""
+    """Workers that report statistics, and partitions that move: one stage.
+
+    Its workers are idle while their consumers wait.
+    """
 
     def __init__(self, stage: Stage, movement: Movement) -> None:
         """Wrap a stage and its movement protocol."""
-        self._stage = stage
+        self._stage, self._movement = stage, movement
         self.workers = stage.settings.workers
         self.message_s = stage.settings.network.latency_s
-        self.after, self.when_read, self.idle_s = stage.after, stage.when_read, stage.idle_s
-        self.state_bytes = stage.state_bytes
-        self.may_start, self.receiver_of = movement.may_start, movement.receiver_of
-        self.start = movement.start
 
     @property
     def now_s(self) -> float:
         """Current simulated time."""
         return self._stage.now_s
 
-    def processed(self) -> NDArray[np.int64]:
-        """Processed tuples of each partition since the start, shape (partitions,)."""
-        return np.asarray(self._stage.arrays["partition"]["processed"])
+    def after(self, delay_s: float, action: Action) -> None:
+        """Run an action after a delay."""
+        self._stage.after(delay_s, action)
+
+    def when_read(self, worker: int, action: Action) -> None:
+        """Run an action when a worker next reads its messages."""
+        self._stage.when_read(worker, action)
+
+    def idle_s(self) -> NDArray[np.float64]:
+        """Idle seconds of each worker since the start, shape (workers,)."""
+        return self._stage.idle_s()
+
+    def of_partitions(self, name: str) -> NDArray[Any]:
+        """A field of the partitions: `processed`, `owner`, `spilled`, `on_disk`, `in_flight`; shape (partitions,)."""
+        return np.asarray(self._stage.arrays["partition"][name])
+
+    def state_bytes(self) -> NDArray[np.int64]:
+        """Current state of each partition, shape (partitions,)."""
+        return self._stage.state_bytes()
 
     def weighed(self, tuples: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The counts themselves: tuples of one stage weigh the same."""
+        """Tuple counts in a common unit: those of one stage weigh alike."""
         return tuples.copy()
 
-    def owners(self) -> NDArray[np.int32]:
-        """The worker of each partition, shape (partitions,)."""
-        return np.asarray(self._stage.arrays["partition"]["owner"])
+    def may_start(self, move: Move) -> bool:
+        """Whether a move can start now."""
+        return self._movement.may_start(move)
 
-    def unprocessed(self) -> NDArray[np.int64]:
-        """Spilled tuples of each partition, shape (partitions,)."""
-        return np.asarray(self._stage.arrays["partition"]["spilled"])
+    def receiver_of(self, partition: int) -> int | None:
+        """The receiver of a partition with a dead donor; else None."""
+        return self._movement.receiver_of(partition)
 
-    def on_disk(self) -> NDArray[np.bool_]:
-        """Whether each partition is on disk, shape (partitions,)."""
-        return np.asarray(self._stage.arrays["partition"]["on_disk"] != 0)
-
-    def in_flight(self) -> NDArray[np.int64]:
-        """Tuples of each partition sent and not processed or spilled, shape (partitions,)."""
-        return self._stage.arrays["partition"]["in_flight"].astype(np.int64)
+    def start(self, moves: Sequence[Move], done: Action) -> None:
+        """Execute moves, and call `done` when all are finished."""
+        self._movement.start(moves, done)
 
 
 class Rounds:
@@ -123,7 +79,7 @@ class Rounds:
 
     def __init__(
         self,
-        adapted: Adapted,
+        adapted: OneStage,
         controller: Controller,
         idle_clock_s: float = 0.0,
         available: Callable[[int], float] | None = None,
@@ -142,7 +98,7 @@ class Rounds:
         self._controller = controller
         self._idle_clock_s = idle_clock_s
         self.rounds: list[Round] = []
-        n, partitions = adapted.workers, len(adapted.owners())
+        n, partitions = adapted.workers, len(adapted.of_partitions("owner"))
         self._began_s: NDArray[np.float64] = np.zeros(n)
         self._idle_before: NDArray[np.float64] = np.zeros(n)
         self._processed_before: NDArray[np.int64] = np.zeros(partitions, np.int64)
@@ -200,7 +156,7 @@ class Rounds:
         """Whether each partition is of one of some workers, shape (partitions,)."""
         named = np.zeros(self._adapted.workers, np.bool_)
         named[workers] = True
-        return np.asarray(named[self._adapted.owners()])
+        return np.asarray(named[self._adapted.of_partitions("owner")])
 
     def _reset(self, number: int, collection_s: float, workers: list[int]) -> None:
         """Consumers start to collect."""
@@ -209,7 +165,7 @@ class Rounds:
         own = self._owned(workers)
         self._began_s[workers] = self._adapted.now_s
         self._idle_before[workers] = self._adapted.idle_s()[workers]
-        self._processed_before[own] = self._adapted.processed()[own]
+        self._processed_before[own] = self._adapted.of_partitions("processed")[own]
         report = partial(self._report, number, collection_s)
         self._adapted.after(collection_s, lambda: self._when_read(workers, report))
 
@@ -224,10 +180,10 @@ class Rounds:
             ticks = np.ceil(idle_s / self._idle_clock_s)
             idle_s = np.minimum(ticks * self._idle_clock_s, self._collected_s[workers])
         self._idle_s[workers] = idle_s
-        self._processed[own] = self._adapted.processed()[own] - self._processed_before[own]
+        self._processed[own] = self._adapted.of_partitions("processed")[own] - self._processed_before[own]
         self._state_bytes[own] = self._adapted.state_bytes()[own]
-        self._on_disk[own] = self._adapted.on_disk()[own]
-        self._unprocessed[own] = self._adapted.unprocessed()[own]
+        self._on_disk[own] = self._adapted.of_partitions("on_disk")[own]
+        self._unprocessed[own] = self._adapted.of_partitions("spilled")[own]
         if self._available is not None:
             self._limits[workers] = [self._available(worker) for worker in workers]
         self._missing -= len(workers)
@@ -263,14 +219,14 @@ class Rounds:
             unprocessed=self._unprocessed.copy(),
             available_bytes=self._limits[self._asked],
             at_s=self._adapted.now_s,
-            in_flight=self._adapted.in_flight(),
+            in_flight=self._adapted.of_partitions("in_flight").astype(np.int64),
             numbers=() if self._living is None else tuple(self._asked),
             in_all=self._adapted.workers,
         )
 
     def _ranks_of_owners(self) -> NDArray[np.int32]:
         """Owners by rank among live workers; a partition moving from a dead worker belongs to its receiver."""
-        owners = self._adapted.owners().copy()
+        owners = self._adapted.of_partitions("owner").copy()
         if self._living is not None:
             for partition in np.flatnonzero(~np.isin(owners, self._asked)):
                 receiver = self._adapted.receiver_of(int(partition))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Made, Rows, Source
 from adapt.core.stage.conditions.faults import Crash, FaultSchedule
 from adapt.core.stage.control.recovery import Recovery, full_rate_s
-from adapt.core.stage.control.rounds import Adapted, OneStage, Rounds
+from adapt.core.stage.control.rounds import OneStage, Rounds
 from adapt.core.stage.dag.settings import DagSettings
 from adapt.core.stage.engine.kernel.advance_dag import advance_dag
 from adapt.core.stage.engine.queues import Action, Agenda
@@ -174,7 +175,7 @@ def _since(source: Source | Made, from_s: float) -> Source | Made:
     return Rows(chunks)
 
 
-class AllStages:
+class AllStages(OneStage):
     """All stages of a DAG under a joint controller.
 
     Partitions are numbered stage after stage. A worker is idle while its CPU is. A tuple weighs the mean service time
@@ -183,17 +184,14 @@ class AllStages:
 
     def __init__(self, dag: Dag, movements: Sequence[Movement]) -> None:
         """Wrap the stages and the movement protocol of each."""
+        super().__init__(dag.stages[0], movements[0])
         self._dag = dag
         self._stages = [OneStage(*one) for one in zip(dag.stages, movements, strict=True)]
-        self._firsts = np.cumsum([0, *(len(stage.owners()) for stage in self._stages)])
-        self.workers = self._stages[0].workers
-        self.message_s = self._stages[0].message_s
-        self.after, self.idle_s = self._stages[0].after, dag.cpu_idle_s
+        self._firsts = np.cumsum([0, *(len(stage.of_partitions("owner")) for stage in self._stages)])
 
-    @property
-    def now_s(self) -> float:
-        """Current simulated time."""
-        return self._stages[0].now_s
+    def idle_s(self) -> NDArray[np.float64]:
+        """Idle seconds of each CPU since the start, shape (workers,)."""
+        return self._dag.cpu_idle_s()
 
     def when_read(self, worker: int, action: Action) -> None:
         """Run an action when all consumers have read their messages."""
@@ -205,30 +203,14 @@ class AllStages:
         """Current state of each partition, shape (partitions,)."""
         return np.concatenate([stage.state_bytes() for stage in self._stages])
 
-    def processed(self) -> NDArray[np.int64]:
-        """Processed tuples of each partition since the start, shape (partitions,)."""
-        return np.concatenate([stage.processed() for stage in self._stages])
+    def of_partitions(self, name: str) -> NDArray[Any]:
+        """A field of the partitions of all stages, shape (partitions,)."""
+        return np.concatenate([stage.of_partitions(name) for stage in self._stages])
 
     def weighed(self, tuples: NDArray[np.int64]) -> NDArray[np.int64]:
         """Mean CPU nanoseconds for these tuple counts, shape (partitions,)."""
         costs = [np.rint(1e9 * cost_s) for cost_s in self._dag.mean_costs_s()]
         return np.asarray(tuples * np.repeat(costs, np.diff(self._firsts)), np.int64)
-
-    def owners(self) -> NDArray[np.int32]:
-        """The worker of each partition, shape (partitions,)."""
-        return np.concatenate([stage.owners() for stage in self._stages])
-
-    def unprocessed(self) -> NDArray[np.int64]:
-        """Spilled tuples of each partition, shape (partitions,)."""
-        return np.concatenate([stage.unprocessed() for stage in self._stages])
-
-    def on_disk(self) -> NDArray[np.bool_]:
-        """Whether each partition is on disk, shape (partitions,)."""
-        return np.concatenate([stage.on_disk() for stage in self._stages])
-
-    def in_flight(self) -> NDArray[np.int64]:
-        """Tuples of each partition sent and not processed or spilled, shape (partitions,)."""
-        return np.concatenate([stage.in_flight() for stage in self._stages])
 
     def may_start(self, move: Move) -> bool:
         """Whether a move can start now."""
@@ -281,7 +263,7 @@ class DagControl:
 
     def rounds(
         self,
-        target: Adapted,
+        target: OneStage,
         controller: Controller,
         available: Callable[[int], float] | None,
         recovery: Recovery | None,

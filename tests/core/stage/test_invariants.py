@@ -32,7 +32,7 @@ SPAN_S = 0.03
 LARGEST_ROW = 1000
 LONGEST_S = 3.0
 """Every stream is processed long before."""
-CASES = 3000 if os.environ.get("ADAPT_SOAK") else 250
+CASES = 3000 if os.environ.get("ADAPT_SOAK") else 80
 FAITHFUL = (FluxPolicy.LOAD, FluxPolicy.MEMORY, FluxPolicy.HYBRID)
 
 

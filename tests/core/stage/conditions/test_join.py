@@ -27,7 +27,7 @@ from tests.core.stage.engine.test_running_stage import BY_CONTENT
 from tests.core.stage.movement.test_protocol import AnyMoves
 from tests.core.stage.stages import stages
 
-CASES = 1500 if os.environ.get("ADAPT_SOAK") else 60
+CASES = 1500 if os.environ.get("ADAPT_SOAK") else 25
 TICKS_A_SECOND = 1_000_000
 WORD = 2**64
 

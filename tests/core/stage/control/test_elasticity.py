@@ -37,7 +37,7 @@ from tests.core.stage.stages import stages
 
 SPAN_S = 0.03
 LONGEST_S = 3.0
-CASES = 3000 if os.environ.get("ADAPT_SOAK") else 300
+CASES = 3000 if os.environ.get("ADAPT_SOAK") else 80
 
 
 @dataclass

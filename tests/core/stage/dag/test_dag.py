@@ -17,7 +17,7 @@ from tests.core.stage.movement.test_protocol import AnyMoves
 from tests.core.stage.stages import stages, stream
 from tests.tiers import SOAK
 
-few = settings(max_examples=300 if SOAK else 20)
+few = settings(max_examples=300 if SOAK else 10)
 
 
 @st.composite

@@ -17,10 +17,11 @@ from adapt.core.stage.simulate import Actors, assemble, simulate
 from tests.core.stage.engine.test_running_stage import in_order, serial_answers, small
 from tests.core.stage.movement.test_protocol import AnyMoves
 from tests.core.stage.stages import stream
+from tests.tiers import SOAK
 
 ROWS = 600
 SPAN_S = 0.03
-SCHEDULES = 200
+SCHEDULES = 200 if SOAK else 60
 LONGEST_S = 2.0
 """Every stage is through long before."""
 
@@ -82,14 +83,13 @@ def a_run(of, seed, crashes, detection_s):
     )
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_no_tuple_is_lost_or_repeated_whenever_workers_crash(part):
+def test_no_tuple_is_lost_or_repeated_whenever_workers_crash():
     """Any worker, at any time. It may come back and die again: also before all is copied, which may be to it.
 
     Or another dies after every partition has its twin again.
     """
     promoted = copied = 0
-    for seed in range(part, SCHEDULES, 4):
+    for seed in range(SCHEDULES):
         chance = np.random.default_rng([7, seed])
         of = a_stage(chance)
         workers = undisturbed_workers(of) or [0]
@@ -116,8 +116,8 @@ def test_no_tuple_is_lost_or_repeated_whenever_workers_crash(part):
         assert done.journal["answer"].tolist() == serial_answers(done.journal, of.window), (seed, crashes)
         promoted += sum(one.promoted for one in done.crashes)
         copied += sum(one.protected_s is not None for one in done.crashes)
-    assert promoted > SCHEDULES / 4
-    assert copied > SCHEDULES / 8
+    assert promoted > SCHEDULES
+    assert copied > SCHEDULES / 2
 
 
 def test_when_both_workers_of_a_pair_die_the_loss_is_said_and_no_tuple_is_lost():
