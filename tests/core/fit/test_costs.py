@@ -9,6 +9,7 @@ from adapt.core.errors import BadInput
 from adapt.core.fit.network.wiring import Wiring, doubts
 from adapt.core.fit.network_tables import fitted_costs
 from tests.core.fit.networks import SHAPES, chains, random_network
+from tests.tiers import SOAK
 
 
 def measured(network, rates):
@@ -26,7 +27,7 @@ def with_costs(network, random):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_fitted_costs_give_the_measured_utilization(shape: str) -> None:
-    for seed in range(20):
+    for seed in range(20 if SOAK else 6):
         network, random = random_network(seed, shape), np.random.default_rng(seed)
         rates = random.uniform(0.1, 2, (40, len(network.inputs)))
         used = measured(network, rates)

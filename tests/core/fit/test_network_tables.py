@@ -8,6 +8,7 @@ from adapt.core.fit.network.network import Input, Network, Node, Operator, Outpu
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.network_tables import NetworkLoad
 from tests.core.fit.networks import SHAPES, random_network
+from tests.tiers import SOAK
 
 MAP, UNION = OperatorKind.MAP, OperatorKind.UNION
 
@@ -72,7 +73,7 @@ def test_an_element_stands_below_what_it_reads_and_goes_on_where_it_was_first_me
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_elements_of_a_node_load_it_together(shape: str) -> None:
-    for seed in range(20):
+    for seed in range(20 if SOAK else 5):
         network = random_network(seed, shape)
         load = NetworkLoad.from_network(network)
         sums = {node.name: 0.0 for node in network.nodes}

@@ -21,7 +21,7 @@ from tests.core.fit.networks import any_network, delay, random_rates
 from tests.core.fit.options import planner_options
 from tests.core.fit.oracles import scipy_score
 
-SEEDS = range(1000 if os.environ.get("ADAPT_SOAK") else 60)
+SEEDS = range(1000 if os.environ.get("ADAPT_SOAK") else 24)
 EPSILON = 0.3
 EXACT = (DropPlanner.EXACT, DropPlanner.LP, DropPlanner.D_FIT_CUTS)
 ON_TREES = (DropPlanner.C_FIT, DropPlanner.D_FIT)

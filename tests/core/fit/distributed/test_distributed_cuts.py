@@ -71,7 +71,7 @@ def two_servers(seed):
 
 
 def test_on_two_servers_it_is_the_program_of_the_whole() -> None:
-    for seed in range(300 if SOAK else 60):
+    for seed in range(300 if SOAK else 15):
         network = two_servers(seed)
         rates = random_rates(seed, len(network.inputs), 6)
         groups = made(network)
@@ -83,7 +83,7 @@ def test_on_two_servers_it_is_the_program_of_the_whole() -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_on_any_network_it_is_the_program_of_the_whole(shape: str) -> None:
-    for seed in range(200 if SOAK else 12):
+    for seed in range(200 if SOAK else 5):
         network = random_network(seed, shape, nodes=4, inputs=3, size=8)
         rates = random_rates(seed, 3, 6)
         best = [scipy_score(network, point) for point in rates]
@@ -173,7 +173,7 @@ def test_after_a_change_of_selectivity_only_what_changed_is_sent_and_the_cuts_ar
 
 
 def test_after_any_changes_plans_are_the_best_again_and_before_that_they_fit() -> None:
-    for seed in range(40 if SOAK else 6):
+    for seed in range(40 if SOAK else 4):
         random = np.random.default_rng(seed)
         network = random_network(seed, SHAPES[seed % 4], nodes=4, inputs=2, size=7)
         groups = DFitCuts(Program.from_network(network), Delivery(0.4))

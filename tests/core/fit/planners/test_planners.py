@@ -14,6 +14,7 @@ from adapt.core.fit.planners.program import Program
 from adapt.core.fit.registry import PLANNERS, planner_of
 from tests.core.fit.networks import FIGURE_1, FIGURE_7, SHAPES, delay, random_network, random_rates
 from tests.core.fit.options import planner_options
+from tests.tiers import SOAK
 
 LP, EXACT, GREEDY = DropPlanner.LP, DropPlanner.EXACT, DropPlanner.GREEDY_LOCAL
 PROPORTIONAL, NONE = DropPlanner.PROPORTIONAL, DropPlanner.NONE
@@ -29,7 +30,7 @@ def planned(name, network, rates, **options):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_on_one_server_the_greedy_local_plan_is_the_best(shape: str) -> None:
-    for seed in range(30):
+    for seed in range(30 if SOAK else 10):
         network = random_network(seed, shape, nodes=1)
         rates = random_rates(seed, len(network.inputs), 20)
         _, greedy = planned(GREEDY, network, rates)

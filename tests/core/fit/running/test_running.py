@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.errors import BadInput
@@ -21,6 +21,7 @@ from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
 from tests.core.fit.networks import SHAPES, chains, delay, random_network
 from tests.core.fit.options import planner_options
 from tests.core.random_drop import random_drop
+from tests.tiers import SOAK, examples
 
 NOW = SheddingSettings(lag_ticks=0, headroom=0.0, min_rate_change=0.0)
 PLANNED = [DropPlanner.LP, DropPlanner.EXACT]
@@ -51,7 +52,7 @@ def scaled(network, factor):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_fluid_with_lag_0_scores_what_the_program_does_at_every_tick(shape: str) -> None:
-    for seed in range(12):
+    for seed in range(12 if SOAK else 4):
         network = scaled(random_network(seed, shape), 64)
         chance = np.random.default_rng(seed)
         best = planner_of(DropPlanner.LP, network)
@@ -78,7 +79,7 @@ def balanced(ticks):
         assert sums["offered"] == pytest.approx(done, rel=1e-12, abs=1e-9)
 
 
-@settings(max_examples=80)
+@examples(30)
 @given(
     st.integers(0, 10_000),
     st.sampled_from(SHAPES),
