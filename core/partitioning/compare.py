@@ -22,10 +22,16 @@ from adapt.core.partitioning.problem.constraints import Constraint, honours, lim
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTIONS, DEFAULT_SCHEMES, Construction, Scheme
 from adapt.core.partitioning.split_plan import split_plan
-from adapt.core.partitioning.splitting.measure import MERGE_COLUMNS, WHOLE, MergeCost, measure_split, merge_cost
-from adapt.core.partitioning.splitting.messages import Messages
 from adapt.core.partitioning.splitting.names import REMEDIES, PlannedSplitting, Splitting
-from adapt.core.partitioning.splitting.split import split
+from adapt.core.partitioning.splitting.split import (
+    MERGE_COLUMNS,
+    WHOLE,
+    MergeCost,
+    Messages,
+    measure_split,
+    merge_cost,
+    split,
+)
 from adapt.core.table import Column, Displayed, Table
 
 Compared: TypeAlias = AnyScheme | Splitting | PlannedSplitting | OwnCode

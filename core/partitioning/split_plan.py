@@ -20,7 +20,7 @@ from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.partitioning.schemes.split_map import SplitMap, SplitPartitioner
-from adapt.core.partitioning.splitting.measure import MergeCost
+from adapt.core.partitioning.splitting.split import MergeCost
 from adapt.core.stream import Key
 
 LARGEST_PARTS = (1.0, 0.5, 0.25, 0.125)

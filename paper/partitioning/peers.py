@@ -10,10 +10,8 @@ from adapt.core.partitioning.build import Recipe, build_partitioner
 from adapt.core.partitioning.measures.metrics import evaluate
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.schemes.names import Scheme
-from adapt.core.partitioning.splitting.measure import measure_split, merge_cost
-from adapt.core.partitioning.splitting.messages import Messages
 from adapt.core.partitioning.splitting.names import Splitting
-from adapt.core.partitioning.splitting.split import split
+from adapt.core.partitioning.splitting.split import Messages, measure_split, merge_cost, split
 from paper.experiments import Data
 from paper.partitioning.domain import Domain
 from paper.partitioning.rings import ring_of

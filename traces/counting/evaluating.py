@@ -16,9 +16,8 @@ from adapt.core.counting.frequencies import MEASURED, Frequencies
 from adapt.core.engines.names import Engine
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.keys.partitioner import Partitioner
-from adapt.core.partitioning.measures.exact_sums import ExactSums
 from adapt.core.partitioning.measures.resources import Resources
-from adapt.core.partitioning.measures.tally import Tally, tallies
+from adapt.core.partitioning.measures.tally import ExactSums, Tally, tallies
 from adapt.core.partitioning.plans.evaluation import EvaluatedPlan, Evaluation, predicted_metrics, resources_of
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.problem.constraints import recorded_capacities, unequal_capacities

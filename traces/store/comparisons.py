@@ -10,8 +10,8 @@ from adapt.core.counting.tables import heaviest_key
 from adapt.core.errors import BadInput, did_you_mean
 from adapt.core.partitioning.compare import SCHEMA, Comparison
 from adapt.core.partitioning.plans.plan import Plan
-from adapt.core.partitioning.splitting.measure import WHOLE
 from adapt.core.partitioning.splitting.names import PlannedSplitting
+from adapt.core.partitioning.splitting.split import WHOLE
 from adapt.core.table import Displayed, Table
 from adapt.core.units.seals import hash_of
 from adapt.core.verdict.answer import Answer

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from adapt.core.compiled import compiled
 from adapt.core.errors import UsageError
 from adapt.core.keys.hashes import HASHES
-from adapt.core.partitioning.splitting.choices import Choices, choices_of, hashed_choice
 from adapt.core.partitioning.splitting.names import Splitting
-from adapt.core.partitioning.splitting.split import CHOICES
+from adapt.core.partitioning.splitting.split import CHOICES, Choices, choices_of, hashed_choice
 from adapt.core.stage.conditions.arrivals import Chunk
 from adapt.core.stage.input.mini_partitions import OTHER, MiniPartitions, words_of
 

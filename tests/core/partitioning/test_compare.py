@@ -20,8 +20,8 @@ from adapt.core.partitioning.measures.population import stand_in_keys
 from adapt.core.partitioning.problem.constraints import Constraints
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTIONS, DEFAULT_SCHEMES, Construction, Scheme
-from adapt.core.partitioning.splitting.measure import MERGE_COLUMNS
 from adapt.core.partitioning.splitting.names import REMEDIES, PlannedSplitting, Splitting
+from adapt.core.partitioning.splitting.split import MERGE_COLUMNS
 from tests.tiers import SOAK
 
 PAPERS = (Construction.SCAN, Construction.REDIST, Construction.READJ)

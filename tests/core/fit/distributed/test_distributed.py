@@ -268,7 +268,7 @@ CROSSED_OF_THREE = chains([(1.0, 3.0), (2.0, 1.0), (1.0, 1.0)])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_tables_within_a_size_overload_no_node_and_cost_score(shape: str) -> None:
     lost = []
-    for seed in range(6 if SOAK else 2):
+    for seed in range(6):
         network = random_network(seed, shape, nodes=3)
         rates = np.random.default_rng(seed).random((100, len(network.inputs))) * 4
         whole = made(network, 0.1, 4.0, max_rows=20_000)

@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.partitioning.measures.exact_sums import ExactSums
+from adapt.core.partitioning.measures.tally import ExactSums
 
 NUMBERS = (
     st.floats(0, sys.float_info.max / 64, allow_subnormal=True)

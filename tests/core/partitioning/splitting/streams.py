@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from adapt.core.partitioning.splitting.messages import Messages
+from adapt.core.partitioning.splitting.split import Messages
 
 
 def messages_of(keys, weights=None, periods=None):

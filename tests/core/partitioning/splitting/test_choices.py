@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.uniform import UniformPartitioner
-from adapt.core.partitioning.splitting.choices import choices_of, hashed_choice
+from adapt.core.partitioning.splitting.split import choices_of, hashed_choice
 
 KEYS = pa.array([f"key-{number}" for number in range(50_000)])
 

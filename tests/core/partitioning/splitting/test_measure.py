@@ -6,9 +6,8 @@ from adapt.core.counting.exact import count_keys, frequencies_of
 from adapt.core.partitioning.measures.metrics import evaluate
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.schemes.uniform import UniformPartitioner
-from adapt.core.partitioning.splitting.measure import measure_split, merge_cost, split_loads
 from adapt.core.partitioning.splitting.names import Splitting
-from adapt.core.partitioning.splitting.split import split
+from adapt.core.partitioning.splitting.split import measure_split, merge_cost, split, split_loads
 from tests.core.partitioning.splitting.streams import messages_of
 
 COLUMN = pa.array([f"key{int(at)}" for at in np.random.default_rng(0).zipf(1.5, 20_000) % 500])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
-from adapt.core.partitioning.splitting.messages import Messages
+from adapt.core.partitioning.splitting.split import Messages
 from adapt.core.stream import Weight
 from tests.core.partitioning.splitting.streams import messages_of
 

@@ -7,10 +7,8 @@ from hypothesis import strategies as st
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.schemes.uniform import UniformPartitioner
-from adapt.core.partitioning.splitting.choices import hashed_choice
-from adapt.core.partitioning.splitting.messages import Messages
 from adapt.core.partitioning.splitting.names import Splitting
-from adapt.core.partitioning.splitting.split import split
+from adapt.core.partitioning.splitting.split import Messages, hashed_choice, split
 from tests.core.partitioning.splitting.streams import messages_of
 
 every_way = pytest.mark.parametrize("way", Splitting)

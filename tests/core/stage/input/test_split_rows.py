@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from adapt.core.errors import UsageError
 from adapt.core.keys.hashes import HASHES
 from adapt.core.keys.names import HashName
-from adapt.core.partitioning.splitting.choices import choices_of
 from adapt.core.partitioning.splitting.names import Splitting
+from adapt.core.partitioning.splitting.split import choices_of
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.mini_partitions import MiniPartitions
 from adapt.core.stage.input.row_costs import RowCosts
