@@ -16,8 +16,8 @@ from adapt.core.counting.names import CountMethod
 from adapt.core.counting.sliding import DEFAULT_COUNTERS, SlidingWindow
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.columns import ARROW_TYPES, key_type_of, one_array
-from adapt.core.partitioning.measures.exact_sums import ExactSums
 from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.measures.tally import ExactSums
 from adapt.core.partitioning.problem.tracking import SERVED, Known, epsilon_for
 from adapt.core.stream import KeyType, Weight
 from adapt.core.units.durations import duration_text

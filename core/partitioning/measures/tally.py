@@ -1,4 +1,4 @@
-"""Tallies: loads of a part of the keys, which add up exactly."""
+"""Tallies: loads of a slice of a stream, which add up exactly."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
