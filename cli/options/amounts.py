@@ -1,6 +1,7 @@
 """Amounts with units given by options; an error names the option."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from adapt.core.errors import UsageError
@@ -64,7 +65,7 @@ def bits_of_workers(
         elif workers is None:
             raise UsageError(f"{option} takes one bandwidth for all workers here (got {text!r})")
         else:
-            of |= dict.fromkeys(workers_of(option.removeprefix("--"), text, named, workers), value)
+            of |= dict.fromkeys(amount_of(option, text, partial(workers_of, named=named, workers=workers)), value)
     return tuple(of.get(worker, general) for worker in range(workers or 0)) if of else general
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from adapt.cli.options import own
 from adapt.cli.options.amounts import above_0, bits_of_workers
 from adapt.cli.options.groups import setting
-from adapt.cli.options.replay.stage import TROUBLE_PANEL, TroubleOptions
+from adapt.cli.options.replay.stage import TroubleOptions
 from adapt.core.errors import UsageError
 from adapt.core.flux.policies.names import FluxPolicy, PairSettings, RoundSettings
 from adapt.core.stage.conditions.names import Router
-from adapt.core.stage.conditions.stage_settings import DiskSettings
+from adapt.core.stage.conditions.stage_settings import TROUBLE, DiskSettings, TroubleSettings
 from adapt.core.units.settings import same, settings, settings_from
 
 if TYPE_CHECKING:
@@ -113,17 +113,11 @@ def _hot_split(text: str) -> "HotSplit":
     return HotSplit(threshold) if found[2] is None else HotSplit(threshold, above_0("--split-hot", found[2]))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@settings(panel=TROUBLE, kw_only=True)
 class FaultOptions(TroubleOptions):
     """Memory, faults and standby replicas."""
 
-    PANEL: ClassVar[str] = TROUBLE_PANEL
-    memory: list[str] | None = setting(
-        None,
-        "Memory per worker for state; the rest spills to disk (default: unlimited). Repeatable; 0@5s:512MB changes"
-        " worker 0 at 5 s.",
-        "1GB|0@5s:512MB",
-    )
+    memory: list[str] | None = same(TroubleSettings, "memory")
     faults: Path | None = setting(
         None, "Fault schedule, as JSON (adapt.faults/1). It lists loads, slowdowns, pauses and crashes.", "FILE"
     )

@@ -8,11 +8,13 @@ from adapt.cli.options.groups import option, setting
 from adapt.cli.options.replay.costs import DEFAULT_CONNECTION, CostOptions, EngineCosts
 from adapt.core.stage.conditions.names import Producers, QueueingName, Router
 from adapt.core.stage.conditions.stage_settings import (
+    TROUBLE,
     EngineSettings,
     JoinSettings,
     Sampling,
     ScalingBuffer,
     SheddingSettings,
+    TroubleSettings,
 )
 from adapt.core.units.settings import same, settings
 
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     from adapt.core.stage.input.mini_partitions import MiniPartitions
     from adapt.traces.replay.operators import Operator
     from adapt.traces.store.trace import Trace
-
-TROUBLE_PANEL = "Slow and failing workers"
 
 SpeedupOption: TypeAlias = Annotated[float, option("Trace seconds replayed per simulated second.", "RATIO")]
 SeedOption: TypeAlias = Annotated[int, option("Random seed.", "S", min=0, max=2**63 - 1)]
@@ -49,20 +49,12 @@ class DagOptions:
         return None if self.stages is None else open_stages(self.stages)
 
 
-@dataclass(frozen=True, slots=True)
+@settings(panel=TROUBLE)
 class TroubleOptions:
     """External load and slowdowns of workers."""
 
-    PANEL: ClassVar[str] = TROUBLE_PANEL
-    load: list[str] | None = setting(
-        None,
-        "Another process takes 57% of a worker's CPU. Repeatable; workers: 3, 0:7, 1,4 or all;"
-        " 3@5s-60s:100us/50us sets its burst and sleep.",
-        "3@5s-60s",
-    )
-    slow: list[str] | None = setting(
-        None, "Slow a worker down to a percentage of its speed; 0% pauses it; repeatable.", "3@5s-60s:50%"
-    )
+    load: list[str] | None = same(TroubleSettings, "load")
+    slow: list[str] | None = same(TroubleSettings, "slow")
 
     def disturbances(self, workers: int) -> "tuple[ExternalLoad | SlowDown, ...]":
         """External loads and slowdowns of a stage."""

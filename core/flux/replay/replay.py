@@ -99,14 +99,14 @@ class Flux:
     def check(self, settings: StageSettings) -> None:
         """Check a replay before its rows are read."""
         if settings.router is Router.FLUX:
-            check_buffer(settings.buffer_tuples, "; --router exchange needs no buffer")
+            check_buffer(settings.buffer_tuples, "; router exchange needs no buffer")
         faults = self.faults or FaultSchedule()
         settings.queueing.check(self.standby, faults.crashes, self.hot)
         placed = len(self.cases()) > 1 or self.memory is not None or self.standby or faults.crashes
         if settings.router is Router.RIVER and placed:
             raise UsageError(
-                "--router river sends a tuple to any worker, so policies, memory limits, crashes and standby do not"
-                " apply; use --router flux, or --policy none without them"
+                "router river sends a tuple to any worker, so policies, memory limits, crashes and standby do not"
+                " apply; use router flux, or policy none without them"
             )
         if self.hot is not None:
             self.hot.check(settings)

@@ -318,3 +318,28 @@ class Sampling:
         unit=SECONDS,
         range=ABOVE_0,
     )
+
+
+TROUBLE = "Slow and failing workers"
+"""The heading over disturbances and limits of workers."""
+
+
+@settings(panel=TROUBLE)
+class TroubleSettings:
+    """External load, slowdowns and memory of workers, by schedules as text."""
+
+    load: list[str] | None = knob(
+        "Another process takes 57% of a worker's CPU. Repeatable; workers: 3, 0:7, 1,4 or all;"
+        " 3@5s-60s:100us/50us sets its burst and sleep.",
+        "3@5s-60s",
+        default=None,
+    )
+    slow: list[str] | None = knob(
+        "Slow a worker down to a percentage of its speed; 0% pauses it; repeatable.", "3@5s-60s:50%", default=None
+    )
+    memory: list[str] | None = knob(
+        "Memory per worker for state; the rest spills to disk (default: unlimited). Repeatable; 0@5s:512MB changes"
+        " worker 0 at 5 s.",
+        "1GB|0@5s:512MB",
+        default=None,
+    )

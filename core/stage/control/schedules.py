@@ -1,4 +1,4 @@
-"""Schedules of disturbances as command-line text.
+"""Schedules of disturbances as text.
 
 `3@5s-60s`, `0:7@10s`, `1,4@0s-20s:50%`: workers (one, a list, an inclusive range A:B, or `all`), start and optional end
 in simulated time, and an amount after a colon.
@@ -12,8 +12,10 @@ from typing import TypeVar
 
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.faults import BURST_S, SLEEP_S, ExternalLoad, SlowDown
+from adapt.core.stage.conditions.stage_settings import TroubleSettings
 from adapt.core.stage.movement.spilling import MemoryChange
 from adapt.core.units.amounts import bytes_of, seconds_of
+from adapt.core.units.settings import SettingError
 
 _SCHEDULED = re.compile(r"([^@]+)@([^@:]+)(?::([^@]*))?")
 _FROM_TO = re.compile(r"([^-]+)(?:-([^-]+))?")
@@ -38,7 +40,7 @@ def slow_downs(texts: Sequence[str], workers: int) -> list[SlowDown]:
         of, start_s, end_s, amount = _scheduled("slow", text, workers, "3@5s-60s:50%")
         percent = re.fullmatch(r"(\d+(?:\.\d*)?)%", amount or "")
         if percent is None:
-            raise UsageError(f"--slow needs the remaining speed, such as 3@5s-60s:50% (got {text!r})")
+            raise _refused("slow", f"needs the remaining speed, such as 3@5s-60s:50% (got {text!r})")
         slow += [SlowDown(worker, start_s, end_s, float(percent[1]) / 100) for worker in of]
     return slow
 
@@ -54,16 +56,16 @@ def memory_of_workers(texts: Sequence[str], workers: int) -> tuple[float | None,
     for text in texts:
         if "@" not in text:
             if at_the_start is not None:
-                raise UsageError(f"--memory is given twice for all workers (second: {text}); omit one")
+                raise _refused("memory", f"is given twice for all workers (second: {text}); omit one")
             at_the_start = _read("memory", text, partial(bytes_of, text))
             continue
         of, at_s, end_s, amount = _scheduled("memory", text, workers, "1GB, or 0@5s:512MB")
         if end_s < inf or amount is None:
-            raise UsageError(f"--memory needs one time and one size, such as 0@5s:512MB (got {text!r})")
+            raise _refused("memory", f"needs one time and one size, such as 0@5s:512MB (got {text!r})")
         size = _read("memory", text, partial(bytes_of, amount))
         changes += [MemoryChange(worker, at_s, size) for worker in of]
     if changes and at_the_start is None:
-        raise UsageError("--memory needs an initial limit too, such as --memory 1GB")
+        raise _refused("memory", "needs an initial limit too, such as {memory} 1GB")
     return at_the_start, changes
 
 
@@ -72,16 +74,16 @@ def _scheduled(option: str, text: str, workers: int, example: str) -> tuple[list
     found = _SCHEDULED.fullmatch(text.strip())
     times = _FROM_TO.fullmatch(found[2]) if found else None
     if found is None or times is None:
-        raise UsageError(f"--{option} takes a schedule such as {example} (got {text!r})")
+        raise _refused(option, f"takes a schedule such as {example} (got {text!r})")
     start_s, end_s = (
         _read(option, text, partial(seconds_of, part)) if part is not None else inf for part in times.groups()
     )
     if not start_s < end_s:
-        raise UsageError(f"--{option} {text!r} ends before it begins; give ascending times, such as {example}")
-    return workers_of(option, text, found[1], workers), start_s, end_s, found[3]
+        raise _refused(option, f"{text!r} ends before it begins; give ascending times, such as {example}")
+    return _read(option, "", partial(workers_of, text, found[1], workers)), start_s, end_s, found[3]
 
 
-def workers_of(option: str, text: str, named: str, workers: int) -> list[int]:
+def workers_of(text: str, named: str, workers: int) -> list[int]:
     """The workers of `3`, `1,4`, `0:7` or `all`."""
     if named.strip() == "all":
         return list(range(workers))
@@ -89,10 +91,10 @@ def workers_of(option: str, text: str, named: str, workers: int) -> list[int]:
     for part in named.split(","):
         ends = re.fullmatch(r"\s*(\d+)\s*(?::\s*(\d+)\s*)?", part)
         if ends is None:
-            raise UsageError(f"--{option} {text!r}: workers are a number, 0:7, 1,4 or all (got {part!r})")
+            raise UsageError(f"{text!r}: workers are a number, 0:7, 1,4 or all (got {part!r})")
         first, last = int(ends[1]), int(ends[2] or ends[1])
         if max(first, last) >= workers:
-            raise UsageError(f"--{option} {text!r}: workers run from 0 to {workers - 1} (got {max(first, last)})")
+            raise UsageError(f"{text!r}: workers run from 0 to {workers - 1} (got {max(first, last)})")
         of += range(first, last + 1)
     return of
 
@@ -100,13 +102,17 @@ def workers_of(option: str, text: str, named: str, workers: int) -> list[int]:
 def _burst_and_sleep(text: str, amount: str) -> tuple[float, float]:
     burst, stroke, sleep = amount.partition("/")
     if not stroke:
-        raise UsageError(f"--load needs burst and sleep after the colon, such as 3@5s-60s:100us/50us (got {text!r})")
+        raise _refused("load", f"needs burst and sleep after the colon, such as 3@5s-60s:100us/50us (got {text!r})")
     return _read("load", text, lambda: (seconds_of(burst), seconds_of(sleep)))
 
 
 def _read(option: str, text: str, read: Callable[[], Read]) -> Read:
-    """The value, or an error that names the option."""
+    """The value, or an error that names the setting, and its text unless that is empty."""
     try:
         return read()
     except UsageError as error:
-        raise UsageError(f"--{option} {text!r}: {error}") from None
+        raise _refused(option, f"{text!r}: {error}" if text else str(error)) from None
+
+
+def _refused(option: str, why: str) -> SettingError:
+    return SettingError(TroubleSettings, f"{{{option}}} {why}")

@@ -218,7 +218,7 @@ def test_the_speed_is_that_of_the_offered_load(adapt, here):
             "x.trace --workers 4 --producers buffer=11",
             "--producers buffer must hold at least one packet of 12 rows (got 11)",
         ),
-        (2, "x.trace --workers 4 --router river --policy load", "--router river sends a tuple to any worker"),
+        (2, "x.trace --workers 4 --router river --policy load", "router river sends a tuple to any worker"),
         (2, "x.trace --workers 4 --load 4@1s", "--load '4@1s': workers run from 0 to 3 (got 4)"),
         (2, "x.trace --workers 4 --load 1@5s-2s", "ends before it begins"),
         (

@@ -240,7 +240,7 @@ def test_without_a_policy_the_static_case_stands_alone():
             {"buffer_tuples": 11},
             {},
             UsageError,
-            "must hold at least one packet of 12 rows (got 11); --router exchange needs no buffer",
+            "must hold at least one packet of 12 rows (got 11); router exchange needs no buffer",
         ),
         ({"router": Router.RIVER}, {}, UsageError, "river sends a tuple to any worker"),
         ({}, {"min_collection_s": 0.0}, UsageError, "above 0"),
