@@ -100,7 +100,7 @@ def mutants_of(path: Path) -> Iterator[list[tuple[str, int, int]]]:
 
 
 def drawn(seed: int, count: int) -> list[dict[str, Any]]:
-    """So many places of all files, by chance, with one of the changes that can be made there."""
+    """So many places of all files, by chance, each with one change; last those whose tests start Spark."""
     chance = random.Random(seed)
     files = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))]
     places = [(path, changes) for path in files for changes in mutants_of(path)]
@@ -108,7 +108,7 @@ def drawn(seed: int, count: int) -> list[dict[str, Any]]:
     for path, changes in chance.sample(places, min(count, len(places))):
         operator, number, line = chance.choice(changes)
         found.append({"file": str(path.relative_to(ROOT)), "line": line, "operator": operator, "number": number})
-    return found
+    return sorted(found, key=lambda each: each["file"].startswith("traces/"))
 
 
 def tests_of(file: str) -> list[str]:
