@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import short_help
 from adapt.cli.options.replay.elastic import PlanOptions, ScalingOptions
-from adapt.cli.options.replay.speed import PoolSpeed
 from adapt.cli.options.replay.stage import ScaledStage, TroubleOptions
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.narration import narrate_keys
 from adapt.cli.terminal.stages import stages
 from adapt.core.stage.conditions.stage_settings import JoinSettings
-from adapt.core.stage.input.speed import POOL_OFFERED
+from adapt.core.stage.input.speed import POOL_OFFERED, PoolSpeed
 
 if TYPE_CHECKING:
     from adapt.core.elastic.replay.replay import ElasticRun

@@ -8,14 +8,14 @@ from adapt.cli.options import completion
 from adapt.cli.options.channels import channel_counts
 from adapt.cli.options.groups import setting
 from adapt.cli.options.own import OwnPolicy
-from adapt.cli.options.replay.speed import ComparedSpeedOptions
 from adapt.cli.options.replay.stage import EngineStage
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.effect import settled
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.stage_settings import ComparedBuffer, MigrationSettings
+from adapt.core.stage.input.speed import OFFERED, Speed, speeds_of
 from adapt.core.stream import Weight
-from adapt.core.units.settings import settings
+from adapt.core.units.settings import same, settings
 
 if TYPE_CHECKING:
     from adapt.core.mechanisms.cost_model import Wanted
@@ -86,6 +86,34 @@ class ScenarioOptions:
     def sustained(self, channels: int) -> tuple[int, ...]:
         """The numbers of channels for which sustained rates are measured."""
         return (max(2, channels // 2), channels, 2 * channels) if self.sustainable else ()
+
+
+@settings()
+class ComparedSpeedOptions:
+    """How fast a trace is replayed through several mechanisms."""
+
+    offered: str | None = setting(
+        None,
+        "Load of static-uniform's busiest channel of N (default: 1.2), which sets the speed. Of a list such as"
+        " 0.5,0.8,1.2 the highest is recommended for.",
+        "RATIO[,...]",
+        shown=False,
+    )
+    speedup: str | None = same(Speed, "speedup", placeholder="RATIO[,...]", range=None, needs=())
+
+    @property
+    def chosen(self) -> bool:
+        """Whether an option sets the speed."""
+        return (self.offered, self.speedup) != (None, None)
+
+    def speeds(self) -> tuple[Speed, ...]:
+        """The speeds, in the order given."""
+        return speeds_of(self.offered, self.speedup, OFFERED)
+
+    @property
+    def highest(self) -> Speed:
+        """The highest speed."""
+        return max(self.speeds(), key=lambda each: each.offered or each.speedup or 0.0)
 
 
 @dataclass(frozen=True, slots=True)

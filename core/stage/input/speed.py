@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adapt.core.units.settings import ABOVE_0, SettingError, knob, settings
+from adapt.core.units.settings import ABOVE_0, SettingError, knob, same, settings
 
 OFFERED = 1.2
 """Default load of the busiest worker over its capacity."""
@@ -72,6 +72,19 @@ class Speed:
             )
             raise SettingError(Speed, no_rate)
         return self.offered / load
+
+
+@settings()
+class PoolSpeed(Speed):
+    """Speed of a replay through a pool of workers."""
+
+    offered: float | None = same(
+        Speed,
+        "offered",
+        help="Load of the pool over its capacity (default: 0.2). It sets the speed of the replay.",
+        needs=(),
+        unless=(),
+    )
 
 
 @dataclass(frozen=True, slots=True)
