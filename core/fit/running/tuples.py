@@ -80,7 +80,7 @@ class Tuples:
         self._books = Books(
             first_arc=np.searchsorted(wiring.source, np.arange(len(wiring.network.sources) + 1)).astype(np.int64),
             arcs=arc_records(wiring, self._seconds, seed, windows),
-            servers=server_records(len(wiring.limits)),
+            servers=np.full(len(wiring.limits), np.array((np.inf, 0, 0, NONE, NONE, 0, 0), SERVER)),
             pool=np.zeros(0, WAITING),
             free=np.full(2, NONE, np.int64),
             drop_curve=np.zeros(0) if overload is None else overload.factor.table(overload.capacity_tuples),
@@ -188,7 +188,6 @@ def arc_records(wiring: Wiring, seconds: Floats, seed: int, windows: LivingWindo
     arcs = np.zeros(len(wiring.arcs), ARC)
     arcs["source"], arcs["target"] = wiring.source, wiring.target
     arcs["node"] = arcs["link"] = arcs["other"] = NONE
-    arcs["gain"] = wiring.gain
     arcs["fate"] = arcs["given"] = NONE
     names = [node.name for node in wiring.network.nodes]
     port = {(arc.target, arc.port): at for at, arc in enumerate(wiring.arcs)}
@@ -200,13 +199,13 @@ def arc_records(wiring: Wiring, seconds: Floats, seed: int, windows: LivingWindo
         operator = wiring.network.sources[wiring.target[at]]
         assert isinstance(operator, Operator)
         record["node"] = names.index(operator.node)
-        record["on_node"] = seconds[record["node"], at]
         links = np.flatnonzero(wiring.use[nodes:, at])
         if len(links):
             record["link"], record["on_link"] = nodes + links[0], seconds[nodes + links[0], at]
         if operator.kind is OperatorKind.JOIN and operator.join_windows is not None:
             record["other"] = port[operator.name, 1 - arc.port]
-            record["window"], record["gain"] = operator.join_windows[1 - arc.port], operator.selectivity
+            record["window"] = operator.join_windows[1 - arc.port]
+    change_values(arcs, wiring, seconds)
     if windows is not None:
         arcs["fate"], arcs["given"], arcs["nested"] = windows.fate, windows.given, windows.nested
         arcs["size"], arcs["slide"] = _lengths(windows.windows)
@@ -230,13 +229,6 @@ def change_values(arcs: NDArray[Any], wiring: Wiring, seconds: Floats) -> None:
         assert isinstance(operator, Operator)
         if operator.kind is OperatorKind.JOIN:
             arcs["gain"][at] = operator.selectivity
-
-
-def server_records(servers: int) -> NDArray[Any]:
-    """Idle nodes, then links; shape (servers,)."""
-    records = np.zeros(servers, SERVER)
-    records["done"], records["head"], records["tail"] = np.inf, NONE, NONE
-    return records
 
 
 def largest_burst(wiring: Wiring, scale: Floats) -> int:

@@ -124,14 +124,10 @@ def test_with_coins_the_exact_plan_comes_near_the_optimum_and_the_unshed_queues_
     assert run.outcomes[1].overloaded.sum() == 0 < run.outcomes[0].overloaded.sum()
 
 
-def test_planners_that_decide_alike_throw_the_same_coins() -> None:
+def test_a_planner_throws_the_same_coins_beside_another() -> None:
     run = replay((DropPlanner.LP, DropPlanner.EXACT))
-    first, second = run.outcomes
-    keeps = [np.stack([decision.keeps for decision in each.decisions]) for each in (first, second)]
-    if np.allclose(*keeps, atol=1e-12):
-        assert first.total("dropped").tolist() == second.total("dropped").tolist()
     again = replay((DropPlanner.LP,)).outcomes[0]
-    assert again.scores.tolist() == first.scores.tolist()
+    assert again.scores.tolist() == run.outcomes[0].scores.tolist()
 
 
 def test_a_plan_of_yesterday_overloads_nodes_and_headroom_helps() -> None:

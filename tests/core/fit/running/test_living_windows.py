@@ -18,7 +18,7 @@ from adapt.core.fit.replay.bound_rows import Binding
 from adapt.core.fit.replay.replay import replay_fit
 from adapt.core.fit.running.fluid import Offered
 from adapt.core.fit.running.tuples import Tuples
-from adapt.core.fit.running.window_drop import LivingWindows, WindowAware, tuples_kept, windows_at, windows_of_arcs
+from adapt.core.fit.running.window_drop import LivingWindows, WindowAware, windows_at, windows_of_arcs
 from adapt.core.random_bits import substream, uniforms
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
 from tests.core.fit.options import fit_options
@@ -189,20 +189,6 @@ def test_what_is_kept_and_given_before_an_aggregate_of_an_aggregate_is_as_planne
             Offered(tick * SECOND, (tick + 1) * SECOND, at_us, np.zeros(2000, np.int64)), keeps[0]
         ).served
     assert served / seconds == pytest.approx(planned, rel=6 / np.sqrt(25 * seconds / batch))
-
-
-@pytest.mark.parametrize("batch", [1, 7])
-def test_the_share_of_tuples_that_is_kept_is_that_of_the_curve(batch: int) -> None:
-    window = Window(10_000, 2_000, timed=True)
-    wiring = Wiring.from_network(network(window))
-    tuples = Tuples(wiring, 1, 1e-9, windows=LivingWindows(wiring, 1, batch))
-    keeps = np.array([0.4, 1.0, 1.0, 1.0, 1.0])
-    kept = offered = 0.0
-    for tick in range(40):
-        at_us = np.arange(tick * SECOND, (tick + 1) * SECOND, 500)
-        done = tuples.run(Offered(tick * SECOND, (tick + 1) * SECOND, at_us, np.zeros(len(at_us), np.int64)), keeps)
-        kept, offered = kept + done.offered[0] - done.dropped[0], offered + done.offered[0]
-    assert kept / offered == pytest.approx(tuples_kept(window, batch, np.array(0.4)), abs=4 / np.sqrt(20_000 / batch))
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from adapt.core.fit.running.fluid import Fluid, Offered
 from adapt.core.fit.running.observing import Statistics, estimated_ratios
 from adapt.core.fit.running.tuples import Tuples
 from tests.core.fit.networks import random_network
+from tests.tiers import SOAK
 
 MAP, FILTER, JOIN = OperatorKind.MAP, OperatorKind.FILTER, OperatorKind.JOIN
 TICK_US = 1_000_000
@@ -104,7 +105,7 @@ def test_intervals_hold_the_true_value_as_often_as_they_say() -> None:
         assert abs(held.mean() - 0.95) < 4 * np.sqrt(0.95 * 0.05 / runs) + 0.003
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(12 if SOAK else 4))
 def test_the_work_of_arcs_adds_up_to_the_time_that_nodes_are_busy(seed) -> None:
     network, random = random_network(seed, ("chains", "tree", "merges", "dag")[seed % 4]), np.random.default_rng(seed)
     wiring = Wiring.from_network(network)
