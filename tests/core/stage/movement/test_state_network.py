@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapt.core.stage.engine.queues import Agenda
@@ -27,7 +27,9 @@ def arrivals(asked, flow_limit, total_limit):
         peaks.append((max(network.rates.values(), default=0.0), sum(network.rates.values())))
     assert not network.rates
     ticks = 8 * len(asked) * total_limit * np.spacing(clock[0])
-    assert network.bits_sent == pytest.approx(sum(bits for _, _, bits in asked), abs=1e-3 + ticks)
+    whole = sum(bits for _, _, bits in asked)
+    # transfers that end within a billionth of the time of the first end with it
+    assert network.bits_sent == pytest.approx(whole, rel=1e-9 * len(asked), abs=1e-3 + ticks)
     return found, np.max(peaks, axis=0)
 
 
@@ -66,6 +68,7 @@ def test_two_flows_have_their_limit_and_four_share_the_whole():
     assert arrivals([(0, donor, 500.0) for donor in range(4)], 250, 500)[0] == [4.0] * 4
 
 
+@example(125.0, [999_999_999.0, 1e9])
 @given(st.floats(100, 1e6), st.lists(st.floats(1, 1e9), min_size=2, max_size=8))
 def test_transfers_end_however_late_it_is(start_s, sizes):
     found, _ = arrivals([(start_s, donor, bits) for donor, bits in enumerate(sizes)], 250e6, 500e6)
