@@ -11,7 +11,7 @@ from adapt.core.elastic.replay.replay import ElasticRun
 from adapt.core.fit.replay.replay import FitRun
 from adapt.core.flux.replay.dag import AnyFluxRun
 from adapt.core.mechanisms.comparison import ComparisonRun
-from adapt.core.ordered.replay.replay import OrderedRun
+from adapt.core.ordered.replay.tables import OrderedRun
 from adapt.core.partitioning.compare import Comparison
 from adapt.core.partitioning.plans.difference import Difference
 from adapt.core.partitioning.plans.evaluation import Evaluation

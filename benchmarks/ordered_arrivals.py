@@ -13,8 +13,9 @@ from time import process_time
 import numpy as np
 import pyarrow as pa
 
-from adapt.core.ordered.chain.bound import BoundChain, Words, bind
+from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.chain import Chain, Operator
+from adapt.core.ordered.chain.columns import Words
 from adapt.core.ordered.chain.names import OperatorKind
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers

@@ -23,8 +23,7 @@ import numpy as np
 
 from adapt.core.ordered.chain.bound import BoundChain
 from adapt.core.ordered.chain.names import Heuristic, Reorder, WorkQueue
-from adapt.core.ordered.engine.outcome import WorkersRun
-from adapt.core.ordered.engine.reference import Egress
+from adapt.core.ordered.engine.reference import Egress, WorkersRun
 from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.functions.work import measured_pace

@@ -13,7 +13,7 @@ import pyarrow as pa
 from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.chain import Chain, Operator
 from adapt.core.ordered.chain.names import FunctionName, OperatorKind
-from adapt.core.ordered.engine.outcome import WorkersRun
+from adapt.core.ordered.engine.reference import WorkersRun
 from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.functions.work import measured_pace

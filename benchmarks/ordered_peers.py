@@ -40,8 +40,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from adapt.core.ordered.chain.bound import BoundChain, Words, bind
+from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.chain import Chain, Operator
+from adapt.core.ordered.chain.columns import Words
 from adapt.core.ordered.chain.mixing import FOLD, MASK, folded, mixed
 from adapt.core.ordered.chain.names import OperatorKind
 from adapt.core.ordered.engine.settings import RunSettings

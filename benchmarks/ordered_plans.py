@@ -27,7 +27,9 @@ from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.chain import Chain, Operator
 from adapt.core.ordered.chain.names import Backend, OperatorKind, PartitionBy, WorkQueue
 from adapt.core.ordered.engine.settings import RunSettings
-from adapt.core.ordered.replay.replay import Ordered, OrderedRun, replay_ordered
+from adapt.core.ordered.replay.arrivals import Ordered
+from adapt.core.ordered.replay.replay import replay_ordered
+from adapt.core.ordered.replay.tables import OrderedRun
 from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.table import Cell, Column, Kind, Table

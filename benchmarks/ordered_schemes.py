@@ -18,11 +18,11 @@ from time import process_time
 import numpy as np
 
 from adapt.cli.terminal.formats import markdown_text
-from adapt.core.ordered.chain.bound import BoundChain, Words, bind
+from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.chain import Chain, Operator
+from adapt.core.ordered.chain.columns import Words
 from adapt.core.ordered.chain.names import OperatorKind, Parallelism
-from adapt.core.ordered.engine.outcome import WorkersRun
-from adapt.core.ordered.engine.reference import run_serially
+from adapt.core.ordered.engine.reference import WorkersRun, run_serially
 from adapt.core.ordered.engine.settings import RunSettings, assumed_contention
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.functions.work import measured_pace

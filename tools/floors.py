@@ -52,7 +52,6 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/fit/replay",
         "core/ordered/chain",
         "core/ordered/functions",
-        "core/ordered/own",
         "core/ordered/engine/kernel",
         "core/ordered/engine",
         "core/ordered/model",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.ordered.chain.bound import BoundChain
-from adapt.core.ordered.engine.outcome import WorkersRun
+from adapt.core.ordered.engine.reference import WorkersRun
 from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.model.model import run_model
 from paper.experiments import Data

@@ -15,8 +15,9 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from adapt.core.ordered.chain.bound import BoundChain, Words, bind, columns_of
+from adapt.core.ordered.chain.bound import BoundChain, bind, columns_of
 from adapt.core.ordered.chain.chain import Chain, Operator
+from adapt.core.ordered.chain.columns import Words
 from adapt.core.ordered.chain.names import OperatorKind, PartitionBy
 from adapt.core.ordered.presets.presets import PRESETS
 from adapt.traces.generators.clicks import ClickStream

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from adapt.core.ordered.chain.names import Heuristic
-from adapt.core.ordered.engine.outcome import WorkersRun
+from adapt.core.ordered.engine.reference import WorkersRun
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.functions.work import measured_pace

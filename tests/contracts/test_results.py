@@ -11,7 +11,7 @@ from adapt.core.engines.names import Engine
 from adapt.core.fit.replay.replay import FitRun
 from adapt.core.flux.replay.replay import FluxRun
 from adapt.core.mechanisms.comparison import ComparisonRun
-from adapt.core.ordered.replay.replay import OrderedRun
+from adapt.core.ordered.replay.tables import OrderedRun
 from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.compare import Comparison, compare_schemes
 from adapt.core.partitioning.measures.resources import Resources

@@ -16,7 +16,8 @@ import pyarrow.csv as pv
 import pyarrow.parquet as pq
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
+from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
+from adapt.core.ordered.chain.columns import Words
 from adapt.core.ordered.chain.own import WordType
 from adapt.core.ordered.presets.presets import Preset
 from adapt.core.table import Column, Kind, Table

@@ -11,13 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.ordered.chain.blocks import bind_blocks
-from adapt.core.ordered.chain.bound import BoundChain, Words, bind
+from adapt.core.ordered.chain.bound import BoundChain, bind, bind_blocks
 from adapt.core.ordered.chain.chain import Chain
-from adapt.core.ordered.chain.named_inputs import named_inputs, split_inputs
+from adapt.core.ordered.chain.columns import Words, named_inputs, split_inputs
 from adapt.core.ordered.chain.names import Backend, PartitionBy
-from adapt.core.ordered.replay.replay import Ordered, OrderedRun, check_chain, replay_ordered
+from adapt.core.ordered.replay.arrivals import Ordered
+from adapt.core.ordered.replay.replay import check_chain, replay_ordered
 from adapt.core.ordered.replay.sustainable import SEARCH_CASES
+from adapt.core.ordered.replay.tables import OrderedRun
 from adapt.core.stage.input.keyed_rows import KEY
 from adapt.core.stream import KeyType
 from adapt.core.values import duration

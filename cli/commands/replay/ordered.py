@@ -18,7 +18,7 @@ from adapt.cli.terminal.stages import stages
 from adapt.core.ordered.chain.names import Backend
 
 if TYPE_CHECKING:
-    from adapt.core.ordered.replay.replay import OrderedRun
+    from adapt.core.ordered.replay.tables import OrderedRun
 
 
 @short_help(
@@ -76,7 +76,7 @@ def ordered(
 
     from adapt.core.errors import UsageError
     from adapt.core.ordered.engine.settings import assumed_contention
-    from adapt.core.ordered.replay.replay import Ordered
+    from adapt.core.ordered.replay.arrivals import Ordered
     from adapt.traces.replay.chains import open_chain
     from adapt.traces.replay.egress import STDOUT, EgressTarget
     from adapt.traces.replay.ordered import OrderedReplay

@@ -20,8 +20,7 @@ from adapt.core.units.settings import Range, same, settings, values_of
 from adapt.traces.locations.location import location
 
 if TYPE_CHECKING:
-    from adapt.core.ordered.replay.arrivals import Arrivals
-    from adapt.core.ordered.replay.sustainable import LatencyTarget
+    from adapt.core.ordered.replay.arrivals import Arrivals, LatencyTarget
     from adapt.traces.store.trace import Trace
 
 _SHARES = "0.5,0.7,0.9"
@@ -156,7 +155,7 @@ class ArrivalOptions:
 
     def target(self) -> "LatencyTarget":
         """Highest latency at a sustainable rate."""
-        from adapt.core.ordered.replay.sustainable import LatencyTarget
+        from adapt.core.ordered.replay.arrivals import LatencyTarget
 
         text = self.target_latency
         if not text.endswith("x"):

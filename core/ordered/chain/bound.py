@@ -6,14 +6,12 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.atomics import STACK_WORDS
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.ordered.chain.chain import (
-    LONGEST_COST_US,
     TIME,
     VALUE,
     Chain,
@@ -22,6 +20,20 @@ from adapt.core.ordered.chain.chain import (
     made_before,
     made_keys,
     role_of,
+)
+from adapt.core.ordered.chain.columns import (
+    Columns,
+    Merged,
+    Skipped,
+    Words,
+    column_of,
+    cost_ns,
+    encoded_column,
+    key_column,
+    numbered,
+    range_partitions,
+    whole_numbers,
+    whole_words,
 )
 from adapt.core.ordered.chain.graph import FROM, Graph
 from adapt.core.ordered.chain.layouts import (
@@ -37,55 +49,14 @@ from adapt.core.ordered.chain.layouts import (
     reaching,
 )
 from adapt.core.ordered.chain.mixing import mixed
-from adapt.core.ordered.chain.named_inputs import Merged, Skipped
 from adapt.core.ordered.chain.names import PartitionBy, PartitionCount
 from adapt.core.ordered.chain.own import OwnFunction, WordType
 from adapt.core.partitioning.schemes.uniform import UniformPartitioner
 
-
-def range_partitions(keys: pa.Array, partitions: int) -> NDArray[np.int64]:
-    """Partition of each of some distinct keys, shape (keys,).
-
-    Integers are divided into ranges of equal width from the lowest to the highest, strings and bytes into ranges with
-    equal numbers of keys. Null goes to partition 0.
-
-    Source: ordered streams, sections 4 and 7 (Figure 9). The paper does not say how ranges are cut.
-    """
-    present = np.asarray(keys.is_valid().to_numpy(zero_copy_only=False))
-    of = np.zeros(len(keys), np.int64)
-    if present.any():
-        known = keys.filter(keys.is_valid())
-        of[present] = (_by_width if keys.type == pa.int64() else _by_rank)(known, partitions)
-    return of
-
-
-def _by_width(keys: pa.Array, partitions: int) -> NDArray[np.int64]:
-    # In unsigned words, which hold the distance of any two integers.
-    values = keys.to_numpy().astype(np.int64).view(np.uint64)
-    least = keys.to_numpy().min().view(np.uint64)
-    distance = values - least
-    width = int(distance.max()) // partitions + 1
-    return np.asarray(distance // np.uint64(width), np.int64)
-
-
-def _by_rank(keys: pa.Array, partitions: int) -> NDArray[np.int64]:
-    order = pc.sort_indices(keys).to_numpy()
-    ranks = np.empty(len(keys), np.int64)
-    ranks[order] = np.arange(len(keys))
-    return ranks * partitions // len(keys)
-
-
-Words: TypeAlias = NDArray[np.int64]
 PartitionOf: TypeAlias = NDArray[np.int64]
 """Partition of each key by its number, shape (keys,)."""
 Store: TypeAlias = Callable[[Iterator[Words]], Words]
 """Puts blocks of words together, one after the other: in memory, or in a file."""
-
-_RANGES: Mapping[str, int] = {TIME: 1 << 61, "item": 1 << 31, "cents": 1 << 31, "qty": 1 << 31}
-"""Upper limits of these columns, from 0 to below the number, so that derived values fit into words."""
-
-CODES: Mapping[str, tuple[str, ...]] = {"page": ("view", "cart", "checkout", "search")}
-"""Texts that are stored as their positions in the tuple."""
 
 END = (1 << 62) - 1
 """Time of the punctuation at the end of a stream."""
@@ -178,7 +149,8 @@ class BoundOperator:
 
 def in_memory(blocks: Iterator[Words]) -> Words:
     """Blocks of words in one array."""
-    return np.concatenate(list(blocks))
+    first, *more = blocks
+    return np.concatenate([first, *more]) if more else first
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -290,9 +262,9 @@ def columns_of(chain: Chain) -> tuple[str, ...]:
 
 def bind(
     chain: Chain,
-    columns: Mapping[str, pa.Array | pa.ChunkedArray],
+    columns: Columns,
     plan: Partitioner | None = None,
-    more: Sequence[Mapping[str, pa.Array | pa.ChunkedArray]] = (),
+    more: Sequence[Columns] = (),
 ) -> BoundChain:
     """Bind a chain to a trace; row order is the serial order.
 
@@ -304,33 +276,132 @@ def bind(
     graph = chain.graph
     if len(more) + 1 != len(graph.inputs):
         raise UsageError(f"the chain has {len(graph.inputs)} inputs: {', '.join(graph.inputs)} (got {len(more) + 1})")
-    rows = Merged(graph.inputs, (columns, *more), TIME)
-    encoded = _encoded_columns(chain, rows, plan)
-    layouts = layouts_of(chain, [encoded.fields_of(at, rows) for at in range(len(graph.inputs))])
-    types_at, types = _types_by_stream(chain, encoded, layouts)
-    inner = tuple(
-        BoundOperator(
-            *(operator, number, layouts.given[number], layouts.streams[graph.made_by(number)]),
-            *(encoded.partition_of.get(operator.name), _count(operator, plan), types_at[number]),
-            texts=encoded.texts,
-        )
-        for number, operator in enumerate(chain.operators)
-    )
-    times = {
-        name: each.type for columns in rows.inputs for name, each in columns.items() if pa.types.is_timestamp(each.type)
-    }
     if graph.is_linear:
-        tuples = np.ascontiguousarray(np.stack([encoded.words[name] for name in layouts.streams[0]], axis=1))
-        shown = types[-1], encoded.texts, times
-        return BoundChain(inner, *_punctuated(chain.punctuations, tuples, rows), *shown)
+        return bind_blocks(chain, [columns], plan, in_memory)
+    binder, rows = _Binder(chain, ""), Merged(graph.inputs, (columns, *more), TIME)
+    encoded, layouts = binder.encoded(rows), binder.layouts
     tuples = np.zeros((rows.rows, _width(graph, layouts, 0) + 1), np.int64)
     for stream, place in enumerate(rows.places):
         for at, name in enumerate(layouts.streams[stream]):
             tuples[place, at] = encoded.words[name][place]
         tuples[place, -1] = stream
-    bound = tuple(_routed(graph, each, layouts) for each in inner)
-    punctuated = _punctuated(chain.punctuations, tuples, rows)
-    return BoundChain(bound, *punctuated, {}, encoded.texts, times, graph, layouts.streams, tuple(types))
+    tuples = in_memory(iter([binder.punctuated(tuples, rows), *binder.ends(tuples.shape[1])]))
+    bound = tuple(_routed(graph, each, layouts) for each in binder.operators(plan))
+    of_streams = graph, layouts.streams, tuple(binder.types)
+    return BoundChain(bound, tuples, np.concatenate(binder.punctuations), {}, encoded.texts, binder.times, *of_streams)
+
+
+def bind_blocks(
+    chain: Chain, blocks: Iterable[Columns], plan: Partitioner | None, store: Store, where: str = ""
+) -> BoundChain:
+    """Bind a chain that is no graph to a trace by blocks, one of which at a time is in memory.
+
+    Args:
+        blocks: Columns of consecutive rows, at least one block.
+        store: Keeps the tuples, and later their arrival times.
+        where: How errors of a column begin.
+    """
+    binder = _Binder(chain, where)
+    tuples = store(binder.tuples(blocks))
+    bound, punctuations = tuple(binder.operators(plan)), np.concatenate(binder.punctuations)
+    return BoundChain(bound, tuples, punctuations, binder.types[-1], binder.texts, binder.times, store=store)
+
+
+class _Binder:
+    """What is known of a stream so far, while it is bound block by block."""
+
+    def __init__(self, chain: Chain, where: str) -> None:
+        self._chain, self._where = chain, where
+        self._rows = self._tuples = 0
+        self._stretch: Words = np.zeros(0, np.int64)  # that of the last row
+        self._last_time: object = None
+        self.texts: dict[str, pa.Array] = {}
+        self.punctuations: list[Words] = [np.zeros(0, np.int64)]
+        self.layouts: Layouts = Layouts((), ())
+        self.times: dict[str, pa.DataType] = {}
+        self.types_at: list[dict[str, WordType]] = []
+        self.types: list[dict[str, WordType]] = []
+
+    def encoded(self, rows: Merged) -> "_Encoded":
+        """Columns of the next rows as words; the first ones say how tuples are laid out."""
+        encoded = _encoded_columns(self._chain, rows, self.texts, self._rows)
+        self.texts = encoded.texts
+        if not self.types:
+            fields = [encoded.fields_of(at, rows) for at in range(len(self._chain.graph.inputs))]
+            self.layouts = layouts_of(self._chain, fields)
+            self.types_at, self.types = _types_by_stream(self._chain, encoded, self.layouts)
+            of_inputs = (pair for columns in rows.inputs for pair in columns.items())
+            self.times = {name: each.type for name, each in of_inputs if pa.types.is_timestamp(each.type)}
+        return encoded
+
+    def operators(self, plan: Partitioner | None) -> Iterator[BoundOperator]:
+        """The operators, once all rows are known."""
+        chain, graph, made = self._chain, self._chain.graph, made_keys(self._chain.operators, self._chain.graph)
+        for number, operator in enumerate(chain.operators):
+            keyed = operator.key is not None and operator.name not in made
+            yield BoundOperator(
+                *(operator, number, self.layouts.given[number], self.layouts.streams[graph.made_by(number)]),
+                _partitions(operator, self.texts[key_field(operator.key or "")], plan) if keyed else None,
+                *(_count(operator, plan), self.types_at[number]),
+                texts=self.texts,
+            )
+
+    def tuples(self, blocks: Iterable[Columns]) -> Iterator[Words]:
+        """The tuples of each block, then the punctuations at the end."""
+        width = 0
+        for columns in blocks:
+            self._check_times(columns)
+            try:
+                rows = Merged(self._chain.graph.inputs, (columns,), TIME)
+                words = self.encoded(rows).words
+                tuples = np.stack([words[name] for name in self.layouts.streams[0]], axis=1)
+                yield self.punctuated(np.ascontiguousarray(tuples), rows)
+            except BadInput as error:
+                counted = f"; rows are counted from row {self._rows:,}" if self._rows else ""
+                raise BadInput(f"{self._where}{error}{counted}") from error
+            self._rows += rows.rows
+            width = tuples.shape[1]
+        if not width:
+            raise BadInput("there are no rows to run")
+        yield from self.ends(width)
+
+    def _check_times(self, columns: Columns) -> None:
+        """Check that times of punctuations do not go back between blocks."""
+        name = "" if self._chain.punctuations is None else self._chain.punctuations.column
+        if name not in columns or not len(columns[name]):
+            return
+        first = columns[name][0].as_py()
+        if self._last_time is not None and first is not None and first < self._last_time:
+            where = f"{self._where}[punctuations]: column {name!r}"
+            raise BadInput(f"{where} goes back in time in row {self._rows}; sort the input by it")
+        self._last_time = columns[name][-1].as_py()
+
+    def punctuated(self, tuples: Words, rows: Merged) -> Words:
+        """The tuples with a punctuation before each stretch, but for the first one."""
+        punctuations = self._chain.punctuations
+        if punctuations is not None:
+            times = _times_of(punctuations, rows)
+            if punctuations.every_us is not None and len(times):
+                stretch = np.append(self._stretch, times // punctuations.every_us)
+                ended = np.flatnonzero(np.diff(stretch) > 0)
+                before = ended + (1 - len(self._stretch))
+                ends = np.zeros((len(ended), tuples.shape[1]), np.int64)
+                ends[:, 0] = (stretch[ended] + 1) * punctuations.every_us
+                self._stretch = stretch[-1:]
+                self.punctuations.append(self._tuples + before + np.arange(len(before)))
+                tuples = np.ascontiguousarray(np.insert(tuples, before, ends, axis=0))
+        self._tuples += len(tuples)
+        return tuples
+
+    def ends(self, width: int) -> Iterator[Words]:
+        """The punctuations at the end: of the last stretch, and of the stream."""
+        punctuations = self._chain.punctuations
+        if punctuations is not None:
+            times = [*((self._stretch + 1) * (punctuations.every_us or 0)).tolist(), END]
+            self.punctuations.append(self._tuples + np.arange(len(times)))
+            rows = np.zeros((len(times), width), np.int64)
+            rows[:, 0] = times
+            yield rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +411,6 @@ class _Encoded:
     words: dict[str, Words] = field(default_factory=dict)  # words of each row, in the order of time
     # the column that each field is made from; without those made at the ingress
     column: dict[str, str] = field(default_factory=dict)
-    partition_of: dict[str, PartitionOf] = field(default_factory=dict)  # partition of each key, by operator
     texts: dict[str, pa.Array] = field(default_factory=dict)  # texts by field, in the order of their numbers
     types: dict[str, WordType] = field(default_factory=dict)  # types of the fields; others are integers
 
@@ -365,25 +435,25 @@ def default_word(kind: WordType | None) -> int:
             return 0
 
 
-def _encoded_columns(chain: Chain, rows: Merged, plan: Partitioner | None) -> _Encoded:
-    """The columns that the operators read."""
-    done, graph = _Encoded(), chain.graph
+def _encoded_columns(chain: Chain, rows: Merged, known: Mapping[str, pa.Array], first: int) -> _Encoded:
+    """The columns that the operators read, of rows after `first` others with known texts."""
+    done, graph = _Encoded(texts=dict(known)), chain.graph
     keys_made = made_keys(chain.operators, graph)
     built_in = {name for each in chain.operators if not _is_own(each) for name in role_of(each.function).reads}
     of_operators = zip(chain.operators, columns_by_operator(chain), made_before(chain.operators, graph), strict=True)
     for operator, named, made in of_operators:
         key = None if operator.name in keys_made else operator.key
         if key is not None:
-            codes, keys = _keys(operator, _column(operator, key, rows))
-            done.texts[key_field(key)], done.types[key_field(key)] = keys, WordType.TEXT
-            done.put(rows, key_field(key), key, codes)
-            done.partition_of[operator.name] = _partitions(operator, keys, plan)
+            name, column = key_field(key), key_column(operator, column_of(operator, key, rows))
+            codes, done.texts[name] = numbered(column, known.get(name))
+            done.types[name] = WordType.TEXT
+            done.put(rows, name, key, codes)
         if isinstance(operator.cost, str):
             done.put(
                 rows,
                 cost_field(operator.cost),
                 operator.cost,
-                _cost_ns(operator, _column(operator, operator.cost, rows)),
+                cost_ns(operator, column_of(operator, operator.cost, rows)),
             )
         reads = (
             *role_of(operator.function).reads,
@@ -393,16 +463,19 @@ def _encoded_columns(chain: Chain, rows: Merged, plan: Partitioner | None) -> _E
             if name not in named or name in done.words or (name in made and name not in rows):
                 continue
             if name in built_in:
-                done.put(rows, name, name, _whole_numbers(operator, name, _column(operator, name, rows)))
+                done.put(rows, name, name, whole_numbers(operator, name, column_of(operator, name, rows)))
                 continue
-            words, kind, known = _encoded(operator, name, _column(operator, name, rows))
-            done.types[name] = kind
-            done.texts.update(known)
+            words, done.types[name], texts = encoded_column(
+                operator, name, column_of(operator, name, rows), known.get(name)
+            )
+            done.texts.update(texts)
             done.put(rows, name, name, words)
     if VALUE in _made_at_ingress(chain):
-        done.words[VALUE] = np.arange(rows.rows, dtype=np.int64)
+        done.words[VALUE] = np.arange(first, first + rows.rows, dtype=np.int64)
     if size := payload_bytes(chain.operators):
-        done.words.update(zip(payload_fields(size), payload_of(np.arange(rows.rows), size).T, strict=True))
+        done.words.update(
+            zip(payload_fields(size), payload_of(np.arange(first, first + rows.rows), size).T, strict=True)
+        )
     return done
 
 
@@ -503,110 +576,20 @@ _TAKEN_AS: Mapping[WordType, tuple[WordType, ...]] = {
 """Declared types that a column of another type is converted to."""
 
 
-def _punctuated(punctuations: Punctuations | None, tuples: Words, columns: Merged) -> tuple[Words, Words]:
-    """The tuples with punctuations inserted, and the indexes of the punctuations."""
-    if punctuations is None:
-        return tuples, np.zeros(0, np.int64)
+def _times_of(punctuations: Punctuations, columns: Merged) -> Words:
+    """Times of the rows, which ascend."""
     name = punctuations.column
     for of_input in columns.inputs:
         if name not in of_input:
             raise BadInput(f"[punctuations]: column {name!r} does not exist{did_you_mean(name, of_input)}")
-    times = columns.spread(name, _whole_words("[punctuations]", name, columns[name]))
+    times = columns.spread(name, whole_words("[punctuations]", name, columns[name]))
     back = np.flatnonzero(np.diff(times) < 0)
     if len(back) or (len(times) and times[0] < 0):
         row = int(back[0]) + 1 if len(back) else 0
         raise BadInput(
             f"[punctuations]: column {name!r} goes back in time in row {row} or is before 1970; sort the input by it"
         )
-    before, ends = np.array([len(times)], np.int64), np.array([END], np.int64)
-    if punctuations.every_us is not None and len(times):
-        stretch = times // punctuations.every_us
-        after = np.flatnonzero(np.append(np.diff(stretch) > 0, True))
-        before = np.append(after + 1, before)
-        ends = np.append((stretch[after] + 1) * punctuations.every_us, ends)
-    rows = np.zeros((len(ends), tuples.shape[1]), np.int64)
-    rows[:, 0] = ends
-    return np.ascontiguousarray(np.insert(tuples, before, rows, axis=0)), before + np.arange(len(before))
-
-
-def _whole_numbers(operator: Operator, name: str, column: pa.Array | pa.ChunkedArray) -> Words:
-    where = f"operator {operator.name!r}"
-    words = _whole_words(where, name, column)
-    below = _RANGES.get(name)
-    if below is not None and len(words) and not 0 <= words.min() <= words.max() < below:
-        row = int(np.argmax((words < 0) | (words >= below)))
-        raise BadInput(f"{where}: column {name!r} must be from 0 to below {below} (got {words[row]} in row {row})")
-    return words
-
-
-def _encoded(
-    operator: Operator, name: str, column: pa.Array | pa.ChunkedArray
-) -> tuple[Words, WordType, dict[str, pa.Array]]:
-    """A column as words, with their type, and its texts by number if it holds texts."""
-    where = f"operator {operator.name!r}"
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_floating(column.type):
-        column = pc.cast(column, pa.float64()).fill_null(float("nan"))
-        return np.array(column.to_numpy(), np.float64).view(np.int64), WordType.FLOAT, {}
-    if pa.types.is_boolean(column.type) and not column.null_count:
-        return _whole_words(where, name, column.cast(pa.int8())), WordType.FLAG, {}
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        words, texts = _numbered(column)
-        return words, WordType.TEXT, {name: texts}
-    return _whole_words(where, name, column), WordType.INTEGER, {}
-
-
-def _whole_words(where: str, name: str, column: pa.Array | pa.ChunkedArray) -> Words:
-    """A column as integers: times in microseconds, known texts as their codes."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if column.null_count:
-        raise BadInput(f"{where}: column {name!r} has nulls")
-    texts = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-    if name in CODES and texts:
-        column = pc.index_in(column, pa.array(CODES[name], column.type))
-        if column.null_count:
-            raise BadInput(f"{where}: column {name!r} must contain only {', '.join(CODES[name])}")
-    elif pa.types.is_timestamp(column.type):
-        column = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
-    elif not pa.types.is_integer(column.type) or name in CODES:
-        wanted = f"one of {', '.join(CODES[name])}" if name in CODES else "integers or times"
-        raise BadInput(f"{where}: column {name!r} must hold {wanted} (its type is {column.type})")
-    return np.asarray(column.cast(pa.int64()).to_numpy(zero_copy_only=False), np.int64)
-
-
-def _column(
-    operator: Operator, name: str, columns: Mapping[str, pa.Array | pa.ChunkedArray]
-) -> pa.Array | pa.ChunkedArray:
-    if name not in columns:
-        raise BadInput(f"operator {operator.name!r}: column {name!r} does not exist{did_you_mean(name, columns)}")
-    return columns[name]
-
-
-def _keys(operator: Operator, column: pa.Array | pa.ChunkedArray) -> tuple[Words, pa.Array]:
-    """The number of each row's key, and the keys by number."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_integer(column.type):
-        column = column.cast(pa.int64())
-    kind = column.type
-    if not (kind == pa.int64() or pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.binary()):
-        raise BadInput(
-            f"operator {operator.name!r}: key column {operator.key!r} must be string, integer or "
-            f"binary (its type is {kind})"
-        )
-    return _numbered(column)
-
-
-def _numbered(column: pa.Array | pa.ChunkedArray) -> tuple[Words, pa.Array]:
-    """The number of each value, in the order of first appearance, and the values by number."""
-    encoded = column.dictionary_encode(null_encoding="encode")
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):  # of no chunk
-        return np.zeros(0, np.int64), pa.array([], column.type)
-    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), encoded.dictionary
+    return times
 
 
 def _partitions(operator: Operator, keys: pa.Array, plan: Partitioner | None) -> PartitionOf:
@@ -642,19 +625,3 @@ def _plan_of(operator: Operator, plan: Partitioner | None) -> Partitioner:
     if plan is None:
         raise UsageError(f"operator {operator.name!r} is partitioned by a plan; name one with --plan")
     return plan
-
-
-def _cost_ns(operator: Operator, column: pa.Array | pa.ChunkedArray) -> Words:
-    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-        raise BadInput(
-            f"operator {operator.name!r}: cost column {operator.cost!r} must be numeric (its type is {column.type})"
-        )
-    cost = np.asarray(pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False), np.float64)
-    wrong = ~((cost >= 0) & (cost <= LONGEST_COST_US))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise BadInput(
-            f"operator {operator.name!r}: cost column {operator.cost!r} must be from 0 to {LONGEST_COST_US:g} "
-            f"microseconds (got {cost[row]:g} in row {row})"
-        )
-    return np.rint(cost * 1000).astype(np.int64)

@@ -144,3 +144,7 @@ class CostSource(StrEnum):
 
     CHAIN = "the chain"
     THREADS = "the real engine with one worker"
+
+
+MOST_CHUNK = 1024
+"""Most tuples that a worker claims at once."""

@@ -1,42 +1,194 @@
-"""Memory of a run, shared by all workers by address."""
+"""Memory of a run, shared by all workers by address.
 
+Arrays of a run, shared with the workers by address.
+
+Binding of workers to operators, by scheme, and buffer sizes.
+"""
+
+from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
-from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
+from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
+from adapt.core.ordered.chain.columns import Words
 from adapt.core.ordered.chain.mixing import FOLD
-from adapt.core.ordered.chain.names import OperatorKind, Parallelism, Reorder, WorkQueue
+from adapt.core.ordered.chain.names import MOST_CHUNK, OperatorKind, Parallelism, Reorder, WorkQueue
 from adapt.core.ordered.chain.own import OwnFunction
-from adapt.core.ordered.engine.binding import (
-    STATIC,
-    Sizes,
-    barred,
-    degrees_of,
-    replicas_of_workers,
-    sizes_of,
-    workers_used,
-)
-from adapt.core.ordered.engine.kernel import codes
-from adapt.core.ordered.engine.kernel.chunk import chunk_form
-from adapt.core.ordered.engine.kernel.codes import GOES_ON, MOST_CHUNK
-from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, TALLY, TIMED
+from adapt.core.ordered.engine.kernel import layout
+from adapt.core.ordered.engine.kernel.layout import GOES_ON, HEADER, LINE, OPERATOR, PARTITION, TALLY, TIMED
+from adapt.core.ordered.engine.kernel.running import chunk_form
 from adapt.core.ordered.engine.kernel.worker import release_unsent, take_kept
-from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
 from adapt.core.ordered.engine.reference import (
     Egress,
+    Marks,
+    OperatorTally,
+    WorkersRun,
     counts_without_passed,
     failure_of,
     function_words,
     release_blocks,
 )
-from adapt.core.ordered.engine.settings import Modeled, RunSettings
-from adapt.core.ordered.engine.storage import Storage
+from adapt.core.ordered.engine.settings import MOST_SLOTS, RunSettings
 from adapt.core.ordered.functions.function import NO_MEMORY, ROUTES, Function
-from adapt.core.ordered.own.function import function_of
+from adapt.core.ordered.functions.own import function_of
+
+STATIC = (Parallelism.REPLICATED, Parallelism.PIPELINE)
+"""Schemes in which each worker is bound to its operators."""
+
+
+def degrees_of(operators: Sequence[BoundOperator], settings: RunSettings) -> tuple[int, ...]:
+    """Most workers on each operator: its replicas, if it has any.
+
+    By its kind, never more than the workers or its partitions.
+    """
+    given = settings.degrees or (settings.workers,)
+    if settings.parallelism is Parallelism.PIPELINE:
+        given = (1,)
+    if len(given) == 1:
+        given *= len(operators)
+    if len(given) != len(operators):
+        raise UsageError(
+            f"degrees of parallelism must be one for all operators or one for each of {len(operators)} (got "
+            f"{len(given)}: {','.join(map(str, given))})"
+        )
+    return tuple(min(degree, settings.workers, _most(bound)) for degree, bound in zip(given, operators, strict=True))
+
+
+def _most(bound: BoundOperator) -> int:
+    """Workers that an operator of its kind can have."""
+    match bound.operator.kind:
+        case OperatorKind.STATELESS:
+            return np.iinfo(np.int64).max
+        case OperatorKind.PARTITIONED:
+            return bound.partitions
+        case OperatorKind.STATEFUL:
+            return 1
+
+
+def workers_used(chain: BoundChain, settings: RunSettings) -> int:
+    """Number of workers that the scheme has replicas for.
+
+    All, if they are not bound.
+    """
+    if settings.parallelism not in STATIC:
+        return settings.workers
+    return min(settings.workers, sum(degrees_of(chain.operators, settings)))
+
+
+def replicas_of_workers(chain: BoundChain, settings: RunSettings) -> NDArray[np.int64]:
+    """Replicas by worker and operator, -1 for none; shape (workers, operators).
+
+    Replicas are numbered along the chain, and number n is bound to worker n modulo the workers.
+    """
+    degrees, bound_to = degrees_of(chain.operators, settings), np.arange(settings.workers)
+    firsts = np.cumsum([0, *degrees[:-1]])
+    places = [(bound_to - first) % settings.workers for first in firsts]
+    return np.array([np.where(each < degree, each, -1) for each, degree in zip(places, degrees, strict=True)]).T
+
+
+def barred(chain: BoundChain, settings: RunSettings) -> NDArray[np.int64]:
+    """Operators that each worker may not enter, as bits."""
+    if settings.parallelism not in STATIC:
+        return np.zeros(settings.workers, np.int64)
+    bits = np.left_shift(1, np.arange(len(chain.operators), dtype=np.int64))
+    return np.asarray((replicas_of_workers(chain, settings) < 0) @ bits, np.int64)
+
+
+class Sizes(NamedTuple):
+    """Sizes of an operator in tuples, powers of two."""
+
+    queue: int  # capacity of its work queue
+    ring: int  # size of its ring buffer
+
+
+def sizes_of(chain: BoundChain, settings: RunSettings, most: Sequence[int | None]) -> list[Sizes]:
+    """Sizes by operator.
+
+    With `claim` and `lock` those of the settings: a full work queue stops the sender (backpressure), and no worker
+    holds a tuple that waits for room. With `retry` workers wait while they hold outputs. If all of them waited, nobody
+    would process the tuple that makes room, in two cases:
+
+    - The next work queue is full, so that nothing is sent. Therefore workers skip an operator while the next one has
+      its configured number of tuples, and the next work queue also has room for all outputs of the tuples that may be
+      claimed. These are as many as a work queue is configured to hold.
+    - That tuple is in a partition that no worker owns, with partitioned work queues, or its replica's worker is at
+      another operator. A hybrid one is claimed in serial order, so that a worker is processing it.
+
+    Where the second case can happen, or outputs are too many for such a queue, the ring buffer has room for all tuples
+    that may be claimed, so that no worker waits. Each smaller power of two can hang.
+
+    Args:
+        most: Outputs per tuple for which an operator has room; None if it may have more.
+
+    Source: ordered streams, section 3.2, which only says "blocked".
+    """
+    capacity, operators = settings.queue_capacity, chain.operators
+    if settings.reorder is not Reorder.RETRY:
+        return [Sizes(capacity, settings.ring_buffer)] * len(operators)
+    sizes, queue = [], capacity
+    for bound, after, outputs in zip(operators, (*operators[1:], None), most, strict=True):
+        keeps_sending, room = True, capacity
+        if after is not None:
+            # Of each punctuation, an operator processes one copy by partition, and the last one goes on.
+            punctuations = min(len(chain.punctuations), capacity // bound.partitions + 1)
+            room += capacity * (outputs or 0) + punctuations * after.partitions
+            keeps_sending = outputs is not None and room <= MOST_SLOTS
+        skips = bound.operator.kind is OperatorKind.PARTITIONED and settings.work_queue is not WorkQueue.HYBRID
+        skips = skips or settings.parallelism is Parallelism.REPLICATED
+        sizes.append(Sizes(queue, max(settings.ring_buffer, capacity if skips or not keeps_sending else 0)))
+        queue = 1 << (room - 1).bit_length() if keeps_sending else capacity
+    return sizes
+
+
+MOST_BYTES = 1 << 34
+
+
+class Storage:
+    """Arrays of a run, at most 16 GiB.
+
+    Pages take memory only once a worker touches them.
+    """
+
+    def __init__(self, settings: RunSettings) -> None:
+        """Start without arrays; errors name the settings."""
+        self._settings, self._arrays, self._bytes = settings, list[Words](), 0
+
+    def zeros(self, words: int) -> Words:
+        """Zeroed words on their own cache lines."""
+        self._count(words)
+        whole = np.zeros(words + 2 * LINE // 8, np.int64)
+        first = -whole.ctypes.data % LINE // 8
+        self._arrays.append(whole)
+        return whole[first : first + words]
+
+    def records(self, count: int, kind: np.dtype[np.void]) -> NDArray[np.void]:
+        """Zeroed records on their own cache lines."""
+        return self.zeros(count * kind.itemsize // 8).view(kind)
+
+    def room(self, words: int) -> int:
+        """Address of uninitialized words."""
+        self._count(words)
+        return self.keep(np.empty(words, np.int64))
+
+    def keep(self, array: Words) -> int:
+        """Address of an array, which is kept alive."""
+        self._arrays.append(array)
+        return int(array.ctypes.data)
+
+    def _count(self, words: int) -> None:
+        self._bytes += 8 * words
+        if self._bytes > MOST_BYTES:
+            raise UsageError(
+                f"ring buffers of {self._settings.ring_buffer} and work queues of {self._settings.queue_capacity} "
+                f"tuples "
+                f"for each operator and partition need more than {MOST_BYTES >> 30} GiB; make them smaller"
+            )
+
 
 _UNMEASURED_NS = 100
 
@@ -63,7 +215,7 @@ class Memory:
         settings: RunSettings,
         pace: int,
         keep: int,
-        model: Modeled | None = None,
+        modeled: Sequence[float] | None = None,
         *,
         waits: bool = False,
         arrivals_ns: Words | None = None,
@@ -74,16 +226,16 @@ class Memory:
             pace: Steps of busy work in 1024 ns.
             keep: How many output tuples to keep.
             waits: Whether the kept tuples are taken out during the run (`take_kept`), and workers wait for room.
-            model: What a model is given, which writes its own fields (`model_memory`); None for threads.
+            modeled: Outputs per tuple by operator in a model, which writes its own fields; None for threads.
             arrivals_ns: When each tuple arrives, ascending, from the start on; None if all are there at the start.
         """
         chain = chain.by_workers(settings.workers)
         degrees = degrees_of(chain.operators, settings)
         settings = replace(settings, workers=workers_used(chain, settings))
-        self._chain, self.settings, self._model = chain, settings, model
+        self._chain, self.settings, self._modeled = chain, settings, modeled
         self.storage, self._room, self._counts = Storage(settings), 0, 0
-        self._copies = model is not None and not runs_functions(chain)
-        self._by_tuple = model is not None and not settings.adapts and not settings.chunk
+        self._copies = modeled is not None and not runs_functions(chain)
+        self._by_tuple = modeled is not None and not settings.adapts and not settings.chunk
         timed = -(-len(chain.tuples) // settings.mark_every) if settings.mark_every else 0
         self._timed = self.storage.records(timed, TIMED)
         self._kept = self.storage.zeros(keep * (self._sizes(chain.operators[-1])[1] - 1))
@@ -107,7 +259,7 @@ class Memory:
                 words = function_words(function, self._sizes(bound)[1], pace, outputs)
                 record["words_at"], record["routes_at"] = self.storage.keep(words), words[ROUTES]
         self._write_header(keep)
-        self.is_paced = arrivals_ns is not None and model is None
+        self.is_paced = arrivals_ns is not None and modeled is None
         if arrivals_ns is not None:
             if len(arrivals_ns) != len(chain.tuples):
                 given = f"each of {len(chain.tuples)} tuples a time (got {len(arrivals_ns)} times)"
@@ -169,7 +321,7 @@ class Memory:
         marks = Marks(*(self._timed[name].copy() for name in ("fed", "entered", "left")))
         if self.is_paced:
             marks = replace(marks, lag=self._timed["lag"].copy())
-        elif self._model is not None:
+        elif self._modeled is not None:
             marks = replace(marks, served=self._timed["served"].copy(), worker=self._timed["worker"].copy())
         kept = self._kept.reshape(-1, self._sizes(self._chain.operators[-1])[1] - 1)
         kept = kept[: 0 if self.header["waits"] else egress.tuples]
@@ -220,8 +372,8 @@ class Memory:
 
     def _outputs(self) -> tuple[list[int], list[int | None]]:
         """Outputs per tuple that operators have room for; and the same, but None where there may be more."""
-        if self._copies and self._model is not None:
-            most = [max(ceil(selectivity), 1) for selectivity in self._model.selectivities]
+        if self._copies and self._modeled is not None:
+            most = [max(ceil(selectivity), 1) for selectivity in self._modeled]
             return most, [*most]
         most = [max(each.most, 1) for each in self._functions]
         return most, [None if each.unbounded else one for each, one in zip(self._functions, most, strict=True)]
@@ -252,7 +404,7 @@ class Memory:
         record["partitions_at"], record["partitions"] = self._partitions[bound.number].ctypes.data, bound.partitions
         is_split = settings.parallelism is Parallelism.REPLICATED and degree > 1
         if is_split:  # a queue for each replica
-            record["work_queue"], record["replicas"], record["key_at"] = codes.PARTITIONED, degree, -1
+            record["work_queue"], record["replicas"], record["key_at"] = layout.PARTITIONED, degree, -1
             record["master_at"] = self.storage.room(queue)
             record["partition_queues_at"] = self.storage.room(queue * degree)
         if kind is OperatorKind.PARTITIONED:
@@ -260,12 +412,12 @@ class Memory:
             if bound.partition_of is not None:
                 record["partition_of_at"] = self.storage.keep(np.ascontiguousarray(bound.partition_of, np.int64))
         if kind is OperatorKind.PARTITIONED and not is_split:
-            record["work_queue"] = getattr(codes, settings.work_queue.name)
+            record["work_queue"] = getattr(layout, settings.work_queue.name)
             record["master_at"] = self.storage.room(queue)
-            by_lane = self._model is None or not (settings.chunk or self._by_tuple)
+            by_lane = self._modeled is None or not (settings.chunk or self._by_tuple)
             lanes = lanes_of(bound, settings, by_lane=by_lane)
             if lanes == 1 and by_lane:  # no two workers meet: in serial order, as without partitions
-                record["work_queue"] = codes.SHARED_QUEUE
+                record["work_queue"] = layout.SHARED_QUEUE
             else:
                 record["lanes"] = lanes - 1 if lanes < bound.partitions else -1
                 record["partition_queues_at"] = self.storage.room(queue * lanes)
@@ -283,9 +435,9 @@ class Memory:
         header["operators_at"], header["operators"] = self.operators.ctypes.data, len(self._chain.operators)
         header["workers"], header["rows"] = settings.workers, len(self._chain.tuples)
         header["ingress_at"] = self.storage.keep(np.ascontiguousarray(self._chain.tuples))
-        header["tallies_at"], header["reorder"] = self._tallies.ctypes.data, getattr(codes, settings.reorder.name)
+        header["tallies_at"], header["reorder"] = self._tallies.ctypes.data, getattr(layout, settings.reorder.name)
         header["chunk"] = settings.chunk or self._by_tuple
-        header["queue"], header["heuristic"] = settings.queue_capacity, getattr(codes, settings.heuristic.name)
+        header["queue"], header["heuristic"] = settings.queue_capacity, getattr(layout, settings.heuristic.name)
         header["slice_ns"] = int(settings.slice_us * 1e3) or 1
         header["window_ns"] = int(settings.ct_window_ms * 1e6) or 1
         header["qst_size"], header["mark_every"] = int(settings.qst_limit) or 1, settings.mark_every

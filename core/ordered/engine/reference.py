@@ -1,23 +1,31 @@
 """Serial runs: the reference for every ordered run.
 
 It has no queues and no reorder buffers. A tuple has a mark before its fields, as in the engine.
+
+What a run of a chain by workers measured.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adapt.core.atomics import load, operate, reallocate, release, store
 from adapt.core.compiled import compiled, inlined
-from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
+from adapt.core.errors import BadInput
+from adapt.core.ordered.chain.bound import END, BoundChain, BoundOperator
+from adapt.core.ordered.chain.columns import Words
 from adapt.core.ordered.chain.mixing import FOLD
+from adapt.core.ordered.chain.own import WordType
 from adapt.core.ordered.engine.kernel.work_queue import MARK, PUNCTUATION, copy_words
 from adapt.core.ordered.engine.kernel.worker import release_all
 from adapt.core.ordered.functions.function import MOST, NO_MEMORY, OWN, PACE, ROUTES, STATE, STRIDE, Function, Row
+from adapt.core.ordered.functions.own import Own, function_of, inner_of, own_of, shown_value, value_of
 from adapt.core.ordered.functions.routed import edge_of, key_place, taken_by
-from adapt.core.ordered.own.function import Own, function_of, own_of
 from adapt.core.random_bits import mixed
 
 
@@ -316,3 +324,165 @@ def marked_chunks(chain: BoundChain, rows: int | None = None, at_once: int = _CO
         inside = chain.punctuations[(chain.punctuations >= first) & (chain.punctuations < end)]
         marked[inside - first, MARK] = PUNCTUATION
         yield marked
+
+
+_CLOSE = 1e-12
+"""Relative difference of floats that are taken as equal: functions of math may differ in their last bits."""
+
+_CHECKED_AT_ONCE = 1_000
+"""Rows between two reports of progress."""
+
+
+def check_sample(chain: BoundChain, rows: int, tell: Callable[[int], None] = lambda _: None) -> None:
+    """Check that compiled own functions give what plain Python gives.
+
+    On a stream of the first rows, with its end. `tell` is given the rows done.
+    """
+    steps = [(CompiledStep(chain, bound), own_of(bound), bound) for bound in chain.operators]
+    plains = [None if own is None else PlainStep(bound, own) for _, own, bound in steps]
+    end = np.zeros((1, len(chain.fields) + 1), np.int64)
+    end[0, MARK], end[0, 1] = PUNCTUATION, END
+    ends = [end] if len(chain.punctuations) and rows < len(chain.tuples) else []
+    done = 0
+    try:
+        for tuples in itertools.chain(marked_chunks(chain, rows, _CHECKED_AT_ONCE), ends):
+            tell(done)
+            done += len(tuples)
+            for (compiled, _, bound), plain in zip(steps, plains, strict=True):
+                made = compiled.passed(tuples)
+                if plain is not None:
+                    _compare(bound, plain.outputs(tuples), made)
+                tuples = made
+    finally:
+        for compiled, *_ in steps:
+            compiled.release()
+
+
+def _compare(bound: BoundOperator, plain: Iterable[tuple[Row | None, list[Row]]], made: Words) -> None:
+    compiled = iter(made[made[:, MARK] != PUNCTUATION, 1:].view(np.uint64).tolist())
+    rows = ((given, row) for given, outputs in plain for mark, *row in outputs if mark != PUNCTUATION)
+    for given, row in itertools.chain(rows, [(None, None)]):
+        other = next(compiled, None)
+        if row is None and other is None:
+            return
+        if row is None or other is None or not _same(bound, row, other):
+            raise BadInput(_difference(bound, given, row, other))
+
+
+def _types(bound: BoundOperator) -> list[WordType]:
+    """Types of the words of its outputs; in a graph, other streams pass as they are."""
+    own = own_of(bound)
+    made = {} if own is None else dict(own.own.outputs)
+    types = [made.get(name, WordType.INTEGER) for name in inner_of(bound).gives]
+    return types + [WordType.INTEGER] * (len(bound.gives) - len(types))
+
+
+def _same(bound: BoundOperator, plain: Sequence[int], compiled: Sequence[int]) -> bool:
+    if compiled == plain:
+        return True
+    return all(
+        one == other
+        or (kind is WordType.FLOAT and math.isclose(value_of(one, kind), value_of(other, kind), rel_tol=_CLOSE))
+        for one, other, kind in zip(plain, compiled, _types(bound), strict=True)
+    )
+
+
+def _difference(
+    bound: BoundOperator, given: Row | None, plain: Sequence[int] | None, compiled: Sequence[int] | None
+) -> str:
+    own = own_of(bound)
+    if given is not None and bound.route is not None:
+        given = taken_by(bound.route, given[-1], given[:-1])
+    said = own.said(given) if own is not None and given is not None else "a punctuation"
+    name = bound.operator.function
+    return (
+        f"operator {bound.operator.name!r}: {name} gives {_shown(bound, plain)} in plain Python but "
+        f"{_shown(bound, compiled)} compiled, at {said}; compiled integers have 64 bits (both are shown so)"
+    )
+
+
+def _shown(bound: BoundOperator, row: Sequence[int] | None) -> str:
+    if row is None:
+        return "nothing"
+    own = inner_of(bound)
+    named = zip(own.gives, row, _types(bound), strict=False)
+    shown = (f"{name}={shown_value(own, name, kind, value_of(word, kind))!r}" for name, word, kind in named)
+    return f"({', '.join(shown)})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OperatorTally:
+    """Counters of one operator, over all workers."""
+
+    name: str
+    inputs: int  # tuples read, without punctuations
+    outputs: int  # tuples sent on, without punctuations
+    partition_loads: NDArray[np.int64]  # tuples by partition; shape (partitions,)
+    busy_ns: int = 0  # time that workers spent on it, summed, in nanoseconds
+    delegated: int = 0  # tuples delegated to the worker inside their partition
+    retries: int = 0  # attempts to put outputs into a full ring buffer
+    blocked: int = 0  # times that sending stopped because the next work queue was full
+    overlaps: int = 0  # times that a worker entered a partition with another inside; counted by checked runs, always 0
+    disorders: int = 0  # tuples that reached a partition after a later one; counted by checked runs, always 0
+    fullest: int = 0  # most tuples of the ring buffer in use, from the next to be sent to the last claimed
+    # chunks by the bit length of that number when they were claimed; shape (32,)
+    in_use: NDArray[np.int64] = field(default_factory=lambda: np.zeros(32, np.int64))
+    # time that workers spent blocked, in nanoseconds: with `retry` until their outputs had room in the ring buffer,
+    # with `lock` until they had the lock. It is part of `busy_ns`
+    waited_ns: int = 0
+    ring_buffer: int = 0  # size of the ring buffer, which `retry` may make larger than the settings
+    slices: int = 0  # slices that workers began, each after they asked the scheduler
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Marks:
+    """Time stamps of the timed tuples, in serial order.
+
+    In nanoseconds, each of shape (timed,).
+    """
+
+    fed: NDArray[np.int64]  # when the tuple was to arrive; without arrival times, when it entered the first work queue
+    entered: NDArray[np.int64]  # when the first operator started on it
+    left: NDArray[np.int64]  # when the last of its outputs left the chain, or its place holder if it was dropped
+    # how late an idle worker of threads took it in, 0 while workers were busy; empty without arrival times
+    lag: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    # when the first operator was done with it, in a model; empty on threads
+    served: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    # the worker that ran that, likewise
+    worker: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def processing_s(self) -> NDArray[np.float64]:
+        """Processing latency in seconds.
+
+        Of the tuples between the 20th and the 80th percentile of the run.
+
+        Source: ordered streams, section 7.
+        """
+        return self._middle(self.left - self.entered)
+
+    def wait_s(self) -> NDArray[np.float64]:
+        """Wait in the first work queue in seconds, of the same tuples."""
+        return self._middle(self.entered - self.fed)
+
+    def end_to_end_s(self) -> NDArray[np.float64]:
+        """Latency in seconds, including the wait in the first work queue.
+
+        Otherwise as `processing_s`.
+        """
+        return self._middle(self.left - self.fed)
+
+    def _middle(self, ns: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.asarray(ns[len(ns) // 5 : len(ns) - len(ns) // 5] / 1e9)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WorkersRun:
+    """Result of a run by workers."""
+
+    egress: Egress  # count and hash of the output; equal to that of the serial run if the run was ordered
+    elapsed_s: float  # from the start of the workers until the last one ends
+    operators: tuple[OperatorTally, ...]  # counters by place in the chain
+    marks: Marks  # the timed tuples
+    kept: Words  # the first output tuples, shape (kept, fields)
+    # tuples by worker and operator, without punctuations; shape (workers used, operators)
+    served: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))

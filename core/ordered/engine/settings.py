@@ -6,8 +6,7 @@ from dataclasses import dataclass, fields
 from typing import NoReturn
 
 from adapt.core.errors import UsageError
-from adapt.core.ordered.chain.names import Heuristic, Parallelism, Reorder, WorkQueue
-from adapt.core.ordered.engine.kernel.codes import MOST_CHUNK
+from adapt.core.ordered.chain.names import MOST_CHUNK, Heuristic, Parallelism, Reorder, WorkQueue
 from adapt.core.units.amounts import seconds_of
 from adapt.core.units.settings import Range, SettingError, Unit, knob, settings
 
@@ -232,13 +231,3 @@ def assumed_contention(heuristic: Heuristic = Heuristic.CT) -> Contention:
         query_us=query_us,
         query_operator_us=operator_us,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Modeled:
-    """Inputs of a model, in addition to the chain and the settings."""
-
-    costs_us: tuple[float | None, ...]  # of a tuple by operator; None where each tuple has its own
-    selectivities: tuple[float, ...]  # outputs per tuple, by operator
-    contention: Contention
-    seed: int  # below 2^62

@@ -3,11 +3,12 @@
 import threading
 from collections.abc import Callable
 
-from adapt.core.ordered.chain.bound import BoundChain, Words
+from adapt.core.ordered.chain.bound import BoundChain
+from adapt.core.ordered.chain.columns import Words
 from adapt.core.ordered.engine.kernel import worker as kernel
-from adapt.core.ordered.engine.kernel.codes import DEAD, FAULTY, FINISHED, GOES_ON
+from adapt.core.ordered.engine.kernel.layout import DEAD, FAULTY, FINISHED, GOES_ON
 from adapt.core.ordered.engine.memory import Memory
-from adapt.core.ordered.engine.outcome import WorkersRun
+from adapt.core.ordered.engine.reference import WorkersRun
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.functions.work import measured_pace
 

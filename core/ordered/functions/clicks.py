@@ -10,8 +10,9 @@ import numpy as np
 
 from adapt.core.atomics import clear, load, reallocate, store
 from adapt.core.compiled import AtAddress, inlined
-from adapt.core.ordered.chain.bound import CODES, END, BoundOperator
+from adapt.core.ordered.chain.bound import END, BoundOperator
 from adapt.core.ordered.chain.chain import CHUNK, CHUNKED, TIME
+from adapt.core.ordered.chain.columns import CODES
 from adapt.core.ordered.functions.function import NO_MEMORY, OWN, SIGNATURE, STATE, STRIDE, Blocks, Function, room_for
 from adapt.core.ordered.functions.sales import DAY_US, PAIR
 

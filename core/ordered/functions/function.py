@@ -11,7 +11,7 @@ import numpy as np
 
 from adapt.core.atomics import allocate, clear, load, release, store
 from adapt.core.compiled import AtAddress, inlined
-from adapt.core.ordered.chain.bound import Words
+from adapt.core.ordered.chain.columns import Words
 from adapt.core.random_bits import mixed
 
 Row: TypeAlias = tuple[int, ...]

@@ -6,8 +6,9 @@ import numpy as np
 
 from adapt.core.atomics import clear, load, reallocate, store
 from adapt.core.compiled import AtAddress, inlined
-from adapt.core.ordered.chain.bound import CODES, END, BoundOperator
+from adapt.core.ordered.chain.bound import END, BoundOperator
 from adapt.core.ordered.chain.chain import COUNTED, TIME, VALUE
+from adapt.core.ordered.chain.columns import CODES
 from adapt.core.ordered.functions.function import (
     NO_MEMORY,
     OWN,

@@ -6,55 +6,47 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapt.core.errors import UsageError
-from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
+from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
 from adapt.core.ordered.chain.chain import LONGEST_COST_US, MOST_OUTPUTS
+from adapt.core.ordered.chain.columns import Words
 from adapt.core.ordered.chain.names import CostSource, FunctionName, Reorder
 from adapt.core.ordered.chain.own import OwnFunction
-from adapt.core.ordered.engine.kernel.codes import FAULTY, FINISHED
+from adapt.core.ordered.engine.kernel.layout import FAULTY, FINISHED
 from adapt.core.ordered.engine.memory import Memory, runs_functions
-from adapt.core.ordered.engine.outcome import OperatorTally, WorkersRun
-from adapt.core.ordered.engine.settings import Contention, Modeled, RunSettings
-from adapt.core.ordered.model.events import MODEL_WORKER, NEVER
+from adapt.core.ordered.engine.reference import OperatorTally, WorkersRun
+from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.model.simulate import simulate
+from adapt.core.ordered.model.slices import MODEL_WORKER, NEVER
 
 
-def model_memory(chain: BoundChain, settings: RunSettings, model: Modeled, arrivals_ns: Words | None = None) -> Memory:
-    """Lay out a run of the model."""
-    memory = Memory(chain, settings, 1, 0, model, arrivals_ns=arrivals_ns)
-    settings, contention = memory.settings, model.contention
-    _write_header(memory, settings, model)
-    for bound, cost_us, selectivity in zip(chain.operators, model.costs_us, model.selectivities, strict=True):
-        record, whole = memory.operators[bound.number], int(selectivity)
-        share = min(int((selectivity - whole) * 2**64), 2**64 - 1)
-        record["cost_at"] = -1 if cost_us is not None else _cost_place(chain, bound)
-        record["cost_ns"] = round((cost_us or 0.0) * 1000)
-        record["whole"], record["share"] = whole, np.uint64(share).view(np.int64)
-        record["crowd_ps"] = round(1e6 * contention.contention_us)
-        record["output_ps"] = round(1e6 * contention.output_us)
-        record["lock_queue_at"] = memory.storage.zeros(settings.workers).ctypes.data
-    return memory
-
-
-def _cost_place(chain: BoundChain, bound: BoundOperator) -> int:
-    """The word with a tuple's cost, in tuples as the model passes them."""
-    return bound.cost_at if runs_functions(chain) else chain.fields.index(bound.fields[bound.cost_at])
-
-
-def _write_header(memory: Memory, settings: RunSettings, model: Modeled) -> None:
-    header, contention = memory.header, model.contention
+def _model_memory(
+    memory: Memory, chain: BoundChain, costs_us: Sequence[float | None], selectivities: Sequence[float], of: Contention
+) -> None:
+    """Write what only the model reads."""
+    settings, header = memory.settings, memory.header
     if settings.reorder is Reorder.RETRY:  # a batch must have room in the ring buffer
         header["chunk"] = min(header["chunk"], settings.ring_buffer)
-    header["seed"], header["jitter"] = model.seed, int(contention.jitter * 2**20)
-    header["send_ns"] = round(contention.send_us * 1000)
-    header["lock_handover_ns"] = round(contention.lock_handover_us * 1000)
+    header["jitter"], header["send_ns"] = int(of.jitter * 2**20), round(of.send_us * 1000)
+    header["lock_handover_ns"] = round(of.lock_handover_us * 1000)
     # Section 6: the longer the slice, the "lower the contention for querying the scheduler".
-    alone = 1000 * (contention.query_us + len(memory.operators) * contention.query_operator_us)
-    contended = 1000 * contention.query_contention_us
+    alone = 1000 * (of.query_us + len(memory.operators) * of.query_operator_us)
+    contended = 1000 * of.query_contention_us
     header["query_ps"], header["contended_query_ps"] = round(1000 * alone), round(1000 * contended)
     workers, dues = memory.storage.records(settings.workers, MODEL_WORKER), memory.storage.zeros(settings.workers)
     dues[:] = round(alone + (settings.workers - 1) * contended)  # the first queries
     workers["due_at"] = dues.ctypes.data + 8 * np.arange(settings.workers)
     header["dues_at"], header["model_workers_at"] = dues.ctypes.data, workers.ctypes.data
+    for bound, cost_us, selectivity in zip(chain.operators, costs_us, selectivities, strict=True):
+        record, whole = memory.operators[bound.number], int(selectivity)
+        share = min(int((selectivity - whole) * 2**64), 2**64 - 1)
+        record["cost_at"], record["cost_ns"] = -1, round((cost_us or 0.0) * 1000)
+        if cost_us is None:  # in tuples as the model passes them
+            at = bound.cost_at
+            record["cost_at"] = at if runs_functions(chain) else chain.fields.index(bound.fields[at])
+        record["whole"], record["share"] = whole, np.uint64(share).view(np.int64)
+        record["crowd_ps"] = round(1e6 * of.contention_us)
+        record["output_ps"] = round(1e6 * of.output_us)
+        record["lock_queue_at"] = memory.storage.zeros(settings.workers).ctypes.data
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,8 +102,9 @@ def run_model(
             f"selectivities must give each of {len(chain.operators)} operators a number from 0 to below {MOST_OUTPUTS} "
             f"(got {tuple(given)})"
         )
-    modeled = Modeled(costs, tuple(given), contention, int(random.integers(2**62)))
-    memory = model_memory(chain, settings, modeled, arrivals_ns)
+    memory = Memory(chain, settings, 1, 0, given, arrivals_ns=arrivals_ns)
+    _model_memory(memory, chain, costs, given, contention)
+    memory.header["seed"] = seed = int(random.integers(2**62))
     simulate(memory.address, NEVER)
     memory.release()
     if memory.ended == FAULTY:
@@ -119,7 +112,7 @@ def run_model(
     if memory.ended != FINISHED:
         raise RuntimeError(
             f"the model stalled; tuples that arrived, were claimed, were sent, by operator: {memory.stuck()}; seed"
-            f" {modeled.seed}"
+            f" {seed}"
         )
     run = memory.run(int(memory.header["now_ns"]) / 1e9)
     return ModelRun(run, contention, int(memory.header["events"]))

@@ -2,15 +2,23 @@
 
 from adapt.core.atomics import load, store
 from adapt.core.compiled import compiled, flattened, inlined, record_after, record_at
-from adapt.core.ordered.engine.kernel.codes import FINISHED, LOCK, RETRY, STALLED
-from adapt.core.ordered.engine.kernel.egress import is_finished
-from adapt.core.ordered.engine.kernel.estimates import outputs_made, quota_of, renew_window, tuples_done
-from adapt.core.ordered.engine.kernel.layout import HEADER, Header, Operator, Tally, operator_at, tally_at
+from adapt.core.ordered.engine.kernel.layout import (
+    FINISHED,
+    HEADER,
+    LOCK,
+    RETRY,
+    STALLED,
+    Header,
+    Operator,
+    Tally,
+    operator_at,
+    tally_at,
+)
+from adapt.core.ordered.engine.kernel.reorder_buffer import is_finished
 from adapt.core.ordered.engine.kernel.running import count_ahead
-from adapt.core.ordered.engine.kernel.schedule import choose_operator
+from adapt.core.ordered.engine.kernel.schedule import choose_operator, outputs_made, quota_of, renew_window, tuples_done
 from adapt.core.ordered.engine.kernel.work_queue import is_ready
-from adapt.core.ordered.model.draws import put_outputs
-from adapt.core.ordered.model.events import (
+from adapt.core.ordered.model.slices import (
     ASKS,
     BLOCKED,
     DRAINED,
@@ -21,18 +29,21 @@ from adapt.core.ordered.model.events import (
     WAITS,
     ModelWorker,
     ask,
+    begin_next,
     begin_send,
     drain_before,
     feed_arrived,
+    goes_on,
     has_room,
+    leave_operator,
     model_worker_at,
+    put_outputs,
     release_sending,
     rows_arrived,
     schedule,
     send_batch,
     wake_idle,
 )
-from adapt.core.ordered.model.slices import begin_next, goes_on, leave_operator
 
 
 @flattened

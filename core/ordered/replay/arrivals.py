@@ -1,14 +1,16 @@
-"""Arrivals: when the rows of an ordered replay enter."""
+"""Options of an ordered replay, and when its rows enter."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import inf
 
 import numpy as np
 
 from adapt.core.errors import UsageError
-from adapt.core.ordered.chain.bound import BoundChain, Words
-from adapt.core.ordered.chain.names import Spacing
+from adapt.core.ordered.chain.bound import BoundChain
+from adapt.core.ordered.chain.columns import Words
+from adapt.core.ordered.chain.names import Backend, Spacing
+from adapt.core.ordered.engine.settings import Contention, RunSettings, assumed_contention
 
 _LONGEST_S = 1e9
 
@@ -161,3 +163,67 @@ def _with_punctuations(blocks: Iterator[Words], chain: BoundChain) -> Iterator[W
         inside = after[(after > first) & (after <= end)] if first else after[after <= end]
         yield np.insert(ns, inside - first, ns[np.maximum(inside - first - 1, 0)])
         first = end
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyTarget:
+    """Highest 99th percentile from arrival to output at a sustainable rate."""
+
+    seconds: float | None = None  # the latency; None for a multiple
+    times: float = 10.0  # the latency over that at `LOW` of the capacity; not used with `seconds`
+
+    def __post_init__(self) -> None:
+        if self.seconds is not None and not 0 < self.seconds < inf:
+            raise UsageError(f"the target latency must be above 0 s (got {self.seconds:g})")
+        if not 1 < self.times < inf:
+            raise UsageError(f"the target latency must be above 1 times that at low load (got {self.times:g})")
+
+
+TIMED = 10_000
+"""Default number of timed tuples in a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """Options of an ordered replay."""
+
+    workers: tuple[int, ...]  # numbers of workers to run with
+    backend: Backend = Backend.THREADS  # threads or the model
+    # settings of every run, whose number of workers is ignored; without `mark_every`, about `TIMED` tuples are timed
+    settings: RunSettings = field(default_factory=RunSettings)
+    contention: Contention = field(default_factory=assumed_contention)  # contention between workers of the model
+    seed: int = 0  # random seed of the model
+    cores: int = 1  # cores of the machine
+    # rows on which compiled functions are compared with plain Python, and 0 to compare nothing; None for all
+    check: int | None = None
+    repeats: int = 1  # runs of threads with each number of workers; the median is shown, with the spread
+    # how fast rows arrive, by ascending rate; empty if all are there at the start, and workers take them as fast as
+    # they can
+    arrivals: tuple[Arrivals, ...] = ()
+    # highest latency at a sustainable rate, if arrivals are a share of it
+    target: LatencyTarget = field(default_factory=LatencyTarget)
+    min_time_s: float = 0.1  # least CPU time of each run that measures the costs of operators
+    # whether the model searches the number of workers beyond which more are not worth having; it then runs with all
+    # numbers that the search tries, instead of `workers`
+    finds_workers: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.workers:
+            raise UsageError("workers must name at least one number of workers, such as 1,2,4")
+        if self.check is not None and self.check < 0:
+            raise UsageError(f"check must be at least 0 rows (got {self.check})")
+        if self.repeats < 1:
+            raise UsageError(f"repeats must be at least 1 (got {self.repeats})")
+        if self.finds_workers and self.backend is not Backend.SIM:
+            raise UsageError(
+                f"--workers auto is searched in the model; use --backend {Backend.SIM}, or list numbers such as 1,2,4"
+            )
+        if self.finds_workers and self.arrivals:
+            raise UsageError("--workers auto is searched with all rows there at the start; omit the rate of arrivals")
+        for workers in self.workers:
+            replace(self.settings, workers=workers)
+
+    def settings_of(self, workers: int, rows: int) -> RunSettings:
+        """Settings of one run."""
+        every = self.settings.mark_every or max(rows // TIMED, 1)
+        return replace(self.settings, workers=workers, mark_every=every, adapts=bool(self.arrivals))

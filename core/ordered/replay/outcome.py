@@ -1,28 +1,16 @@
 """Results of a run with one number of workers."""
 
-import itertools
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from statistics import median_high
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.errors import BadInput
-from adapt.core.ordered.chain.bound import END, BoundChain, BoundOperator, Words
-from adapt.core.ordered.chain.names import OperatorKind, Parallelism, PartitionCount
-from adapt.core.ordered.chain.own import WordType
-from adapt.core.ordered.engine.kernel.work_queue import MARK, PUNCTUATION
-from adapt.core.ordered.engine.outcome import OperatorTally, WorkersRun
-from adapt.core.ordered.engine.reference import CompiledStep, PlainStep, marked_chunks
-from adapt.core.ordered.engine.settings import RunSettings
-from adapt.core.ordered.functions.function import Row
-from adapt.core.ordered.functions.routed import taken_by
-from adapt.core.ordered.own.function import inner_of, own_of, shown_value, value_of
+from adapt.core.ordered.chain.bound import BoundOperator
+from adapt.core.ordered.chain.names import OperatorKind, PartitionCount
+from adapt.core.ordered.engine.reference import OperatorTally, WorkersRun
 from adapt.core.ordered.replay.arrivals import Paced
-from adapt.core.phrases import counted
-from adapt.core.table import Cell, Column, Kind, Table
 
 BEHIND = 0.05
 """Workers do not keep up if they need more than this share of a run after the last row has arrived."""
@@ -240,125 +228,3 @@ def bound_of(operators: Sequence[BoundOperator], outcome: WorkersOutcome) -> Bou
             share = alone * tally.busy_ns / work_ns
             bounds.append(Bound(1 / share, tally.name, kind, share))
     return min(bounds, key=lambda one: one.speed_up, default=None)
-
-
-_CLOSE = 1e-12
-"""Relative difference of floats that are taken as equal: functions of math may differ in their last bits."""
-
-_AT_ONCE = 1_000
-"""Rows between two reports of progress."""
-
-
-def check_sample(chain: BoundChain, rows: int, tell: Callable[[int], None] = lambda _: None) -> None:
-    """Check that compiled own functions give what plain Python gives.
-
-    On a stream of the first rows, with its end. `tell` is given the rows done.
-    """
-    steps = [(CompiledStep(chain, bound), own_of(bound), bound) for bound in chain.operators]
-    plains = [None if own is None else PlainStep(bound, own) for _, own, bound in steps]
-    end = np.zeros((1, len(chain.fields) + 1), np.int64)
-    end[0, MARK], end[0, 1] = PUNCTUATION, END
-    ends = [end] if len(chain.punctuations) and rows < len(chain.tuples) else []
-    done = 0
-    try:
-        for tuples in itertools.chain(marked_chunks(chain, rows, _AT_ONCE), ends):
-            tell(done)
-            done += len(tuples)
-            for (compiled, _, bound), plain in zip(steps, plains, strict=True):
-                made = compiled.passed(tuples)
-                if plain is not None:
-                    _compare(bound, plain.outputs(tuples), made)
-                tuples = made
-    finally:
-        for compiled, *_ in steps:
-            compiled.release()
-
-
-def _compare(bound: BoundOperator, plain: Iterable[tuple[Row | None, list[Row]]], made: Words) -> None:
-    compiled = iter(made[made[:, MARK] != PUNCTUATION, 1:].view(np.uint64).tolist())
-    rows = ((given, row) for given, outputs in plain for mark, *row in outputs if mark != PUNCTUATION)
-    for given, row in itertools.chain(rows, [(None, None)]):
-        other = next(compiled, None)
-        if row is None and other is None:
-            return
-        if row is None or other is None or not _same(bound, row, other):
-            raise BadInput(_difference(bound, given, row, other))
-
-
-def _types(bound: BoundOperator) -> list[WordType]:
-    """Types of the words of its outputs; in a graph, other streams pass as they are."""
-    own = own_of(bound)
-    made = {} if own is None else dict(own.own.outputs)
-    types = [made.get(name, WordType.INTEGER) for name in inner_of(bound).gives]
-    return types + [WordType.INTEGER] * (len(bound.gives) - len(types))
-
-
-def _same(bound: BoundOperator, plain: Sequence[int], compiled: Sequence[int]) -> bool:
-    if compiled == plain:
-        return True
-    return all(
-        one == other
-        or (kind is WordType.FLOAT and math.isclose(value_of(one, kind), value_of(other, kind), rel_tol=_CLOSE))
-        for one, other, kind in zip(plain, compiled, _types(bound), strict=True)
-    )
-
-
-def _difference(
-    bound: BoundOperator, given: Row | None, plain: Sequence[int] | None, compiled: Sequence[int] | None
-) -> str:
-    own = own_of(bound)
-    if given is not None and bound.route is not None:
-        given = taken_by(bound.route, given[-1], given[:-1])
-    said = own.said(given) if own is not None and given is not None else "a punctuation"
-    name = bound.operator.function
-    return (
-        f"operator {bound.operator.name!r}: {name} gives {_shown(bound, plain)} in plain Python but "
-        f"{_shown(bound, compiled)} compiled, at {said}; compiled integers have 64 bits (both are shown so)"
-    )
-
-
-def _shown(bound: BoundOperator, row: Sequence[int] | None) -> str:
-    if row is None:
-        return "nothing"
-    own = inner_of(bound)
-    named = zip(own.gives, row, _types(bound), strict=False)
-    shown = (f"{name}={shown_value(own, name, kind, value_of(word, kind))!r}" for name, word, kind in named)
-    return f"({', '.join(shown)})"
-
-
-PARALLELISM = Column("parallelism", about="which workers enter which operator, and when")
-
-
-def scheme_sentence(settings: RunSettings, outcomes: Sequence[WorkersOutcome]) -> str:
-    """How the workers shared the operators; empty for dynamic scheduling."""
-    most = max(outcomes, key=lambda one: one.workers)
-    match settings.parallelism:
-        case Parallelism.DYNAMIC:
-            return ""
-        case Parallelism.MICRO_BATCH:
-            return f"Batches of at most {counted(settings.batch, 'row')} pass one operator at a time."
-        case Parallelism.PIPELINE:
-            said = "Each operator has one worker"
-        case Parallelism.REPLICATED:
-            said = "Tuples are split statically over the replicas of an operator, each with its own worker"
-    if most.used < most.workers:
-        said += f", so {most.used:,} of {counted(most.workers, 'worker')} are used"
-    return f"{said}."
-
-
-def served_table(chain: BoundChain, outcomes: Sequence[WorkersOutcome]) -> Table:
-    """Tuples by worker and operator."""
-    columns = (
-        Column("workers", Kind.COUNT),
-        Column("worker", Kind.COUNT, about="its number, from 1 on"),
-        Column("operator"),
-        Column("tuples", Kind.COUNT, about="tuples that it processed"),
-        Column("share", Kind.SHARE, about="share of the operator's tuples"),
-    )
-    rows: list[list[Cell]] = []
-    for one in outcomes:
-        totals = one.run.served.sum(axis=0)
-        for worker, number in zip(*(places.tolist() for places in one.run.served.nonzero()), strict=True):
-            name, tuples = chain.operators[number].operator.name, int(one.run.served[worker, number])
-            rows.append([one.workers, worker + 1, name, tuples, tuples / int(totals[number])])
-    return Table.from_rows("Tuples by worker", columns, rows)

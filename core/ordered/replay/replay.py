@@ -1,186 +1,33 @@
 """Ordered replay of a trace through a chain of operators."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import product
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from adapt.core.errors import UsageError
-from adapt.core.ordered.chain.bound import BoundChain, Words
+from adapt.core.ordered.chain.bound import BoundChain
+from adapt.core.ordered.chain.columns import Words
 from adapt.core.ordered.chain.names import Backend, Parallelism, Reorder, Spacing, WorkQueue
-from adapt.core.ordered.engine.binding import STATIC, degrees_of
-from adapt.core.ordered.engine.memory import has_own, runs_functions
-from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
-from adapt.core.ordered.engine.reference import Egress, run_serially
-from adapt.core.ordered.engine.settings import Contention, RunSettings, assumed_contention
+from adapt.core.ordered.engine.memory import degrees_of, has_own, runs_functions
+from adapt.core.ordered.engine.reference import Egress, Marks, OperatorTally, WorkersRun, check_sample, run_serially
+from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
+from adapt.core.ordered.functions.own import obstacles
 from adapt.core.ordered.functions.work import fixed_loop_s, measured_pace
 from adapt.core.ordered.model.model import Costs, given_costs, is_given, measured_costs, run_model
-from adapt.core.ordered.own.function import obstacles
-from adapt.core.ordered.replay.arrivals import Arrivals, Paced
-from adapt.core.ordered.replay.outcome import (
-    PARALLELISM,
-    WorkersOutcome,
-    check_sample,
-    median_of,
-    scheme_sentence,
-    served_table,
-)
-from adapt.core.ordered.replay.sustainable import LatencyTarget, Probe, Search, search_table, searched, searched_workers
-from adapt.core.ordered.replay.tables import (
-    OPERATORS_FIRST,
-    PACED_FIRST,
-    WORKERS_FIRST,
-    constants_table,
-    costs_table,
-    loads_table,
-    occupancy_table,
-    of_most_workers,
-    operators_table,
-    ordered_summary,
-    partitions_table,
-    with_columns,
-    workers_table,
-)
-from adapt.core.run import Run, verdict_under
-from adapt.core.table import Table
-
-TIMED = 10_000
-"""Default number of timed tuples in a run."""
+from adapt.core.ordered.replay.arrivals import Arrivals, Ordered, Paced
+from adapt.core.ordered.replay.outcome import WorkersOutcome, median_of
+from adapt.core.ordered.replay.sustainable import Probe, Search, searched, searched_workers
+from adapt.core.ordered.replay.tables import OrderedRun
 
 Told: TypeAlias = Callable[[str, int, int], None]
 """Progress callback: the step, the rows done, and the total rows or 0."""
 
 Clock: TypeAlias = Callable[[], float]
 """A clock in seconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ordered:
-    """Options of an ordered replay."""
-
-    workers: tuple[int, ...]  # numbers of workers to run with
-    backend: Backend = Backend.THREADS  # threads or the model
-    # settings of every run, whose number of workers is ignored; without `mark_every`, about `TIMED` tuples are timed
-    settings: RunSettings = field(default_factory=RunSettings)
-    contention: Contention = field(default_factory=assumed_contention)  # contention between workers of the model
-    seed: int = 0  # random seed of the model
-    cores: int = 1  # cores of the machine
-    # rows on which compiled functions are compared with plain Python, and 0 to compare nothing; None for all
-    check: int | None = None
-    repeats: int = 1  # runs of threads with each number of workers; the median is shown, with the spread
-    # how fast rows arrive, by ascending rate; empty if all are there at the start, and workers take them as fast as
-    # they can
-    arrivals: tuple[Arrivals, ...] = ()
-    # highest latency at a sustainable rate, if arrivals are a share of it
-    target: LatencyTarget = field(default_factory=LatencyTarget)
-    min_time_s: float = 0.1  # least CPU time of each run that measures the costs of operators
-    # whether the model searches the number of workers beyond which more are not worth having; it then runs with all
-    # numbers that the search tries, instead of `workers`
-    finds_workers: bool = False
-
-    def __post_init__(self) -> None:
-        if not self.workers:
-            raise UsageError("workers must name at least one number of workers, such as 1,2,4")
-        if self.check is not None and self.check < 0:
-            raise UsageError(f"check must be at least 0 rows (got {self.check})")
-        if self.repeats < 1:
-            raise UsageError(f"repeats must be at least 1 (got {self.repeats})")
-        if self.finds_workers and self.backend is not Backend.SIM:
-            raise UsageError(
-                f"--workers auto is searched in the model; use --backend {Backend.SIM}, or list numbers such as 1,2,4"
-            )
-        if self.finds_workers and self.arrivals:
-            raise UsageError("--workers auto is searched with all rows there at the start; omit the rate of arrivals")
-        for workers in self.workers:
-            replace(self.settings, workers=workers)
-
-    def settings_of(self, workers: int, rows: int) -> RunSettings:
-        """Settings of one run."""
-        every = self.settings.mark_every or max(rows // TIMED, 1)
-        return replace(self.settings, workers=workers, mark_every=every, adapts=bool(self.arrivals))
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OrderedRun(Run):
-    """Result of an ordered replay."""
-
-    mechanism: ClassVar[str] = "ordered"
-    first: ClassVar[str] = "workers"
-
-    chain: BoundChain
-    ordered: Ordered
-    # one per number of workers, in their order; of several rates of arrivals, those of the highest
-    outcomes: tuple[WorkersOutcome, ...]
-    egress: Egress  # output of the serial run, or of the first run without one
-    costs: Costs | None  # costs that the model used; None for real workers
-    parameters: Mapping[str, Any]  # everything that determines the result, except the trace; JSON data
-    # why operators could not be compiled, so that the chain ran serially; empty if all could
-    obstacles: tuple[str, ...] = ()
-    answer: Table | None = None  # what a chain available by name answers; None for others
-    # outcomes at lower rates of arrivals, ascending, each in the order of workers
-    lower: tuple[WorkersOutcome, ...] = ()
-    probes: tuple[Probe, ...] = ()  # runs of the searches for the sustainable rate
-
-    def summary(self) -> Table:
-        """Summary of the run in one row, with its verdict."""
-        ordered = self.ordered
-        table = ordered_summary(
-            self.chain,
-            (*self.lower, *self.outcomes),
-            self.egress,
-            ordered.backend,
-            ordered.cores,
-            self.costs,
-            ordered.contention,
-            self.obstacles,
-        )
-        ((verdict, *facts),) = table.rows
-        told = "" if self.obstacles else scheme_sentence(ordered.settings, self.outcomes)
-        row = (f"{verdict} {told}".strip(), *facts, ordered.settings.parallelism.value)
-        return replace(table, columns=(*table.columns, PARALLELISM), rows=(row,))
-
-    def tables(self) -> dict[str, Table]:
-        """Tables of the run by name.
-
-        `workers`, `operators`, `occupancy`, `partitions`; of a chain available by name also `answer`, of several rates
-        of arrivals also `loads`, of shares of the sustainable rate also `search`, of workers bound to operators also
-        `served`, for a model also `costs` and `constants`.
-        """
-        tables = {} if self.answer is None else {"answer": self.answer}
-        tables |= {
-            "workers": workers_table(self.outcomes),
-            "operators": operators_table(self.chain, self.outcomes, self.ordered.settings.ring_buffer),
-            "occupancy": occupancy_table(self.outcomes),
-            "partitions": partitions_table(self.chain.operators, max(self.outcomes, key=lambda one: one.workers)),
-        }
-        if self.ordered.settings.parallelism in STATIC and not self.obstacles:
-            tables["served"] = served_table(self.chain, self.outcomes)
-        if self.lower:
-            tables["loads"] = loads_table((*self.lower, *self.outcomes))
-        if self.probes:
-            tables["search"] = search_table(self.probes)
-        if self.costs is not None:
-            tables["costs"] = costs_table(self.chain.operators, self.costs)
-            tables["constants"] = constants_table(self.ordered.contention)
-        return tables
-
-    def shown(self) -> tuple[Table, ...]:
-        """Tables shown first: answer, workers, operators, a model's assumptions."""
-        tables = self.tables()
-        workers, summary = verdict_under(tables["workers"], self.summary())
-        never_blocks = self.ordered.settings.reorder is Reorder.CLAIM
-        first = OPERATORS_FIRST if never_blocks else (*OPERATORS_FIRST, "blocked_time")
-        return (
-            *([] if self.answer is None else [self.answer]),
-            with_columns(workers, PACED_FIRST if self.ordered.arrivals else WORKERS_FIRST),
-            *([with_columns(tables["loads"], PACED_FIRST)] if self.lower else []),
-            with_columns(of_most_workers(tables["operators"]), first),
-            *(tables[name] for name in ("costs", "constants") if name in tables),
-            summary,
-        )
 
 
 def replay_ordered(
@@ -379,8 +226,8 @@ def _alone(chain: BoundChain, clock: Clock, tell: Told, taken: Callable[[Words],
     elapsed_s = clock() - start_s
     none = np.zeros(0, np.int64)
     tallies = tuple(
-        OperatorTally(bound.operator.name, *counts, partition_loads=np.zeros(bound.partitions, np.int64))
-        for bound, *counts in zip(chain.operators, done.inputs, done.outputs, strict=True)
+        OperatorTally(bound.operator.name, inputs, gave, np.zeros(bound.partitions, np.int64))
+        for bound, inputs, gave in zip(chain.operators, done.inputs, done.outputs, strict=True)
     )
     run = WorkersRun(done.egress, elapsed_s, tallies, Marks(none, none, none), none.reshape(0, len(chain.gives)))
     return WorkersOutcome(1, chain.rows, run, None, None)

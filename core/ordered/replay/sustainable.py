@@ -13,7 +13,7 @@ from statistics import median
 from adapt.core.errors import UsageError
 from adapt.core.metrics import column_named
 from adapt.core.ordered.engine.settings import MOST_WORKERS
-from adapt.core.ordered.replay.arrivals import Sustained
+from adapt.core.ordered.replay.arrivals import LatencyTarget, Sustained
 from adapt.core.ordered.replay.outcome import WorkersOutcome
 from adapt.core.phrases import counted
 from adapt.core.table import Column, Kind, Table
@@ -36,20 +36,6 @@ _RAISED, _RAISES = 1.5, 4
 
 Run = Callable[[float, int], WorkersOutcome]
 """A run at a rate of arrivals, by its number for a seed."""
-
-
-@dataclass(frozen=True, slots=True)
-class LatencyTarget:
-    """Highest 99th percentile from arrival to output at a sustainable rate."""
-
-    seconds: float | None = None  # the latency; None for a multiple
-    times: float = 10.0  # the latency over that at `LOW` of the capacity; not used with `seconds`
-
-    def __post_init__(self) -> None:
-        if self.seconds is not None and not 0 < self.seconds < inf:
-            raise UsageError(f"the target latency must be above 0 s (got {self.seconds:g})")
-        if not 1 < self.times < inf:
-            raise UsageError(f"the target latency must be above 1 times that at low load (got {self.times:g})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,23 @@
 """Tables and verdict of an ordered replay."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from adapt.core.metrics import column_named, columns_named
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
-from adapt.core.ordered.chain.names import Backend, CostSource, OperatorKind
-from adapt.core.ordered.engine.memory import runs_functions
-from adapt.core.ordered.engine.outcome import OperatorTally
-from adapt.core.ordered.engine.reference import Egress
-from adapt.core.ordered.engine.settings import Contention
+from adapt.core.ordered.chain.names import Backend, CostSource, OperatorKind, Parallelism, Reorder
+from adapt.core.ordered.engine.memory import STATIC, runs_functions
+from adapt.core.ordered.engine.reference import Egress, OperatorTally
+from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.model.model import RUNS, Costs
+from adapt.core.ordered.replay.arrivals import Ordered
 from adapt.core.ordered.replay.outcome import Bound, Latency, WorkersOutcome, bound_of, fullest_share, imbalance_of
-from adapt.core.ordered.replay.sustainable import break_even, break_even_sentence, speeds_of
+from adapt.core.ordered.replay.sustainable import Probe, break_even, break_even_sentence, search_table, speeds_of
 from adapt.core.phrases import counted, listed
+from adapt.core.run import Run, verdict_under
 from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.values import duration, number, share
 
@@ -335,79 +337,154 @@ def constants_table(contention: Contention) -> Table:
     return Table.from_rows("Contention assumed by the model", columns, rows)
 
 
-def ordered_summary(
-    chain: BoundChain,
-    outcomes: Sequence[WorkersOutcome],
-    egress: Egress,
-    backend: Backend,
-    cores: int,
-    costs: Costs | None,
-    contention: Contention,
-    obstacles: Sequence[str] = (),
-) -> Table:
-    """Summary of the run in one row, with its verdict.
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OrderedRun(Run):
+    """Result of an ordered replay."""
 
-    Args:
-        cores: Cores of the machine.
-        outcomes: By ascending rate of arrivals; the verdict is on those of the highest.
-        costs: Costs that the model used; None for real workers.
-        contention: Contention that the model assumed.
-    """
+    mechanism: ClassVar[str] = "ordered"
+    first: ClassVar[str] = "workers"
+
+    chain: BoundChain
+    ordered: Ordered
+    # one per number of workers, in their order; of several rates of arrivals, those of the highest
+    outcomes: tuple[WorkersOutcome, ...]
+    egress: Egress  # output of the serial run, or of the first run without one
+    costs: Costs | None  # costs that the model used; None for real workers
+    parameters: Mapping[str, Any]  # everything that determines the result, except the trace; JSON data
+    # why operators could not be compiled, so that the chain ran serially; empty if all could
+    obstacles: tuple[str, ...] = ()
+    answer: Table | None = None  # what a chain available by name answers; None for others
+    # outcomes at lower rates of arrivals, ascending, each in the order of workers
+    lower: tuple[WorkersOutcome, ...] = ()
+    probes: tuple[Probe, ...] = ()  # runs of the searches for the sustainable rate
+
+    def summary(self) -> Table:
+        """Summary of the run in one row, with its verdict."""
+        columns = (
+            Column("verdict"),
+            Column("backend"),
+            column_named("rows"),
+            Column("tuples_out", Kind.COUNT, about="tuples that left the chain"),
+            Column("egress", about="hash of the output, in order"),
+            *columns_named("order_violations speed_up_bound"),
+            Column("bound_by", about="operator that limits the speed-up"),
+            Column("machine_cores", Kind.COUNT, about="cores of this machine"),
+            column_named("break_even"),
+            Column("parallelism", about="which workers enter which operator, and when"),
+        )
+        ordered, outcomes = self.ordered, (*self.lower, *self.outcomes)
+        even = break_even(speeds_of(outcomes))
+        bound = bound_of(self.chain.operators, outcomes[0])
+        known = [one.is_ordered for one in outcomes if one.is_ordered is not None]
+        row = (
+            self._verdict(outcomes, bound),
+            ordered.backend.value,
+            self.chain.rows,
+            self.egress.tuples,
+            f"{self.egress.hash:016x}",
+            known.count(False) if known else None,
+            bound and bound.speed_up,
+            bound and bound.operator,
+            ordered.cores,
+            even and even.workers,
+            ordered.settings.parallelism.value,
+        )
+        return Table.from_rows("Run", columns, [row])
+
+    def _verdict(self, outcomes: Sequence[WorkersOutcome], bound: Bound | None) -> str:
+        chain, ordered = self.chain, self.ordered
+        highest = tuple({one.workers: one for one in outcomes}.values())
+        told = [_speed(highest, ordered.backend), *filter(None, [break_even_sentence(speeds_of(highest))])]
+        skipped = [] if chain.skipped is None else [chain.skipped.sentence()]
+        if self.obstacles:
+            alone = f"It ran serially in plain Python, and would with more workers: {'; '.join(self.obstacles)}."
+            return " ".join([told[0], alone, *skipped]).strip()
+        if ordered.backend is Backend.THREADS:
+            told += _of_threads(highest, ordered.cores)
+        if bound is not None and bound.speed_up < _FAR * max(one.workers for one in outcomes):
+            told.append(_bounded(bound))
+        runs = runs_functions(chain)
+        told += _order(outcomes, ordered.backend is Backend.SIM and not runs)
+        if self.costs is not None:
+            told += [_where_from(self.costs), *([] if runs else _even_keys(chain.operators))]
+            told.append(_assumed(ordered.contention))
+        scheme = _scheme_sentence(ordered.settings, self.outcomes)
+        return f"{' '.join([*told, *skipped]).strip()} {scheme}".strip()
+
+    def tables(self) -> dict[str, Table]:
+        """Tables of the run by name.
+
+        `workers`, `operators`, `occupancy`, `partitions`; of a chain available by name also `answer`, of several rates
+        of arrivals also `loads`, of shares of the sustainable rate also `search`, of workers bound to operators also
+        `served`, for a model also `costs` and `constants`.
+        """
+        tables = {} if self.answer is None else {"answer": self.answer}
+        tables |= {
+            "workers": workers_table(self.outcomes),
+            "operators": operators_table(self.chain, self.outcomes, self.ordered.settings.ring_buffer),
+            "occupancy": occupancy_table(self.outcomes),
+            "partitions": partitions_table(self.chain.operators, max(self.outcomes, key=lambda one: one.workers)),
+        }
+        if self.ordered.settings.parallelism in STATIC and not self.obstacles:
+            tables["served"] = _served_table(self.chain, self.outcomes)
+        if self.lower:
+            tables["loads"] = loads_table((*self.lower, *self.outcomes))
+        if self.probes:
+            tables["search"] = search_table(self.probes)
+        if self.costs is not None:
+            tables["costs"] = costs_table(self.chain.operators, self.costs)
+            tables["constants"] = constants_table(self.ordered.contention)
+        return tables
+
+    def shown(self) -> tuple[Table, ...]:
+        """Tables shown first: answer, workers, operators, a model's assumptions."""
+        tables = self.tables()
+        workers, summary = verdict_under(tables["workers"], self.summary())
+        never_blocks = self.ordered.settings.reorder is Reorder.CLAIM
+        first = OPERATORS_FIRST if never_blocks else (*OPERATORS_FIRST, "blocked_time")
+        return (
+            *([] if self.answer is None else [self.answer]),
+            with_columns(workers, PACED_FIRST if self.ordered.arrivals else WORKERS_FIRST),
+            *([with_columns(tables["loads"], PACED_FIRST)] if self.lower else []),
+            with_columns(of_most_workers(tables["operators"]), first),
+            *(tables[name] for name in ("costs", "constants") if name in tables),
+            summary,
+        )
+
+
+def _scheme_sentence(settings: RunSettings, outcomes: Sequence[WorkersOutcome]) -> str:
+    """How the workers shared the operators; empty for dynamic scheduling."""
+    most = max(outcomes, key=lambda one: one.workers)
+    match settings.parallelism:
+        case Parallelism.DYNAMIC:
+            return ""
+        case Parallelism.MICRO_BATCH:
+            return f"Batches of at most {counted(settings.batch, 'row')} pass one operator at a time."
+        case Parallelism.PIPELINE:
+            said = "Each operator has one worker"
+        case Parallelism.REPLICATED:
+            said = "Tuples are split statically over the replicas of an operator, each with its own worker"
+    if most.used < most.workers:
+        said += f", so {most.used:,} of {counted(most.workers, 'worker')} are used"
+    return f"{said}."
+
+
+def _served_table(chain: BoundChain, outcomes: Sequence[WorkersOutcome]) -> Table:
+    """Tuples by worker and operator."""
     columns = (
-        Column("verdict"),
-        Column("backend"),
-        column_named("rows"),
-        Column("tuples_out", Kind.COUNT, about="tuples that left the chain"),
-        Column("egress", about="hash of the output, in order"),
-        *columns_named("order_violations speed_up_bound"),
-        Column("bound_by", about="operator that limits the speed-up"),
-        Column("machine_cores", Kind.COUNT, about="cores of this machine"),
-        column_named("break_even"),
+        Column("workers", Kind.COUNT),
+        Column("worker", Kind.COUNT, about="its number, from 1 on"),
+        Column("operator"),
+        Column("tuples", Kind.COUNT, about="tuples that it processed"),
+        Column("share", Kind.SHARE, about="share of the operator's tuples"),
     )
-    even = break_even(speeds_of(outcomes))
-    bound = bound_of(chain.operators, outcomes[0])
-    known = [one.is_ordered for one in outcomes if one.is_ordered is not None]
-    row = (
-        _verdict(chain, outcomes, backend, cores, bound, costs, contention, obstacles),
-        backend.value,
-        chain.rows,
-        egress.tuples,
-        f"{egress.hash:016x}",
-        known.count(False) if known else None,
-        bound and bound.speed_up,
-        bound and bound.operator,
-        cores,
-        even and even.workers,
-    )
-    return Table.from_rows("Run", columns, [row])
-
-
-def _verdict(
-    chain: BoundChain,
-    outcomes: Sequence[WorkersOutcome],
-    backend: Backend,
-    cores: int,
-    bound: Bound | None,
-    costs: Costs | None,
-    contention: Contention,
-    obstacles: Sequence[str],
-) -> str:
-    highest = tuple({one.workers: one for one in outcomes}.values())
-    told = [_speed(highest, backend), *filter(None, [break_even_sentence(speeds_of(highest))])]
-    skipped = [] if chain.skipped is None else [chain.skipped.sentence()]
-    if obstacles:
-        alone = f"It ran serially in plain Python, and would with more workers: {'; '.join(obstacles)}."
-        return " ".join([told[0], alone, *skipped]).strip()
-    if backend is Backend.THREADS:
-        told += _of_threads(highest, cores)
-    if bound is not None and bound.speed_up < _FAR * max(one.workers for one in outcomes):
-        told.append(_bounded(bound))
-    runs = runs_functions(chain)
-    told += _order(outcomes, backend is Backend.SIM and not runs)
-    if costs is not None:
-        told += [_where_from(costs), *([] if runs else _even_keys(chain.operators))]
-        told.append(_assumed(contention))
-    return " ".join([*told, *skipped]).strip()
+    rows: list[list[Cell]] = []
+    for one in outcomes:
+        totals = one.run.served.sum(axis=0)
+        for worker, at in zip(*(places.tolist() for places in one.run.served.nonzero()), strict=True):
+            name, tuples = chain.operators[at].operator.name, int(one.run.served[worker, at])
+            rows.append([one.workers, worker + 1, name, tuples, tuples / int(totals[at])])
+    return Table.from_rows("Tuples by worker", columns, rows)
 
 
 def _speed(outcomes: Sequence[WorkersOutcome], backend: Backend) -> str:

@@ -10,7 +10,7 @@ from adapt.core.ordered.chain.graph import FROM
 from adapt.core.ordered.chain.mixing import FOLD, MASK, folded
 from adapt.core.ordered.engine.reference import Egress, SerialRun
 from adapt.core.ordered.functions.function import Row
-from adapt.core.ordered.own.function import inner_of, own_of
+from adapt.core.ordered.functions.own import inner_of, own_of
 from tests.core.ordered.functions.twins import step_of
 
 

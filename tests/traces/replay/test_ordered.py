@@ -13,8 +13,8 @@ from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
 from adapt.core.ordered.chain.names import Backend
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.replay import arrivals as replay_arrivals
-from adapt.core.ordered.replay.arrivals import Arrivals
-from adapt.core.ordered.replay.replay import Ordered, OrderedRun
+from adapt.core.ordered.replay.arrivals import Arrivals, Ordered
+from adapt.core.ordered.replay.tables import OrderedRun
 from adapt.traces.replay import ordered as ordered_replaying
 from adapt.traces.replay.chains import NamedChain, open_chain
 from adapt.traces.replay.egress import EgressTarget

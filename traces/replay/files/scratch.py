@@ -12,7 +12,7 @@ from weakref import WeakSet
 import numpy as np
 
 from adapt.core.errors import EnvironmentFailure
-from adapt.core.ordered.chain.bound import Words
+from adapt.core.ordered.chain.columns import Words
 from adapt.traces.store.disk import disk_failures
 
 _FORGOTTEN_EVERY_S = 0.01

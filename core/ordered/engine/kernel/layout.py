@@ -15,6 +15,8 @@ What orders the words that several workers touch, by who writes and who reads (s
 - `working`: entered by `replace`, left by `fetch_add`; passes the state where only one worker may enter.
 - `stop`, `keep`, `fed`, `egress_tuples`: released or replaced once, acquired by all who look.
 - `idle`, `inputs`, `outputs`, `time_ns`: sums that pass nothing on.
+
+Numeric codes of settings and run outcomes in kernels.
 """
 
 from collections.abc import Sequence
@@ -251,3 +253,16 @@ def tally_at(header: Header, worker: int, number: int) -> Tally:
     """Counters of a worker for an operator."""
     found: Tally = record_at(fixed(header, "tallies_at"), TALLY, worker * fixed(header, "operators") + number)
     return found
+
+
+GOES_ON, FINISHED, STALLED, FAULTY, DEAD = range(5)
+"""How a run ends: not yet; all tuples left; stalled; a function failed; a worker died."""
+
+SHARED_QUEUE, HYBRID, PARTITIONED = range(3)
+"""Work queue of an operator: without partitions; hybrid; partitioned."""
+
+CLAIM, RETRY, LOCK = range(3)
+"""Reorder buffers, see `Reorder`."""
+
+CT, LP, ET, QST, CT_LITERAL = range(5)
+"""Scheduling heuristics, see `Heuristic`."""

@@ -7,16 +7,29 @@ Source: ordered streams, sections 3, 4 and 6.
 
 from adapt.core.atomics import clock_ns, fetch_add, load, load_atomic, publish, release, replace, store
 from adapt.core.compiled import compiled, inlined, record_after, record_at
-from adapt.core.ordered.engine.kernel.claiming import take_shared
-from adapt.core.ordered.engine.kernel.codes import FINISHED, GOES_ON, HYBRID, PARTITIONED
-from adapt.core.ordered.engine.kernel.egress import is_finished, rest
-from adapt.core.ordered.engine.kernel.estimates import outputs_made, quota_of, renew_window, tuples_done
-from adapt.core.ordered.engine.kernel.feeding import feed
-from adapt.core.ordered.engine.kernel.layout import HEADER, Header, Operator, Tally, operator_at, tally_at
-from adapt.core.ordered.engine.kernel.partitions import take_delegating, take_partitions
-from adapt.core.ordered.engine.kernel.reorder_buffer import drain_if_ready
-from adapt.core.ordered.engine.kernel.schedule import choose_operator, enter
-from adapt.core.ordered.engine.kernel.work_queue import IN_BLOCK, copy_words, is_ready, outputs_at
+from adapt.core.ordered.engine.kernel.claiming import take_delegating, take_partitions, take_shared
+from adapt.core.ordered.engine.kernel.layout import (
+    FINISHED,
+    GOES_ON,
+    HEADER,
+    HYBRID,
+    PARTITIONED,
+    Header,
+    Operator,
+    Tally,
+    operator_at,
+    tally_at,
+)
+from adapt.core.ordered.engine.kernel.reorder_buffer import drain_if_ready, is_finished, rest
+from adapt.core.ordered.engine.kernel.schedule import (
+    choose_operator,
+    enter,
+    outputs_made,
+    quota_of,
+    renew_window,
+    tuples_done,
+)
+from adapt.core.ordered.engine.kernel.work_queue import IN_BLOCK, copy_words, feed, is_ready, outputs_at
 
 
 @inlined

@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 
 from adapt.core.errors import BadInput
-from adapt.core.ordered.chain.blocks import bind_blocks
-from adapt.core.ordered.chain.bound import BoundChain, bind, in_memory
+from adapt.core.ordered.chain.bound import BoundChain, bind, bind_blocks, in_memory
 from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
 from adapt.core.ordered.chain.names import PartitionBy
 from adapt.core.ordered.presets.presets import PRESETS

@@ -5,7 +5,7 @@ import pytest
 
 from adapt.core.errors import BadInput
 from adapt.core.ordered.chain.chain import Chain, Operator
-from adapt.core.ordered.chain.named_inputs import Skipped, split_inputs
+from adapt.core.ordered.chain.columns import Skipped, split_inputs
 from adapt.core.ordered.chain.names import OperatorKind
 
 BOTH = Operator("both", OperatorKind.PARTITIONED, key="key", partitions=2, sources=("1", "2"))

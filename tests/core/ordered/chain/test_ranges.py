@@ -4,7 +4,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.ordered.chain.bound import range_partitions
+from adapt.core.ordered.chain.columns import range_partitions
 
 
 def test_whole_numbers_are_cut_into_ranges_of_one_width() -> None:

@@ -6,7 +6,7 @@ import pytest
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain
 from adapt.core.ordered.chain.names import Heuristic, Parallelism, Reorder, WorkQueue
-from adapt.core.ordered.engine.binding import barred, degrees_of, replicas_of_workers, workers_used
+from adapt.core.ordered.engine.memory import barred, degrees_of, replicas_of_workers, workers_used
 from adapt.core.ordered.engine.reference import run_serially
 from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers

@@ -14,12 +14,12 @@ from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
 from adapt.core.ordered.chain.names import Backend, OperatorKind, Reorder, WorkQueue
 from adapt.core.ordered.chain.own import own_function
-from adapt.core.ordered.engine.reference import run_serially
+from adapt.core.ordered.engine.reference import check_sample, run_serially
 from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.model.model import run_model
-from adapt.core.ordered.replay.outcome import check_sample
-from adapt.core.ordered.replay.replay import Ordered, replay_ordered
+from adapt.core.ordered.replay.arrivals import Ordered
+from adapt.core.ordered.replay.replay import replay_ordered
 from tests.core.ordered.chains import partitioned, stateful, stateless
 from tests.core.ordered.walk import walked
 

@@ -13,23 +13,21 @@ import pytest
 from adapt.core.atomics import load_atomic
 from adapt.core.compiled import AtAddress, record_at
 from adapt.core.errors import UsageError
-from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words, bind
+from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, bind
 from adapt.core.ordered.chain.chain import Chain
+from adapt.core.ordered.chain.columns import Words
 from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, PartitionBy, Reorder, WorkQueue
-from adapt.core.ordered.engine import binding, memory
-from adapt.core.ordered.engine.binding import Sizes
+from adapt.core.ordered.engine import memory
 from adapt.core.ordered.engine.kernel import worker as kernel
 from adapt.core.ordered.engine.kernel.claiming import chunk_of
-from adapt.core.ordered.engine.kernel.codes import GOES_ON, STALLED
-from adapt.core.ordered.engine.kernel.egress import rest
-from adapt.core.ordered.engine.kernel.estimates import quota_of
-from adapt.core.ordered.engine.kernel.layout import HEADER, operator_at
-from adapt.core.ordered.engine.memory import Memory
-from adapt.core.ordered.engine.outcome import WorkersRun
-from adapt.core.ordered.engine.reference import SerialRun, run_serially
+from adapt.core.ordered.engine.kernel.layout import GOES_ON, HEADER, STALLED, operator_at
+from adapt.core.ordered.engine.kernel.reorder_buffer import rest
+from adapt.core.ordered.engine.kernel.schedule import quota_of
+from adapt.core.ordered.engine.memory import Memory, Sizes
+from adapt.core.ordered.engine.reference import SerialRun, WorkersRun, run_serially
 from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
-from adapt.core.ordered.functions.registry import FUNCTIONS
+from adapt.core.ordered.functions.own import FUNCTIONS
 from adapt.core.ordered.functions.work import count
 from adapt.core.ordered.model.model import run_model
 from tests.core.ordered.chains import bound, counting, partitioned, stateful, stateless
@@ -218,7 +216,7 @@ def test_a_run_in_which_no_tuple_moves_ends_and_says_where_they_are(monkeypatch:
     def none_for_state(bound: BoundOperator) -> int:
         return 0 if bound.operator.kind is OperatorKind.STATEFUL else 9
 
-    monkeypatch.setattr(binding, "_most", none_for_state)
+    monkeypatch.setattr(memory, "_most", none_for_state)
     with pytest.raises(RuntimeError, match=r"the run stalled; .*'e' \(64, 0, 0\)"):
         run_by_workers(chain_of("all kinds", 100_000)[0], RunSettings(workers=3, queue_capacity=64), pace=1)
 

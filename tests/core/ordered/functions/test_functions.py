@@ -15,8 +15,8 @@ from adapt.core.ordered.chain.mixing import mixed
 from adapt.core.ordered.chain.names import FunctionName, OperatorKind
 from adapt.core.ordered.engine.reference import run_serially
 from adapt.core.ordered.functions.function import OWN
+from adapt.core.ordered.functions.own import function_of
 from adapt.core.ordered.functions.sales import PAIR
-from adapt.core.ordered.own.function import function_of
 from tests.core.ordered.functions.twins import step_of
 from tests.core.ordered.walk import walked
 

@@ -11,7 +11,7 @@ from adapt.core.ordered.chain.bound import BoundChain
 from adapt.core.ordered.chain.chain import Operator
 from adapt.core.ordered.chain.mixing import FOLD, MASK, mixed
 from adapt.core.ordered.chain.names import Heuristic
-from adapt.core.ordered.engine.outcome import WorkersRun
+from adapt.core.ordered.engine.reference import WorkersRun
 from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.model.model import run_model
 from tests.core.ordered.chains import bound, partitioned, stateful, stateless

@@ -8,8 +8,7 @@ import pytest
 
 from adapt.core.ordered.chain.chain import Operator
 from adapt.core.ordered.chain.names import Heuristic, Parallelism, Reorder, WorkQueue
-from adapt.core.ordered.engine.outcome import WorkersRun
-from adapt.core.ordered.engine.reference import run_serially
+from adapt.core.ordered.engine.reference import WorkersRun, run_serially
 from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.model.model import run_model
 from tests.core.ordered.chains import bound, counting, partitioned, stateful, stateless

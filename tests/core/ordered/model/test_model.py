@@ -12,7 +12,7 @@ from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.chain import Chain
 from adapt.core.ordered.chain.mixing import FOLD, MASK, folded, mixed
 from adapt.core.ordered.chain.names import Heuristic, Reorder, WorkQueue
-from adapt.core.ordered.engine.outcome import OperatorTally
+from adapt.core.ordered.engine.reference import OperatorTally
 from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.model.model import ModelRun, run_model
 from tests.core.ordered.chains import bound, partitioned, stateful, stateless

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adapt.core.ordered.chain.names import CostSource
-from adapt.core.ordered.engine.outcome import OperatorTally
+from adapt.core.ordered.engine.reference import OperatorTally
 from adapt.core.ordered.engine.settings import Contention
 from adapt.core.ordered.model.model import given_costs, is_given, measured_costs
 from tests.core.ordered.chains import bound, counting, stateful, stateless

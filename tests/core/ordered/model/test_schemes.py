@@ -7,7 +7,7 @@ import pytest
 
 from adapt.core.ordered.chain.bound import BoundChain
 from adapt.core.ordered.chain.names import Parallelism, Reorder
-from adapt.core.ordered.engine.outcome import WorkersRun
+from adapt.core.ordered.engine.reference import WorkersRun
 from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.model.model import run_model
 from tests.core.ordered.chains import bound, partitioned, stateful, stateless

@@ -9,9 +9,10 @@ from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain
 from adapt.core.ordered.chain.names import Backend, Spacing
 from adapt.core.ordered.engine.settings import RunSettings
-from adapt.core.ordered.replay.arrivals import Arrivals, Paced
+from adapt.core.ordered.replay.arrivals import Arrivals, Ordered, Paced
 from adapt.core.ordered.replay.charts import ordered_charts
-from adapt.core.ordered.replay.replay import Ordered, OrderedRun, replay_ordered
+from adapt.core.ordered.replay.replay import replay_ordered
+from adapt.core.ordered.replay.tables import OrderedRun
 from tests.core.ordered.chains import bound, counting, stateless
 
 TIMES_US = np.array([10, 10, 30, 70])

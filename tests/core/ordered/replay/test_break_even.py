@@ -7,11 +7,11 @@ import pytest
 
 from adapt.core.ordered.chain.bound import BoundChain
 from adapt.core.ordered.chain.names import Backend, Parallelism
-from adapt.core.ordered.engine.outcome import Marks, WorkersRun
-from adapt.core.ordered.engine.reference import Egress
+from adapt.core.ordered.engine.reference import Egress, Marks, WorkersRun
 from adapt.core.ordered.engine.settings import MOST_WORKERS, Contention, RunSettings
+from adapt.core.ordered.replay.arrivals import Ordered
 from adapt.core.ordered.replay.outcome import Repeats, WorkersOutcome
-from adapt.core.ordered.replay.replay import Ordered, replay_ordered
+from adapt.core.ordered.replay.replay import replay_ordered
 from adapt.core.ordered.replay.sustainable import (
     GAIN,
     Speed,

@@ -4,8 +4,10 @@ import pytest
 
 from adapt.core.ordered.chain.names import Backend
 from adapt.core.ordered.engine.settings import Contention
+from adapt.core.ordered.replay.arrivals import Ordered
 from adapt.core.ordered.replay.charts import REST, ordered_charts
-from adapt.core.ordered.replay.replay import Ordered, OrderedRun, replay_ordered
+from adapt.core.ordered.replay.replay import replay_ordered
+from adapt.core.ordered.replay.tables import OrderedRun
 from tests.core.ordered.chains import bound, stateless
 
 

@@ -11,12 +11,13 @@ import pytest
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.names import Backend, CostSource, Heuristic, Reorder, WorkQueue
-from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
-from adapt.core.ordered.engine.reference import Egress, run_serially
+from adapt.core.ordered.engine.reference import Egress, Marks, OperatorTally, WorkersRun, run_serially
 from adapt.core.ordered.engine.settings import Contention, RunSettings
 from adapt.core.ordered.presets.presets import PRESETS
+from adapt.core.ordered.replay.arrivals import Ordered
 from adapt.core.ordered.replay.outcome import Latency, Repeats, WorkersOutcome, bound_of, median_of
-from adapt.core.ordered.replay.replay import Ordered, OrderedRun, replay_ordered
+from adapt.core.ordered.replay.replay import replay_ordered
+from adapt.core.ordered.replay.tables import OrderedRun
 from tests.core.ordered.chains import bound, counting, partitioned, stateful, stateless
 
 NONE = Contention()

@@ -8,11 +8,12 @@ import pytest
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.names import Backend, Spacing
 from adapt.core.ordered.engine.settings import Contention, RunSettings
-from adapt.core.ordered.replay.arrivals import Arrivals, Sustained
+from adapt.core.ordered.replay.arrivals import Arrivals, LatencyTarget, Ordered, Sustained
 from adapt.core.ordered.replay.charts import ordered_charts
 from adapt.core.ordered.replay.outcome import Latency
-from adapt.core.ordered.replay.replay import Ordered, OrderedRun, replay_ordered
-from adapt.core.ordered.replay.sustainable import LOW, SEARCH_RUNS, STEP, LatencyTarget, Run, Search, searched
+from adapt.core.ordered.replay.replay import replay_ordered
+from adapt.core.ordered.replay.sustainable import LOW, SEARCH_RUNS, STEP, Run, Search, searched
+from adapt.core.ordered.replay.tables import OrderedRun
 from tests.core.ordered.chains import bound, counting, stateless
 
 SERVICE_NS, ROWS = 5_000, 5_000

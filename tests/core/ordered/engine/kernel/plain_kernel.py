@@ -15,39 +15,10 @@ from typing import Any
 import numpy as np
 
 from adapt.core import random_bits
-from adapt.core.ordered.engine.kernel import (
-    chunk,
-    claiming,
-    egress,
-    estimates,
-    feeding,
-    layout,
-    partitions,
-    punctuation,
-    reorder_buffer,
-    running,
-    schedule,
-    work_queue,
-    worker,
-)
+from adapt.core.ordered.engine.kernel import claiming, layout, reorder_buffer, running, schedule, work_queue, worker
 from adapt.core.ordered.functions import function, sales, work
 
-_ENGINE = (
-    random_bits,
-    layout,
-    chunk,
-    work_queue,
-    punctuation,
-    feeding,
-    egress,
-    reorder_buffer,
-    running,
-    claiming,
-    partitions,
-    estimates,
-    schedule,
-    worker,
-)
+_ENGINE = random_bits, layout, work_queue, reorder_buffer, running, claiming, schedule, worker
 
 _ATOMIC = threading.Lock()
 _LIBC = ctypes.CDLL(None)
@@ -168,7 +139,7 @@ def plain(*modules: ModuleType, **more: object) -> SimpleNamespace:
 
 def plain_schedule() -> Callable[[int, np.dtype[np.void]], int]:
     """`choose_operator` of the header at an address, interpreted."""
-    names = plain(layout, work_queue, *(each for each in _ENGINE if each in (claiming, estimates, schedule)), **_UNUSED)
+    names = plain(layout, work_queue, claiming, schedule, **_UNUSED)
     return lambda address, kind: names.choose_operator(_Record(address, kind, 0), 0)
 
 
@@ -180,7 +151,7 @@ def plain_worker() -> Callable[[int, int, bool], bool]:
     selling, working = plain(random_bits, function, sales), plain(work, mixed_bits=plain(random_bits).mixed)
     closings = {sales._RANKING.address: selling._rank, sales._FORGETTING.address: selling._forget}
     loops = {
-        chunk.chunk_form(compiled).address: plain(layout, work_queue, chunk, step=step).chunk
+        running.chunk_form(compiled).address: plain(*_ENGINE[1:5], step=step).chunk
         for compiled, step in (
             (work._WORK, working._work),
             (work._COUNT, working._count),

@@ -14,7 +14,7 @@ from adapt.core.ordered.chain.chain import COUNTED, Chain, Operator, Punctuation
 from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, Parallelism, Reorder, WorkQueue
 from adapt.core.ordered.engine import threads
 from adapt.core.ordered.engine.kernel import worker as kernel
-from adapt.core.ordered.engine.outcome import WorkersRun
+from adapt.core.ordered.engine.reference import WorkersRun
 from adapt.core.ordered.engine.settings import RunSettings
 from tests.core.ordered.chains import bound, counting, partitioned, stateful, stateless
 from tests.core.ordered.engine.kernel.plain_kernel import plain_worker

@@ -1,1 +1,0 @@
-"""Operators that users write in Python, compiled for the engine."""
