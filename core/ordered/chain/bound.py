@@ -294,7 +294,9 @@ def bind(
 def bind_blocks(
     chain: Chain, blocks: Iterable[Columns], plan: Partitioner | None, store: Store, where: str = ""
 ) -> BoundChain:
-    """Bind a chain that is no graph to a trace by blocks, one of which at a time is in memory.
+    """Bind a chain that is no graph by blocks of rows.
+
+    One block at a time is in memory.
 
     Args:
         blocks: Columns of consecutive rows, at least one block.

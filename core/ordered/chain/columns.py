@@ -216,7 +216,7 @@ def whole_numbers(operator: Operator, name: str, column: Column) -> Words:
 def encoded_column(
     operator: Operator, name: str, column: Column, known: pa.Array | None
 ) -> tuple[Words, WordType, dict[str, pa.Array]]:
-    """A column as words, with their type, and its texts by number if it holds texts."""
+    """A column as words, their type, and its texts if any."""
     where = f"operator {operator.name!r}"
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -272,7 +272,7 @@ def key_column(operator: Operator, column: Column) -> Column:
 
 
 def numbered(column: Column, known: pa.Array | None) -> tuple[Words, pa.Array]:
-    """The number of each value, in the order of first appearance after known ones, and all values by number."""
+    """The number of each value, after known ones; and all values."""
     known = pa.array([], column.type) if known is None else known
     encoded = column.dictionary_encode(null_encoding="encode")
     if isinstance(encoded, pa.ChunkedArray):
