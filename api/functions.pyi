@@ -139,6 +139,7 @@ def verdict(
     max_imbalance: float = 1.2,
     max_migration: str | None = None,
     max_pins: int | None = None,
+    mergeable: bool = False,
     from_: File | Plan | None = None,
     out: File | None = None,
     force: bool = False,

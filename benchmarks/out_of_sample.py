@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from references import from_tests
 
+from adapt.core.out_of_sample.walk_forward import Way
 from adapt.core.out_of_sample.windows import CountedPane, Windows
-from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.synthetic.variation import Bursts, Diurnal, Drift, Lags, Variation
 from adapt.traces.generators.keyed import zipf_stream
 from adapt.traces.store.trace import BLOCK_ROWS
@@ -26,6 +26,12 @@ from adapt.traces.store.trace import BLOCK_ROWS
 DATA = Path(os.environ.get("ADAPT_DATA", "../shared/data"))
 HARM = 1.02
 SEEDS = range(5)
+WAYS = {
+    "plan kept": (Way.KEPT,),
+    "plan kept, with splits": (Way.KEPT, Way.SPLIT),
+    "plan rebuilt": (Way.REBUILT,),
+    "plan rebuilt, with splits": (Way.REBUILT, Way.SPLIT),
+}
 ROWS, KEYS, DAYS = 240_000, 10_000, 4
 
 HOUR_S = 3600.0
@@ -62,12 +68,13 @@ def _judged(group: str, traces: Columns) -> bool:
     ratios: dict[str, list[float]] = {}
     coverage = {}
     for name, panes in traces.items():
-        for case in columns.CASES:
-            for rule, ratio in _rules(panes, *case):
+        cases = {case: columns.Judged.over(panes, *case) for case in columns.CASES}
+        for case, judged in cases.items():
+            for rule, ratio in _rules(judged):
                 ratios.setdefault(rule, []).append(ratio)
-                if rule in ("plan kept", "plan rebuilt") and ratio > HARM:
+                if rule in WAYS and ratio > HARM:
                     print(f"  {rule}: {ratio:.3f} for {name}, {case[0]}, {case[1]} channels")
-        coverage[name] = float(np.mean([held for case in columns.CASES for held in columns.held(panes, *case)]))
+        coverage[name] = float(np.mean([held for judged in cases.values() for held in judged.held(tuple(Way))]))
     overall = float(np.mean(list(coverage.values())))
     print(f"{group} ({len(coverage) * len(columns.CASES)} cases)")
     print("| rule | geometric mean | 95th percentile | worst | above 1.02 |")
@@ -79,7 +86,7 @@ def _judged(group: str, traces: Columns) -> bool:
     print(
         f"interval for the next window: {overall:.1%} of windows, least {coverage[least]:.1%} ({least})\n", flush=True
     )
-    kept, rebuilt = (np.array(ratios[rule]) for rule in ("plan kept", "plan rebuilt"))
+    kept, rebuilt = (np.array(ratios[rule]) for rule in ("plan kept, with splits", "plan rebuilt, with splits"))
     return bool(
         np.exp(np.log(kept).mean()) <= 0.81
         and np.mean(kept > HARM) <= 0.03
@@ -90,18 +97,15 @@ def _judged(group: str, traces: Columns) -> bool:
     )
 
 
-def _rules(panes: Sequence[CountedPane], engine: str, channels: int) -> Iterator[tuple[str, float]]:
-    tested = columns.walked(panes, engine, channels)
-    yield "plan kept", columns.over_today(tested, "kept")
-    yield "plan rebuilt", columns.over_today(tested, "rebuilt")
-    windows = Windows.from_panes(panes, make_partitioner(engine, channels))
-    today = windows.imbalances(windows.loads)
+def _rules(judged: "columns.Judged") -> Iterator[tuple[str, float]]:
+    for name, ways in WAYS.items():
+        yield name, judged.over_today(ways)
+    windows = judged.whole
+    today, past = windows.imbalances(windows.loads), len(windows) // 2
     for most in (100, 1000):
-        plans = {upto: _hottest_placed(windows, upto, most) for upto in range(tested.past, len(windows))}
+        plans = {upto: _hottest_placed(windows, upto, most) for upto in range(past, len(windows))}
         for rule in ("kept", "rebuilt"):
-            found = [
-                _imbalance(windows, plans[at if rule == "rebuilt" else tested.past], at) / today[at] for at in plans
-            ]
+            found = [_imbalance(windows, plans[at if rule == "rebuilt" else past], at) / today[at] for at in plans]
             yield f"top {most}, {rule}", float(np.median(found))
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from adapt.core.verdict.answer import Answer
     from adapt.traces.spark.progress import Progress
 
-SCHEMA = "adapt.verdict/2"
+SCHEMA = "adapt.verdict/3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class KeptOutput(Output):
 
 
 @short_help(
-    *("key", "engine", "channels", "time", "max_imbalance", "max_migration", "max_pins"),
+    *("key", "engine", "channels", "time", "max_imbalance", "max_migration", "max_pins", "mergeable"),
     *("current", "out", "all", "format", "force"),
 )
 def verdict(
@@ -88,7 +88,7 @@ def verdict(
     from adapt.core.partitioning.build import Recipe
     from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS
     from adapt.core.verdict.answering import answer_on, hashers_today, judged_placement
-    from adapt.core.verdict.first_screen import evidence_table, first_lines, hot_keys_table, next_command, status_of
+    from adapt.core.verdict.first_screen import first_lines, first_tables, next_command, status_of
     from adapt.traces.counting.count import Counting
     from adapt.traces.counting.count_cache import counted, panes_of
     from adapt.traces.counting.partitions import audited
@@ -170,8 +170,7 @@ def verdict(
         "plan": None if found.recommended is None else str(plan),
         "next": following,
     }
-    tables = [] if found.verdict is None else [evidence_table(found.verdict)]
-    tables.append(hot_keys_table(found, NEXT + following))
+    tables = first_tables(found, NEXT + following, every=output.all)
     tables += found.more_tables()[1:] if output.all else []
     show(tables, output.format, document, lead=[verdict_of(first_lines(found, findings))])
     return found

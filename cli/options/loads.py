@@ -19,19 +19,25 @@ class GoalOptions:
 
     max_imbalance: float = same(PlanSettings, "max_imbalance")
     max_migration: str | None = same(PlanSettings, "max_migration")
-    max_pins: int | None = setting(None, "Recommend the best plan that pins at most K more keys.", "K")
+    max_pins: int | None = setting(None, "Most keys that the plan pins, besides today's.", "K")
+    mergeable: bool = setting(False, "Hot keys may be split: results are merged later.", None, "--mergeable")
 
     def goal(self, channels: int, *, shows_frontier: bool) -> "Goal":
         """The goal at a number of channels, checked."""
         if self.max_pins is not None and self.max_pins < 1:
             raise UsageError(f"--max-pins must be at least 1 (got {self.max_pins}); omit it to let the verdict choose")
-        return goal_within(
-            self.max_imbalance, self.max_migration, self.max_pins, channels, shows_frontier=shows_frontier
-        )
+        asked = self.max_imbalance, self.max_migration, self.max_pins, channels
+        return goal_within(*asked, shows_frontier=shows_frontier, mergeable=self.mergeable)
 
 
 def goal_within(
-    max_imbalance: float, max_migration: str | None, max_pins: int | None, channels: int, *, shows_frontier: bool
+    max_imbalance: float,
+    max_migration: str | None,
+    max_pins: int | None,
+    channels: int,
+    *,
+    shows_frontier: bool,
+    mergeable: bool = False,
 ) -> "Goal":
     """The goal of a verdict within limits of its plan."""
     from adapt.core.partitioning.frontier.today import Budget
@@ -46,7 +52,7 @@ def goal_within(
                 f"--max-migration {max_migration} and --max-pins {max_pins} exclude each other: a pinned key moves its"
                 " state; omit one"
             )
-    return Goal(max_imbalance, Budget(share, max_pins), shows_frontier)
+    return Goal(max_imbalance, Budget(share, max_pins), shows_frontier, mergeable=mergeable)
 
 
 @settings()

@@ -1,15 +1,14 @@
 """Plans to choose from, judged out of sample where there are windows."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.keys.partitioner import Channels, Partitioner
-from adapt.core.out_of_sample.outcome import OutOfSample
-from adapt.core.out_of_sample.walk_forward import MOST_HOT, PINS, Pins, Walk
+from adapt.core.keys.partitioner import Channels
+from adapt.core.out_of_sample.walk_forward import MOST_HOT, PINS, Moves, Walk
 from adapt.core.out_of_sample.windows import Whole, Windows
 from adapt.core.partitioning.frontier.bound import bound_of_today
 from adapt.core.partitioning.frontier.frontier import Frontier, Point, points_of
@@ -29,13 +28,14 @@ class Choices:
     walk: Walk | None  # judges the plans on later windows, within the same limits; None judges in-sample
     limits: Budget = NO_LIMITS
 
-    def frontier(self, recommended: ExplicitMap | None = None) -> Frontier:
+    def frontier(self, recommended: ExplicitMap | None = None, later: float | None = None) -> Frontier:
         """The best of the plans, with one to be marked.
 
         Args:
             recommended: The pins of that plan; None marks none.
+            later: Its median imbalance in later windows.
         """
-        every = [point for point, _ in self._judged]
+        every = self._judged
         if recommended is None:
             return Frontier.of_points(every, None, self._today)
         placed = self.whole.placed(recommended)
@@ -48,22 +48,14 @@ class Choices:
             share, reached = self.whole.effect(recommended)
             bound = min(bound_of_today(self._today, Budget(None, len(recommended))), reached)
             marked = Point(NO_LIMITS, placed, int(is_moved.sum()), share, reached, bound, proved=False)
+        marked = marked if later is None else replace(marked, out_of_sample=later)
         return Frontier.of_points(every, marked, self._today)
 
-    def best(self, others: Mapping[str, Partitioner] | None = None) -> tuple[Frontier, ExplicitMap, OutOfSample | None]:
-        """The frontier, its best plan, and what later windows showed.
-
-        The best plan is the point of least imbalance within the limits; its pins are returned.
-
-        Args:
-            others: Further placements to measure, by name.
-        """
+    def within(self) -> tuple[Frontier, ExplicitMap]:
+        """The frontier, and the pins of its best point."""
         found = self.frontier()
         point = found.within(self.limits)
-        pins = self.whole.pins(self._rows, point.placed)
-        plan_of = next(plan_of for each, plan_of in self._judged if each is point)
-        tested = None if self.walk is None or plan_of is None else self.walk.followed(plan_of, others)
-        return replace(found, recommended=point), pins, tested
+        return replace(found, recommended=point), self.whole.pins(self._rows, point.placed)
 
     @cached_property
     def _rows(self) -> NDArray[np.int64]:
@@ -79,26 +71,29 @@ class Choices:
             return []
         keys = self.walk.windows.keys
         plans = self.walk.plans[len(self.walk.windows)]
-        return [self.whole.placed(ExplicitMap(keys.take(plan.rows), plan.channels)) for plan in plans]
+        return [self.whole.placed(ExplicitMap(keys.take(plan.rows), plan.channels)) for plan in plans[: 1 + len(PINS)]]
 
     @cached_property
     def _today(self) -> Today:
         return self.whole.today(self._rows)
 
     @cached_property
-    def _judged(self) -> list[tuple[Point, Callable[[int], Pins] | None]]:
-        """Every plan, with its rule: windows before to pins."""
+    def _judged(self) -> list[Point]:
+        """Every plan; with windows, judged by the same rule from the first of them and kept."""
         points = points_of(self._today, self.limits, WORK)
         if self.walk is None:
-            return [(point, None) for point in points]
-        rules = [(point, partial(_rebalanced, self.walk.windows, point.budget)) for point in points]
+            return points
+        windows, past = self.walk.windows, self.walk.past
+        rules: list[tuple[Point, Callable[[], Moves]]] = [
+            (point, partial(_rebalanced, windows, point.budget, past)) for point in points
+        ]
         for size, placed in enumerate(self._walked):
             own = placed[self._rows]
             pins = self._today.pins(own)
             point = self._point(own, Budget(None, pins).within(self.limits))
             if pins and point.keeps(self.limits):
-                rules.append((point, partial(_of_size, self.walk, size)))
-        return [(replace(point, out_of_sample=self.walk.median(rule)), rule) for point, rule in rules]
+                rules.append((point, partial(self.walk.plans[past].__getitem__, size)))
+        return [replace(point, out_of_sample=self.walk.median(rule())) for point, rule in rules]
 
     def _point(self, placed: Channels, budget: Budget) -> Point:
         """The point of a placement of the hottest keys that is given."""
@@ -108,11 +103,7 @@ class Choices:
         return Point(budget, placed, pins, moved, reached, min(bound, reached), proved=False)
 
 
-def _of_size(walk: Walk, size: int, upto: int) -> Pins:
-    return walk.plans[upto][size]
-
-
-def _rebalanced(windows: Windows, budget: Budget, upto: int) -> Pins:
+def _rebalanced(windows: Windows, budget: Budget, upto: int) -> Moves:
     """The plan within a budget from the windows before one."""
     past = windows.shares[:, :upto].sum(axis=1)
     rows = np.sort(np.argsort(-past, kind="stable")[: PINS[-1]])
@@ -122,4 +113,4 @@ def _rebalanced(windows: Windows, budget: Budget, upto: int) -> Pins:
     today = Today(loads, loads, home, residual, windows.capacities, float(past.sum() - loads.sum()))
     placed = rebalance(today, budget, work=WORK)
     is_moved = placed != home
-    return Pins(rows[is_moved], placed[is_moved])
+    return Moves(rows[is_moved], placed[is_moved], {})

@@ -11,8 +11,8 @@ from adapt.core.table import Column, Kind, Table
 LEVEL = 0.9
 """Confidence level of the interval for the next window."""
 
-TODAY, KEPT, REBUILT = "today", "plan kept", "plan rebuilt"
-"""Names of placements."""
+TODAY = "today"
+"""Name of today's placement."""
 
 BEST = "best possible"
 """Name of the floor."""
@@ -25,6 +25,7 @@ class Track:
     imbalances: tuple[float, ...]  # by tested window
     state_to_move: float  # share of all state that it moves once; for a plan that is rebuilt, per window
     pins: int = 0  # number of pinned keys; of the last plan, if it is rebuilt
+    splits: int = 0  # number of split keys
 
     @property
     def median(self) -> float:
@@ -55,11 +56,12 @@ class OutOfSample:
     starts_us: tuple[int, ...]  # start of each tested window, in microseconds since 1970
     rows: tuple[int, ...]  # rows of each tested window
     floors: tuple[float, ...]  # best possible imbalance of each tested window with whole keys
-    # placements by name: today's, others without pins, the recommended plan built before the first tested window and
-    # kept, and the same rebuilt before each tested window
+    # placements by name: today's, others without pins, and plans: one built before the first tested window and kept,
+    # one that splits keys too, and one rebuilt before each tested window
     tracks: Mapping[str, Track]
     # interval of the recommended plan's imbalance in the window that follows, at confidence `LEVEL`
     next_window: tuple[float, float]
+    recommended: str = TODAY  # name of the recommended placement
 
     @property
     def today(self) -> Track:
@@ -67,14 +69,14 @@ class OutOfSample:
         return self.tracks[TODAY]
 
     @property
-    def kept(self) -> Track:
-        """The recommended plan, kept."""
-        return self.tracks[KEPT]
+    def plan(self) -> Track:
+        """The recommended placement."""
+        return self.tracks[self.recommended]
 
     @property
-    def rebuilt(self) -> Track:
-        """The recommended plan, rebuilt before each window."""
-        return self.tracks[REBUILT]
+    def helped(self) -> int:
+        """Number of tested windows in which the recommended placement lowers the imbalance."""
+        return round(self.plan.helps(self.today) * len(self.rows))
 
     @property
     def window_us(self) -> int:
@@ -90,14 +92,24 @@ class OutOfSample:
             Column("worst_imbalance", Kind.RATIO, about="worst tested window"),
             Column("helps", Kind.SHARE, about="share of the tested windows with a lower imbalance than today's"),
             Column("pins", Kind.COUNT, about="pinned keys"),
+            Column("splits", Kind.COUNT, about="split keys"),
             Column("state_to_move", Kind.SHARE, about="of all state: once, or in each window if rebuilt"),
         )
         rows: list[tuple[Any, ...]] = [
-            (name, track.median, track.p90, track.worst, track.helps(self.today), track.pins, track.state_to_move)
+            (
+                name,
+                track.median,
+                track.p90,
+                track.worst,
+                track.helps(self.today),
+                track.pins,
+                track.splits,
+                track.state_to_move,
+            )
             for name, track in self.tracks.items()
         ]
         best = Track(self.floors, 0.0)
-        rows.append((BEST, best.median, best.p90, best.worst, None, None, None))
+        rows.append((BEST, best.median, best.p90, best.worst, None, None, None, None))
         note = (
             f"Imbalance in {len(self.rows)} windows of about {self.rows[0]:,} rows, each measured on rows that the plan"
             " was not built from."
@@ -125,9 +137,12 @@ class OutOfSample:
     def from_data(cls, data: Mapping[str, Any]) -> "OutOfSample":
         """Read the data of `as_data`."""
         tracks = {
-            name: Track(tuple(track["imbalances"]), float(track["state_to_move"]), int(track["pins"]))
+            name: Track(
+                tuple(track["imbalances"]), float(track["state_to_move"]), track["pins"], track.get("splits", 0)
+            )
             for name, track in data["tracks"].items()
         }
         low, high = data["next_window"]
         starts, rows, floors = (tuple(data[name]) for name in ("starts_us", "rows", "floors"))
-        return cls(int(data["past"]), starts, rows, floors, tracks, (float(low), float(high)))
+        recommended = data.get("recommended", "plan kept")  # of older artefacts
+        return cls(int(data["past"]), starts, rows, floors, tracks, (float(low), float(high)), recommended)

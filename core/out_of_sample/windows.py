@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
@@ -16,6 +17,8 @@ from adapt.core.partitioning.measures.floors import best_possible
 from adapt.core.partitioning.measures.imbalance import max_over_mean
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
+from adapt.core.partitioning.schemes.split_map import SplitMap
+from adapt.core.stream import KeyType
 
 MOST_PANES = 12
 """Most windows of a stream."""
@@ -139,6 +142,7 @@ class Whole:
     state: Floats  # of each key; shape (keys,)
     home: Channels  # channel of each key today; shape (keys,)
     capacities: Floats  # of each channel; shape (channels,)
+    key_type: KeyType = KeyType.STRING  # of the keys in their source
 
     def hottest(self, most: int) -> NDArray[np.int64]:
         """Rows of the hottest keys with load, by row."""
@@ -166,9 +170,20 @@ class Whole:
         placed[: len(rows)] = np.where(rows >= 0, pins.channels[rows] if len(pins) else 0, placed[: len(rows)])
         return placed
 
-    def effect(self, pins: ExplicitMap) -> tuple[float, float]:
-        """Share of state that pins move, and the imbalance with them."""
+    def shares_of_state(self, keys: pa.Array) -> Floats:
+        """Share of some keys in all state; shape (keys,)."""
+        rows = pc.index_in(keys, value_set=self.keys).fill_null(-1).to_numpy()
+        total = float(self.state.sum())
+        return np.where(rows >= 0, self.state[rows], 0.0) / total if total and len(self.state) else np.zeros(len(keys))
+
+    def effect(self, pins: ExplicitMap, splits: SplitMap | None = None) -> tuple[float, float]:
+        """Share of state that leaves its channel, and the imbalance."""
         placed, total = self.placed(pins), float(self.state.sum())
         share = float(self.state[placed != self.home].sum()) / total if total else 0.0
         loads = np.bincount(placed, self.loads, len(self.capacities)).astype(np.float64)
+        if splits:
+            rows = pc.index_in(splits.column, value_set=self.keys).to_pylist()
+            for row, channels in zip(rows, splits.values(), strict=True):
+                loads[placed[row]] -= self.loads[row]
+                loads[list(channels)] += self.loads[row] / len(channels)
         return share, max_over_mean(loads, self.capacities) or 1.0

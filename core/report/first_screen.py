@@ -4,16 +4,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from shlex import quote
 
+import numpy as np
+
 from adapt.core.phrases import counted, percent
 from adapt.core.table import Cell, Column, Kind
 from adapt.core.values import duration, human
 from adapt.core.verdict.answer import Answer
-from adapt.core.verdict.first_screen import Status, evidence_table, first_lines, next_command, status_of
+from adapt.core.verdict.first_screen import Status, first_lines, next_command, status_of
 from adapt.core.verdict.verdict import Verdict
 from adapt.core.verdict.verdict_class import VerdictClass
-
-_UNMEASURED = (VerdictClass.SPLITTING, VerdictClass.ANOTHER_KEY)
-"""What they ask for changes the keys, so nothing is measured after it."""
 
 
 class Tone(StrEnum):
@@ -77,36 +76,39 @@ def _tone(verdict: Verdict) -> Tone:
         case Status.UNCERTAIN:
             return Tone.UNKNOWN
         case Status.ACT:
-            is_pinned = verdict.verdict_class in (VerdictClass.PINNING, VerdictClass.REFRESHING)
-            return Tone.ACT if is_pinned else Tone.BAD
+            return Tone.BAD if verdict.pins_nothing else Tone.ACT
 
 
 def _numbers(verdict: Verdict) -> tuple[Number, ...]:
-    """Imbalance today and after, as in the first row of the evidence, and state to move."""
-    evidence = evidence_table(verdict).records()[0]
-    ratio = Column("", Kind.RATIO)
-    best = f"best possible: {human(evidence['best_possible'], ratio)}"
+    """Imbalance today and after, and state to move."""
+    tested, ratio = verdict.out_of_sample, Column("", Kind.RATIO)
+    floor = verdict.best_possible if tested is None else float(np.median(tested.floors))
+    best = f"best possible: {human(floor, ratio)}"
+    before = verdict.imbalance if tested is None else tested.today.median
+    on = "all rows (in-sample)" if tested is None else f"{len(tested.rows)} later windows, median"
 
     def imbalance(name: str, cell: Cell, note: str) -> Number:
         is_within = isinstance(cell, float) and cell <= verdict.max_imbalance
         return Number(name, human(cell, ratio), note, Tone.GOOD if is_within else Tone.BAD)
 
-    today = imbalance("Imbalance today", evidence["today"], f"busiest / mean load; {evidence['imbalance']}")
-    if verdict.verdict_class in _UNMEASURED or (verdict.verdict_class is VerdictClass.PINNING and verdict.pins_nothing):
+    today = imbalance("Imbalance today", before, f"busiest / mean load; {on}")
+    asks = (VerdictClass.PINNING, VerdictClass.SPLITTING, VerdictClass.ANOTHER_KEY)
+    if verdict.verdict_class in asks and verdict.pins_nothing:
         unknown = human(None, ratio)
         return (
             today,
             Number("Imbalance after", unknown, f"not measured; without splitting keys, {best}"),
             Number("State to move", unknown, "not measured"),
         )
-    moved = "nothing moves" if verdict.pins_nothing else f"of all state: {counted(verdict.keys_to_pin or 0, 'key')}"
-    if verdict.verdict_class is VerdictClass.REFRESHING and (tested := verdict.out_of_sample):
-        moved += f"; then {percent(tested.rebuilt.state_to_move)} every {duration(tested.window_us / 1e6)}"
+    keys = (verdict.keys_to_pin or 0) + verdict.splits_of_plan
+    moved = "nothing moves" if verdict.pins_nothing else f"of all state: {counted(keys, 'key')}"
+    if verdict.verdict_class is VerdictClass.REFRESHING and tested is not None:
+        moved += f"; then {percent(tested.plan.state_to_move)} every {duration(tested.window_us / 1e6)}"
     return (
         today,
         imbalance(
             "Imbalance after",
-            evidence["recommended"],
+            verdict.judged[0],
             f"{'unchanged' if verdict.pins_nothing else 'same rows'}; {best}",
         ),
         Number("State to move", percent(verdict.state_to_move or 0.0), moved),

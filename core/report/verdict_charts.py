@@ -7,7 +7,8 @@ from adapt.core.charts.axes import DASHED, INK, PALETTE, across, colours, column
 from adapt.core.charts.chart import Chart, Records, chart
 from adapt.core.charts.over_time import imbalance_of_placements, imbalance_per_period
 from adapt.core.labels import count, distinct, label
-from adapt.core.out_of_sample.outcome import BEST, KEPT, REBUILT, TODAY, OutOfSample
+from adapt.core.out_of_sample.outcome import BEST, TODAY, OutOfSample
+from adapt.core.out_of_sample.walk_forward import Way
 from adapt.core.partitioning.frontier.frontier import Frontier
 from adapt.core.table import Column, Kind, Table
 from adapt.core.values import human
@@ -51,13 +52,9 @@ def channels_before_after(table: Table) -> Chart:
 
 
 def out_of_sample(tested: OutOfSample) -> Chart:
-    """Imbalance of today's placement and the recommended plan in later windows."""
-    # A plan that pins nothing is today's placement: one line, not three on top of each other.
-    names = [name for name in (KEPT, REBUILT) if tested.tracks[name].imbalances != tested.today.imbalances]
-    drawn = imbalance_of_placements(tested.windows_table(), (TODAY, *names), BEST)
-    return (
-        drawn if names else replace(drawn, sentence=f"{drawn.sentence} The plan pins nothing: it is today's placement.")
-    )
+    """Imbalance today and with plans in later windows."""
+    names = [way.value for way in Way if way.value in tested.tracks]
+    return imbalance_of_placements(tested.windows_table(), (TODAY, *names), BEST)
 
 
 def imbalance_against_state(frontier: Frontier) -> Chart:

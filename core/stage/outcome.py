@@ -102,9 +102,12 @@ def _finite(value: float) -> float | None:
     return None if value == np.inf else value
 
 
-def usual_interval_s(bounds: Bounds, duration_s: float | None) -> float:
-    """A round interval that gives the static case some hundred samples."""
-    expected = min(bounds.static_s if duration_s is None else duration_s, bounds.static_s)
+def usual_interval_s(bounds: Bounds, duration_s: float | None, restart_s: float = 0.0) -> float:
+    """A round interval: some hundred samples.
+
+    Of the static case, or of a restart that takes longer.
+    """
+    expected = min(max(bounds.static_s, restart_s), np.inf if duration_s is None else duration_s)
     return round_interval_s(expected)
 
 

@@ -22,6 +22,7 @@ from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.problem.at_random import Elsewhere, share_at_random, spread_at_random, spread_elsewhere
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.names import Scheme
+from adapt.core.partitioning.split_plan import dealt_metrics
 from adapt.core.stream import KeyType
 from adapt.core.verdict.answer import Answer, AtRandomLoad
 from adapt.core.verdict.goal import Goal
@@ -83,7 +84,14 @@ def recommended_plan(
         *(own.scheme, today.channels, own.hash, today.replicas, placed, today.max_parallelism, own.base),
         key_type=key_type,
     )
-    return replace(describe(counted, own, partitioner, today.partitioner(), parent, trace).plan, construction=None)
+    plan = replace(describe(counted, own, partitioner, today.partitioner(), parent, trace).plan, construction=None)
+    if not verdict.splits:
+        return plan
+    whole = {key: to for key, to in plan.explicit.items() if key not in verdict.splits}
+    plan = replace(plan, explicit=ExplicitMap.from_mapping(whole, key_type.storage), splits=verdict.splits)
+    population = Population.from_counts(counted, today.partitioner())
+    metrics = dealt_metrics(population, own, plan.dealer(), today.partitioner())
+    return replace(plan, metrics=metrics.as_data(), predicted_loads={})
 
 
 def answer_on(
@@ -135,6 +143,7 @@ def answer_on(
         panes=windows.panes,
         routed=routed if measured is None else measured,
         goal=goal,
+        at=None if today.elsewhere is not None else partial(_at, today.plan),
     )
     hot = HotKeys.from_counts(frequencies_in(counted), () if panes is None else panes.panes)
     assumed = "" if today.elsewhere is not None else _assumed(today.plan.hashing, frequencies_in(counted))
@@ -144,6 +153,13 @@ def answer_on(
     plan = recommended_plan(verdict, spread, recipe, today.plan, parent, trace)
     channels_loads = None if verdict.pins_nothing else _before_after(spread, recipe, today, plan, "recommended")
     return Answer(verdict, hot, channels_loads, plan, verdict.frontier, at_random, assumed=assumed)
+
+
+def _at(today: Plan, channels: int) -> Partitioner:
+    """Today's hashing at another number of channels."""
+    groups = today.max_parallelism if today.max_parallelism and today.max_parallelism >= channels else None
+    none = ExplicitMap.from_mapping({}, today.key_type.storage)
+    return replace(today, channels=channels, explicit=none, max_parallelism=groups).partitioner()
 
 
 def _assumed(hashing: AnyScheme, frequencies: Frequencies) -> str:

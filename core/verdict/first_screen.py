@@ -10,10 +10,12 @@ import numpy as np
 from adapt.core.engines.names import Engine, Target
 from adapt.core.lint.finding import Finding, Severity
 from adapt.core.out_of_sample.outcome import LEVEL
-from adapt.core.phrases import counted, percent
+from adapt.core.phrases import percent
 from adapt.core.table import Column, Kind, Table
 from adapt.core.values import duration
 from adapt.core.verdict.answer import Answer
+from adapt.core.verdict.hot_keys import keys_said, keys_table
+from adapt.core.verdict.remedies import Way, remedies_table
 from adapt.core.verdict.verdict import Verdict
 from adapt.core.verdict.verdict_class import VerdictClass
 
@@ -59,10 +61,13 @@ def first_lines(answer: Answer, findings: Sequence[Finding]) -> list[str]:
     verdict = answer.verdict
     if verdict is None:
         return answer.lead
+    is_uneven = verdict.verdict_class is not VerdictClass.BALANCED
     return [
         verdict.headline,
-        *([] if verdict.pins_nothing else [_cost(verdict)]),
+        *([] if verdict.pins_nothing else [f"{_cost(verdict)}{keys_said(verdict.moved_keys, _moving(verdict))}"]),
         *(verdict.sentences[:1] if verdict.few_rows is not None or verdict.busy_keys < verdict.channels else []),
+        *([] if (split := verdict.if_mergeable) is None else [split]),
+        *([] if verdict.busiest is None or not is_uneven else [verdict.busiest.sentence]),
         _sure(verdict),
         *answer.caveats,
         *(f"Less certain: {finding.evidence}" for finding in touching(findings)[:_MOST_FINDINGS]),
@@ -74,8 +79,32 @@ def touching(findings: Sequence[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.id in TOUCHING and finding.severity is not Severity.NOTE]
 
 
-def evidence_table(verdict: Verdict) -> Table:
-    """Imbalance today, with the recommended plan, and at best."""
+def first_tables(answer: Answer, note: str, *, every: bool = False) -> list[Table]:
+    """The remedies, and where nothing is to be done the hottest keys.
+
+    Args:
+        every: Whether remedies that nobody judged are shown, and the keys of the plan.
+    """
+    verdict = answer.verdict
+    if verdict is None:
+        return [hot_keys_table(answer, note)]
+    if every and verdict.moved_keys:
+        return [evidence_table(verdict, every=True), keys_table(verdict.moved_keys, _moving(verdict), note)]
+    if verdict.verdict_class is VerdictClass.BALANCED or verdict.few_rows is not None or every:
+        return [evidence_table(verdict, every=every), hot_keys_table(answer, note)]
+    return [evidence_table(verdict, note)]
+
+
+def evidence_table(verdict: Verdict, note: str = "", *, every: bool = False) -> Table:
+    """The remedies.
+
+    In older artefacts, imbalance today, with the plan, and at best.
+    """
+    if verdict.remedies:
+        tested = verdict.out_of_sample
+        later = None if tested is None else float(np.median(tested.floors))
+        shown = [each for each in verdict.remedies if every or each.way is not Way.KEY]
+        return remedies_table(shown, 0 if tested is None else len(tested.rows), (verdict.best_possible, later), note)
     columns = (
         Column("imbalance"),
         Column("today", Kind.RATIO),
@@ -85,14 +114,13 @@ def evidence_table(verdict: Verdict) -> Table:
     rows: list[tuple[str, float | None, float | None, float | None]] = []
     tested = verdict.out_of_sample
     if tested is not None:
-        is_refreshed = verdict.verdict_class is VerdictClass.REFRESHING
-        plan = tested.today if verdict.pins_nothing else tested.rebuilt if is_refreshed else tested.kept
+        plan = tested.today if verdict.pins_nothing else tested.plan
         windows = f"{len(tested.rows)} later windows"
         rows.append((f"{windows}, median", tested.today.median, plan.median, float(np.median(tested.floors))))
         rows.append((f"{windows}, worst", tested.today.worst, plan.worst, max(tested.floors)))
     after = verdict.imbalance if verdict.pins_nothing else verdict.imbalance_after
     rows.append(("all rows (in-sample)", verdict.imbalance, after, verdict.best_possible))
-    return Table.from_rows("Before and after", columns, rows)
+    return Table.from_rows("Before and after", columns, rows, note)
 
 
 def hot_keys_table(answer: Answer, note: str) -> Table:
@@ -111,9 +139,12 @@ def next_command(verdict: Verdict | None, trace: str, plan: str, channels: int) 
     )
     trace = quote(trace)
     match None if verdict is None else verdict.verdict_class:
-        case VerdictClass.PINNING | VerdictClass.REFRESHING if verdict is not None and not verdict.pins_nothing:
-            to = Engine(verdict.engine).target if verdict.engine in list(Engine) else Target.PLAN
+        case _ if verdict is not None and not verdict.pins_nothing:
+            to = _target(verdict)
             return f"adapt partition export {plan} --to {to} -o {stem}.{to}"
+        case VerdictClass.SPLITTING if verdict is not None and not verdict.mergeable:
+            engine = f" --engine {verdict.engine}" if verdict.engine in list(Engine) else ""
+            return f"adapt verdict {trace}{engine} --channels {channels} --mergeable"
         case VerdictClass.SPLITTING | VerdictClass.ANOTHER_KEY | VerdictClass.PINNING:
             return f"adapt advise keys {trace} --parallelism {channels}"
         case VerdictClass.UNKNOWN:
@@ -122,12 +153,23 @@ def next_command(verdict: Verdict | None, trace: str, plan: str, channels: int) 
             return f"adapt report {trace} --html {stem}.html"
 
 
+def _target(verdict: Verdict) -> Target:
+    """What a plan is exported to; where keys are split, or a job has savepoints, other keys that lie as planned."""
+    target = Engine(verdict.engine).target if verdict.engine in list(Engine) else Target.PLAN
+    return Target.REKEY if verdict.splits_of_plan or target is Target.FLINK else target
+
+
+def _moving(verdict: Verdict) -> int:
+    """Number of keys that the plan moves."""
+    return (verdict.keys_to_pin or 0) + verdict.splits_of_plan
+
+
 def _cost(verdict: Verdict) -> str:
     moves = f"It moves {percent(verdict.state_to_move or 0.0)} of the state"
     tested = verdict.out_of_sample
     if tested is not None and verdict.verdict_class is VerdictClass.REFRESHING:
         every = duration(tested.window_us / 1e6)
-        return f"{moves}, and {percent(tested.rebuilt.state_to_move)} in each refresh, every {every}."
+        return f"{moves}, and {percent(tested.plan.state_to_move)} in each refresh, every {every}."
     return f"{moves}."
 
 
@@ -138,16 +180,7 @@ def _sure(verdict: Verdict) -> str:
         return f"In-sample only: rows are too few for windows, or have no times. Change is not tested.{sampled}"
     low, high = tested.next_window
     span = f", about {duration(tested.window_us / 1e6)}" if tested.window_us else ""
-    helped = "" if verdict.pins_nothing else f" It helped in {_windows(verdict)}."
     return (
         f"Next window ({tested.rows[-1]:,} rows{span}): imbalance {low:.3f} to {high:.3f} at {percent(LEVEL)}"
-        f" confidence.{helped}{sampled}"
+        f" confidence.{sampled}"
     )
-
-
-def _windows(verdict: Verdict) -> str:
-    tested = verdict.out_of_sample
-    assert tested is not None
-    plan = tested.rebuilt if verdict.verdict_class is VerdictClass.REFRESHING else tested.kept
-    number = round(plan.helps(tested.today) * len(tested.rows))
-    return f"{number} of {counted(len(tested.rows), 'later window')}"

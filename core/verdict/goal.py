@@ -16,6 +16,8 @@ class Goal:
     # even with windows; else None
     sample_effect: float | None = None
 
+    mergeable: bool = False  # whether parts of a key can be merged later, so that keys may be split
+
     @property
     def is_limited(self) -> bool:
         """Whether the plan has limits."""

@@ -1,18 +1,22 @@
-"""Hot keys with count intervals and their share over time."""
+"""Hot keys, and the keys that a plan moves."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.tables import key_shown, kind_of
 from adapt.core.counting.timeline import bars
-from adapt.core.out_of_sample.windows import CountedPane
-from adapt.core.phrases import counted
+from adapt.core.out_of_sample.windows import CountedPane, Whole
+from adapt.core.partitioning.schemes.explicit import ExplicitMap
+from adapt.core.partitioning.schemes.split_map import SplitMap
+from adapt.core.phrases import counted, listed, percent
 from adapt.core.stream import Weight
 from adapt.core.table import Column, Displayed, Kind, Table
+from adapt.core.values import EMPTY
 
 MOST_KEYS = 20
 """Number of hot keys that are kept, hottest first."""
@@ -114,3 +118,68 @@ class HotKeys(Displayed):
         return cls(
             keys, Weight(data["weight"]), data["complete_above"], data["listed"], tuple(map(int, data["starts_us"]))
         )
+
+
+MOST_MOVED = 20
+"""Number of keys that are kept, hottest first."""
+
+_MOST_SAID = 2
+
+
+@dataclass(frozen=True, slots=True)
+class MovedKey:
+    """A key that a plan pins or splits."""
+
+    key: str  # as displayed
+    home: int  # its worker today
+    workers: tuple[int, ...]  # its workers then; several for a split key
+    share: float  # its share of the load
+
+    def as_data(self) -> dict[str, Any]:
+        """JSON data."""
+        return asdict(self) | {"workers": list(self.workers)}
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> "MovedKey":
+        """Read the data of `as_data`."""
+        return cls(**{**data, "workers": tuple(data["workers"])})
+
+
+def moved_keys(whole: Whole, pins: ExplicitMap, splits: SplitMap) -> tuple[MovedKey, ...]:
+    """The hottest keys that a plan pins or splits."""
+    found = []
+    total = float(whole.loads.sum()) or 1.0
+    for column, workers in (
+        (pins.column, [(int(to),) for to in pins.channels]),
+        (splits.column, list(splits.values())),
+    ):
+        rows = pc.index_in(column, value_set=whole.keys).to_pylist()
+        for row, key, to in zip(rows, column.to_pylist(), workers, strict=True):
+            if row is not None:
+                found.append(MovedKey(key_shown(key), int(whole.home[row]), to, float(whole.loads[row]) / total))
+    return tuple(sorted(found, key=lambda each: -each.share)[:MOST_MOVED])
+
+
+def keys_said(keys: Sequence[MovedKey], number: int) -> str:
+    """The hottest keys that a plan moves, in words.
+
+    Args:
+        number: How many it moves.
+    """
+    told = [
+        f"{each.key or EMPTY} ({percent(each.share)}) from worker {each.home} to {listed([*map(str, each.workers)])}"
+        for each in keys[:_MOST_SAID]
+    ]
+    more = f", and {number - len(told):,} more" if number > len(told) else ""
+    return f" Keys: {'; '.join(told)}{more}." if told else ""
+
+
+def keys_table(keys: Sequence[MovedKey], number: int, note: str = "") -> Table:
+    """One row per key.
+
+    Args:
+        number: How many the plan moves.
+    """
+    columns = (Column("key"), Column("from", Kind.COUNT), Column("to"), Column("share", Kind.SHARE))
+    rows = [(each.key or EMPTY, each.home, ", ".join(map(str, each.workers)), each.share) for each in keys]
+    return Table.from_rows(f"Keys of the plan ({number:,})", columns, rows, note)

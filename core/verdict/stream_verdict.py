@@ -1,79 +1,28 @@
 """Judge a stream: action, evidence, confidence, variation over time."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 
 from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import LEVEL, METHOD, Frequencies, top_share, top_share_interval
 from adapt.core.counting.tables import key_shown
-from adapt.core.keys.columns import key_type_of
-from adapt.core.keys.partitioner import Channels, Partitioner
-from adapt.core.out_of_sample.frontier import Choices
-from adapt.core.out_of_sample.outcome import LEVEL as LEVEL_OF_ROWS
-from adapt.core.out_of_sample.outcome import OutOfSample
-from adapt.core.out_of_sample.sampling import Sampled, by_sampling
+from adapt.core.keys.partitioner import Partitioner
 from adapt.core.out_of_sample.walk_forward import FEWEST_PAST, Walk
 from adapt.core.out_of_sample.windows import CountedPane, Whole, Windows
-from adapt.core.partitioning.frontier.frontier import Frontier
-from adapt.core.partitioning.frontier.today import Budget
 from adapt.core.partitioning.measures.floors import best_possible
 from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.measures.resources import ResourceFunction, Resources
-from adapt.core.partitioning.plans.registry import make_partitioner
-from adapt.core.partitioning.schemes.explicit import ExplicitMap
-from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import Weight
+from adapt.core.verdict.busiest import busiest
 from adapt.core.verdict.classify import Skewed, classify
 from adapt.core.verdict.goal import Goal
-from adapt.core.verdict.moving import moved_within
+from adapt.core.verdict.moved_keys import moved_keys
+from adapt.core.verdict.planning import planned, rescaled
+from adapt.core.verdict.remedies import Remedy, Way
 from adapt.core.verdict.skew_over_time import JudgedWindow, OverTime
 from adapt.core.verdict.verdict import Confidence, Verdict
 from adapt.core.verdict.verdict_class import VerdictClass
-
-_ROUNDING = 1e-9
-
-_MUCH = 0.95
-"""Rebuilding pays if it brings the median imbalance below this part of that of a plan that is kept."""
-
-
-def class_out_of_sample(
-    in_sample: VerdictClass, tested: OutOfSample, pins: int, limit: float, most_moved: float | None = None
-) -> VerdictClass:
-    """The class by tested windows.
-
-    Balanced: today's placement is within the limit in half of them. Otherwise, if some of the hottest keys have to be
-    split, the class in-sample, unless pinned keys keep the limit all the same; else pinning, where a plan has lowered
-    the imbalance for certain, and refreshing where rebuilding it keeps the limit and keeping it does not, or lowers the
-    imbalance much further; else nobody can tell.
-
-    Args:
-        in_sample: The class by all counted rows.
-        pins: Number of keys that the recommended plan pins.
-        limit: Tolerated imbalance, from 1.
-        most_moved: Largest share of state that a refresh may move.
-    """
-    allowed = limit * (1 + _ROUNDING)
-    kept, rebuilt = tested.kept.median, tested.rebuilt.median
-    if tested.today.median <= allowed:
-        return VerdictClass.BALANCED
-    if pins and kept <= allowed:
-        return VerdictClass.PINNING
-    refreshed = bool(tested.rebuilt.pins) and rebuilt < _MUCH * min(kept, tested.today.median)
-    refreshed &= most_moved is None or tested.rebuilt.state_to_move <= most_moved
-    if refreshed and rebuilt <= allowed:
-        return VerdictClass.REFRESHING
-    if in_sample in (VerdictClass.SPLITTING, VerdictClass.ANOTHER_KEY):
-        return in_sample
-    if refreshed:
-        return VerdictClass.REFRESHING
-    return VerdictClass.PINNING if pins else VerdictClass.UNKNOWN
-
-
-OF_SAMPLE = 0.95
-"""Confidence of the imbalance of a topic by a sample of its records."""
 
 FEWEST_ROWS = 30
 """Fewer rows are not judged."""
@@ -94,6 +43,7 @@ def judge(
     panes: Sequence[CountedPane] = (),
     routed: Callable[[], Floats | None] | Floats | None = None,
     goal: Goal | None = None,
+    at: Callable[[int], Partitioner] | None = None,
 ) -> Verdict | None:
     """Judge a stream as it is placed today; None without load.
 
@@ -104,39 +54,42 @@ def judge(
         routed: True load of each channel in each pane, shape (channels, panes); or what routes every row of the panes,
             asked only where they do not list every key.
         goal: Limits, and whether the frontier is asked for.
+        at: Today's placement at another number of channels; None where that is not to be judged.
     """
     goal = goal or Goal()
-    max_imbalance = goal.max_imbalance
     weighed = resources or Resources()
     each = np.ones(today.channels) if capacities is None else capacities
     population = Population.from_counts(counted, today)
     loads, placed = population.loads(weighed.network), population.placed(today)
-    found = classify(population, loads, placed, each, max_imbalance)
+    found = classify(population, loads, placed, each, goal.max_imbalance)
     if found is None:
         return None
     top = _top(population, loads)
     is_known = bool(weighed.sources) or all(pane.frequencies.complete_above == 0 for pane in panes)
     windows = (None if is_known else routed()) if callable(routed) else routed
-    whole = Whole(population.keys[: population.frequencies.real], loads, population.loads(weighed.state), placed, each)
-    walk = _walk(panes, windows, today, weighed, capacities, goal.limits)
+    keys = population.keys[: population.frequencies.real]
+    whole = Whole(keys, loads, population.loads(weighed.state), placed, each, population.frequencies.key_type)
+    walk = _walk(panes, windows, today, weighed, capacities, goal, whole)
     is_sample = weighed.network is ResourceFunction.LINEAR and _are_draws(population.frequencies)
     draws = population.frequencies if is_sample else None
-    plan = _planned(whole, walk, found.verdict_class, goal, draws, is_hashed=population.rest is None)
     few_rows = _few_rows(population.frequencies)
-    if few_rows is not None:
-        plan = replace(plan, verdict_class=VerdictClass.UNKNOWN, pins=None)
-    pins = plan.pins
-    state, after = (None, None) if pins is None else whole.effect(pins)
+    plan = planned(whole, walk, found, goal, draws, is_hashed=population.rest is None, few_rows=few_rows is not None)
+    remedies = plan.remedies
+    if at is not None and capacities is None and plan.verdict_class is not VerdictClass.BALANCED:
+        other = rescaled(whole, walk, at, goal.max_imbalance)
+        remedies = (*remedies, *([] if other is None else [other]), Remedy(Way.KEY))
+    is_moving = bool(plan.pins or plan.splits)
+    state, after = whole.effect(plan.pins, plan.splits) if is_moving else (None, None)
     return Verdict(
         plan.verdict_class,
         today.channels,
         engine,
-        max_imbalance,
+        goal.max_imbalance,
         found.imbalance,
         found.best_possible,
         *top,
         found.busy_keys,
-        keys_to_pin=None if pins is None else len(pins),
+        keys_to_pin=len(plan.pins) if is_moving else None,
         state_to_move=state,
         imbalance_after=after,
         keys_to_split=tuple(_named(population, row) for row in found.split[:MOST_NAMED]),
@@ -145,14 +98,27 @@ def judge(
         proved=found.proved,
         confidence=_confidence(population.frequencies, weighed, each, found.best_possible, goal),
         out_of_sample=plan.tested,
-        over_time=_over_time(panes, windows, today, weighed, each, max_imbalance),
+        over_time=_over_time(panes, windows, today, weighed, each, goal.max_imbalance),
         sampled=plan.sampled,
         limits=goal.limits,
         estimate=population.is_estimate(weighed) or (windows is None and not is_known),
         few_rows=few_rows,
-        pins=pins,
+        mergeable=goal.mergeable,
+        busiest=busiest(
+            [key_shown(key) for key in keys.to_pylist()], loads, _of_one(population, loads), placed, each, engine
+        ),
+        moved_keys=moved_keys(whole, plan.pins, plan.splits),
+        remedies=remedies,
+        pins=plan.pins if is_moving else None,
+        splits=plan.splits if is_moving else None,
         frontier=plan.frontier,
     )
+
+
+def _of_one(population: Population, loads: Floats) -> Floats:
+    """Load of each single key of an entry; shape (entries,)."""
+    represented = population.represented
+    return loads if represented is None else np.asarray(loads / np.maximum(represented, 1.0))
 
 
 def _walk(
@@ -161,7 +127,8 @@ def _walk(
     today: Partitioner,
     resources: Resources,
     capacities: Floats | None,
-    limits: Budget,
+    goal: Goal,
+    whole: Whole,
 ) -> Walk | None:
     """Plans on later windows; None with too few of them, or if loads do not add up by row."""
     at = [number for number, pane in enumerate(panes) if pane.frequencies.total > 0]
@@ -169,83 +136,8 @@ def _walk(
     if len(held) <= FEWEST_PAST or resources.sources or resources.network is not ResourceFunction.LINEAR:
         return None
     loads = None if routed is None else routed[:, at]
-    return Walk.over(Windows.from_panes(held, today, capacities, loads), limits)
-
-
-@dataclass(frozen=True, slots=True)
-class _Planned:
-    """The class of a verdict, and its plan."""
-
-    verdict_class: VerdictClass
-    pins: ExplicitMap | None
-    tested: OutOfSample | None
-    sampled: Sampled | None
-    frontier: Frontier | None
-
-
-def _planned(
-    whole: Whole, walk: Walk | None, in_sample: VerdictClass, goal: Goal, draws: Frequencies | None, *, is_hashed: bool
-) -> _Planned:
-    """The pins by the evidence of later windows, or the best within the limits; None where nothing is to be pinned.
-
-    Args:
-        draws: The counted rows, if they are independent draws.
-        is_hashed: Whether the load of unlisted keys on a channel is that of made-up ones.
-    """
-    choices, limit = Choices(whole, walk, goal.limits), goal.max_imbalance
-    channels = len(whole.capacities)
-    others = {scheme.value: make_partitioner(scheme, channels) for scheme in (Scheme.UNIFORM, Scheme.CONSISTENT)}
-    frontier: Frontier | None = None
-    tested: OutOfSample | None = None
-    pins: ExplicitMap | None = None
-    verdict_class = in_sample
-    if goal.is_limited:
-        frontier, pins, tested = choices.best(others)
-        if in_sample is VerdictClass.PINNING and not len(pins):
-            verdict_class = VerdictClass.UNKNOWN
-    elif walk is not None:
-        tested, chosen = walk.chosen(others)
-        pins = ExplicitMap(walk.windows.keys.take(pa.array(chosen.rows)), chosen.channels)
-    elif in_sample is VerdictClass.PINNING:
-        pins = _fewest_pins(whole, limit)
-    sampled = None
-    if draws is not None and (walk is None or goal.sample_effect is not None):
-        judged_pins = pins is not None and walk is None and not goal.is_limited
-        sampled = _sampled(whole, draws, limit if judged_pins else None, goal.sample_effect, is_hashed=is_hashed)
-        if sampled.fails_held_out:
-            verdict_class, pins = VerdictClass.UNKNOWN, None
-    if tested is not None and pins is not None:
-        verdict_class = class_out_of_sample(in_sample, tested, len(pins), limit, goal.limits.max_moved_state)
-    if verdict_class is VerdictClass.BALANCED:
-        pins = None
-    if goal.shows_frontier and (frontier is None or pins is None):
-        frontier = choices.frontier(
-            ExplicitMap.from_mapping({}, key_type_of(whole.keys.type)) if pins is None else pins
-        )
-    return _Planned(verdict_class, pins, tested, sampled, frontier)
-
-
-def _fewest_pins(whole: Whole, limit: float) -> ExplicitMap | None:
-    """The keys to pin so that the limit is met in-sample; None if they are not known."""
-    moved = moved_within(whole.home, whole.loads, len(whole.keys), whole.capacities, limit)
-    return None if moved is None else whole.pins(np.flatnonzero(moved != whole.home), moved[moved != whole.home])
-
-
-def _sampled(
-    whole: Whole, counted: Frequencies, limit: float | None, effect: float | None, *, is_hashed: bool
-) -> Sampled:
-    """What the sampling of rows says of today's placement and, with a limit, of pins that keep it in-sample."""
-
-    def plan(counts: Floats) -> Channels | None:
-        return moved_within(whole.home, counts, len(whole.keys), whole.capacities, limit or 1.0)
-
-    unlisted = float(whole.loads[len(whole.keys) :].sum())
-    of_hashing = float(np.sqrt(unlisted * counted.complete_above / len(whole.capacities)))  # of keys of this weight
-    made = None if limit is None else plan
-    error = of_hashing if is_hashed else 0.0
-    level, rows_a_draw = (LEVEL_OF_ROWS, 1.0) if effect is None else (OF_SAMPLE, effect)
-    draws = whole.loads / rows_a_draw
-    return by_sampling(draws, counted.rows, whole.home, whole.capacities, made, error / rows_a_draw, level)
+    windows = Windows.from_panes(held, today, capacities, loads)
+    return Walk.over(windows, goal.limits, whole.shares_of_state(windows.keys))
 
 
 def _over_time(

@@ -13,9 +13,13 @@ from adapt.core.out_of_sample.sampling import Sampled
 from adapt.core.partitioning.frontier.frontier import Frontier
 from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
+from adapt.core.partitioning.schemes.split_map import SplitMap
 from adapt.core.phrases import counted, listed, percent
 from adapt.core.table import Displayed
 from adapt.core.values import EMPTY, duration
+from adapt.core.verdict.busiest import Busiest
+from adapt.core.verdict.hot_keys import MovedKey
+from adapt.core.verdict.remedies import Remedy, Way
 from adapt.core.verdict.skew_over_time import OverTime
 from adapt.core.verdict.verdict_class import MOST_SPLIT, VerdictClass
 
@@ -95,8 +99,14 @@ class Verdict(Displayed):
     limits: Budget = NO_LIMITS  # limits of the recommended plan
     estimate: bool = False  # whether the load of unlisted keys on a worker is an estimate
     few_rows: int | None = None  # number of rows, where these are too few to be judged; None otherwise
+    mergeable: bool = False  # whether keys may be split
+    busiest: Busiest | None = None  # the busiest worker today; None in older artefacts
+    moved_keys: tuple[MovedKey, ...] = ()  # the keys that the plan moves, hottest first, at most 20
+    remedies: tuple[Remedy, ...] = ()  # what can be done, doing nothing first; empty in older artefacts
     # the keys to pin with their channels; None where `keys_to_pin` is, and after reading an artefact
     pins: ExplicitMap | None = field(default=None, compare=False, repr=False)
+    # the keys to split with their channels; likewise
+    splits: SplitMap | None = field(default=None, compare=False, repr=False)
     # other plans to choose from; None if not asked for, and after reading an artefact
     frontier: Frontier | None = field(default=None, compare=False, repr=False)
 
@@ -108,7 +118,32 @@ class Verdict(Displayed):
     @property
     def pins_nothing(self) -> bool:
         """Whether the recommended plan is today's placement."""
-        return not self.keys_to_pin
+        return not self.keys_to_pin and not self.splits_of_plan
+
+    @property
+    def recommended(self) -> Remedy | None:
+        """The recommended remedy.
+
+        None where too few keys are listed to name those to pin, and in older artefacts.
+        """
+        return next((each for each in self.remedies if each.recommended), None)
+
+    @property
+    def splits_of_plan(self) -> int:
+        """Number of keys that the recommended plan splits."""
+        return 0 if self.recommended is None else self.recommended.splits
+
+    @property
+    def judged(self) -> tuple[float, str]:
+        """Imbalance with the recommended plan, and what it was measured on."""
+        if self.out_of_sample is not None:
+            return self.out_of_sample.plan.median, "in the median later window"
+        return (self.imbalance if self.imbalance_after is None else self.imbalance_after), "of all rows"
+
+    @property
+    def is_met(self) -> bool:
+        """Whether that is within the limit."""
+        return self.judged[0] <= self.max_imbalance * (1 + _ROUNDING)
 
     @property
     def useful_workers(self) -> float:
@@ -122,9 +157,9 @@ class Verdict(Displayed):
 
     @property
     def headline(self) -> str:
-        """The action, the number of workers, and the limit."""
-        limits = ", ".join(["", *self.limits.words])
-        return f"{_action(self)} ({counted(self.channels, 'worker')}, max imbalance {self.max_imbalance:g}{limits})"
+        """The action, and whether the limit is then met."""
+        asked = ", ".join([counted(self.channels, "worker"), *self.limits.words])
+        return f"{_action(self)} ({asked}): {_met(self)}"
 
     @property
     def sentences(self) -> list[str]:
@@ -134,12 +169,21 @@ class Verdict(Displayed):
         return [
             *([effect] if effect else []),
             *_out_of_sample(self),
+            *([] if self.if_mergeable is None else [self.if_mergeable]),
             _evidence(self),
             *([] if confidence is None else [_sure(self, confidence)]),
             *([] if self.sampled is None else [self.sampled.sentence]),
             *([_ESTIMATE] if self.estimate else []),
             *([_varies(self.over_time)] if varies and self.over_time is not None else []),
         ]
+
+    @property
+    def if_mergeable(self) -> str | None:
+        """What splitting would give; None unless it gives more.
+
+        None where it is allowed, too.
+        """
+        return _if_mergeable(self)
 
     @property
     def said(self) -> list[str]:
@@ -154,8 +198,12 @@ class Verdict(Displayed):
             "keys_to_split": list(self.keys_to_split),
             **{
                 name: getattr(self, name)
-                for name in ("number_to_split", "split_share", "proved", "estimate", "few_rows")
+                for name in ("number_to_split", "split_share", "proved", "estimate", "few_rows", "mergeable")
             },
+            "is_met": self.is_met,
+            "remedies": [each.as_data() for each in self.remedies],
+            "busiest": None if self.busiest is None else self.busiest.as_data(),
+            "moved_keys": [each.as_data() for each in self.moved_keys],
             "confidence": None if self.confidence is None else asdict(self.confidence),
             "over_time": None if self.over_time is None else self.over_time.as_data(),
             "out_of_sample": None if self.out_of_sample is None else self.out_of_sample.as_data(),
@@ -178,6 +226,10 @@ class Verdict(Displayed):
             "out_of_sample",
             "sampled",
             "limits",
+            "is_met",
+            "remedies",
+            "busiest",
+            "moved_keys",
         }
         confidence, over_time, tested = data["confidence"], data["over_time"], data["out_of_sample"]
         sampled = data["sampled"]
@@ -189,6 +241,9 @@ class Verdict(Displayed):
             out_of_sample=None if tested is None else OutOfSample.from_data(tested),
             sampled=None if sampled is None else Sampled.from_data(sampled),
             limits=Budget(data["limits"]["max_migration"], data["limits"]["max_pins"]),
+            remedies=tuple(map(Remedy.from_data, data.get("remedies", ()))),
+            busiest=None if data.get("busiest") is None else Busiest.from_data(data["busiest"]),
+            moved_keys=tuple(map(MovedKey.from_data, data.get("moved_keys", ()))),
             **{name: value for name, value in data.items() if name not in derived},
         )
 
@@ -202,10 +257,14 @@ def _action(verdict: Verdict) -> str:
             return "Pin hot keys" if verdict.keys_to_pin is None else f"Pin {counted(verdict.keys_to_pin, 'key')}"
         case VerdictClass.REFRESHING:
             return f"Pin {counted(verdict.keys_to_pin or 0, 'key')}, and choose them again every {_refresh(verdict)}"
+        case VerdictClass.SPLITTING if verdict.splits_of_plan:
+            pins = f" and pin {counted(verdict.keys_to_pin, 'key')}" if verdict.keys_to_pin else ""
+            return f"Split {counted(verdict.splits_of_plan, 'key')}{pins}"
         case VerdictClass.SPLITTING if verdict.number_to_split == 1:
-            return f"Split key {verdict.keys_to_split[0] or EMPTY} over at least {_workers_of_split(verdict)} workers"
+            key, workers = verdict.keys_to_split[0] or EMPTY, _workers_of_split(verdict)
+            return f"Split key {key} over at least {workers} workers, if its aggregate can be merged"
         case VerdictClass.SPLITTING:
-            return f"Split {verdict.number_to_split:,} keys"
+            return f"Split {verdict.number_to_split:,} keys, if their aggregate can be merged"
         case VerdictClass.ANOTHER_KEY:
             return "Partition by a finer key, or use fewer workers"
         case VerdictClass.UNKNOWN if limited and verdict.few_rows is None:
@@ -243,6 +302,11 @@ def _effect(verdict: Verdict) -> str:
                 "No number of pinned keys has lowered the imbalance of later windows for certain: hot keys change"
                 " faster than a plan can follow. A longer trace may tell."
             )
+        case VerdictClass.SPLITTING if verdict.splits_of_plan:
+            return (
+                f"It moves {percent(verdict.state_to_move or 0.0)} of the state and lowers the in-sample imbalance to"
+                f" {_after(verdict)}."
+            )
         case VerdictClass.PINNING | VerdictClass.REFRESHING:
             pinned = "it" if verdict.keys_to_pin == 1 else "them"
             best = f", {_BEST}" if _after(verdict) == _floor(verdict) else ""
@@ -279,14 +343,46 @@ def _out_of_sample(verdict: Verdict) -> list[str]:
     if verdict.pins_nothing:
         return [f"Out-of-sample, {windows}: median imbalance {today}; {_BEST} is {best}."]
     low, high = tested.next_window
+    refreshed = verdict.verdict_class is VerdictClass.REFRESHING
+    how = "chosen again before each" if refreshed else "built from the windows before"
     sentences = [
-        f"Out-of-sample, {windows}: median imbalance {today} today, {tested.kept.median:.3f} with a plan from the"
-        f" windows before, {tested.rebuilt.median:.3f} if rebuilt each time; {_BEST} is {best}. In the next window,"
-        f" expect {low:.3f} to {high:.3f} at {percent(LEVEL)} confidence."
+        f"Out-of-sample, {windows}: median imbalance {today} today, {tested.plan.median:.3f} with such a plan {how},"
+        f" lower in {tested.helped} of them; {_BEST} is {best}. In the next window, expect {low:.3f} to {high:.3f} at"
+        f" {percent(LEVEL)} confidence."
     ]
-    if verdict.verdict_class is VerdictClass.REFRESHING:
-        sentences.append(f"Each refresh moves {percent(tested.rebuilt.state_to_move)} of the state.")
+    if refreshed:
+        sentences.append(f"Each refresh moves {percent(tested.plan.state_to_move)} of the state.")
     return sentences
+
+
+def _met(verdict: Verdict) -> str:
+    """Whether the limit is met by what is recommended, and by how much it is missed."""
+    imbalance, where = verdict.judged
+    limit = f"the limit of {verdict.max_imbalance:g}"
+    if verdict.is_met:
+        return f"imbalance {imbalance:.3f} {where}, within {limit}"
+    return f"imbalance {imbalance:.3f} {where}, {percent(imbalance / verdict.max_imbalance - 1)} above {limit}"
+
+
+def _if_mergeable(verdict: Verdict) -> str | None:
+    """What splitting would give, where it is not allowed and would give more."""
+    split = next((each for each in verdict.remedies if each.way is Way.SPLIT), None)
+    imbalance, where = verdict.judged
+    if split is None or split.judged is None or verdict.mergeable or verdict.few_rows is not None:
+        return None
+    if verdict.out_of_sample is not None and not split.certain:
+        return None
+    reached, now = split.judged, max(imbalance, verdict.max_imbalance) if verdict.is_met else imbalance
+    if reached >= now and not (verdict.is_met and split.cost < _cost_of(verdict) and reached <= verdict.max_imbalance):
+        return None
+    return (
+        f"If the aggregate can be merged (--mergeable): {split.words} for an imbalance of {reached:.3f} {where}, moving"
+        f" {percent(split.state_moved or 0.0)} of the state."
+    )
+
+
+def _cost_of(verdict: Verdict) -> tuple[float, int]:
+    return (0.0, 0) if verdict.recommended is None else verdict.recommended.cost
 
 
 def _evidence(verdict: Verdict) -> str:
@@ -311,7 +407,9 @@ def _after(verdict: Verdict) -> str:
 
 
 def _unless_named(verdict: Verdict) -> str:
-    is_named = verdict.verdict_class is VerdictClass.SPLITTING and verdict.number_to_split == 1
+    is_named = (
+        verdict.verdict_class is VerdictClass.SPLITTING and verdict.number_to_split == 1 and not verdict.splits_of_plan
+    )
     return "" if is_named else f", {verdict.top_key or EMPTY},"
 
 

@@ -146,7 +146,7 @@ def test_results_show_themselves_in_a_console(trace):
     assert repr(plan).startswith("Plan(hybrid over spark, 4 channels")
     assert repr(adapt.count(trace).frequencies).startswith("Frequencies(182 keys")
     shown = repr(adapt.verdict(trace, channels=4, force=True)).splitlines()
-    assert "(4 workers, max imbalance 1.2)" in shown[0]
+    assert "(4 workers): imbalance" in shown[0]
     assert "More in displayed(): Hot keys" in shown[-1]
     assert max(map(len, repr(adapt.compare(trace, channels=4)).splitlines())) <= 100
 

@@ -2,7 +2,8 @@
 
 import gzip
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -14,8 +15,7 @@ import pyarrow.json
 
 from adapt.core.counting.exact import count_keys, frequencies_of
 from adapt.core.engines.names import Engine
-from adapt.core.out_of_sample.outcome import OutOfSample
-from adapt.core.out_of_sample.walk_forward import walk_forward
+from adapt.core.out_of_sample.walk_forward import Tried, Walk, Way
 from adapt.core.out_of_sample.windows import CountedPane, Windows
 from adapt.core.partitioning.plans.registry import make_partitioner
 
@@ -147,27 +147,45 @@ def panes_of(keys: pa.ChunkedArray, windows: int = WINDOWS) -> list[CountedPane]
     ]
 
 
-def walked(panes: Sequence[CountedPane], engine: Engine, channels: int) -> OutOfSample:
-    tested, _ = walk_forward(Windows.from_panes(panes, make_partitioner(engine, channels)))
-    return tested
+@dataclass(frozen=True)
+class Judged:
+    """A stream, and what is known of it before each of its later windows."""
 
+    whole: Windows
+    walks: Mapping[int, Walk]  # by the number of windows before
 
-def over_today(tested: OutOfSample, name: str) -> float:
-    """Median over the later windows of a plan's imbalance over that of doing nothing."""
-    return float(np.median(np.divide(getattr(tested, name).imbalances, tested.today.imbalances)))
+    @classmethod
+    def over(cls, panes: Sequence[CountedPane], engine: Engine, channels: int) -> "Judged":
+        placed = make_partitioner(engine, channels)
+        before = {at: Windows.from_panes(panes[:at], placed) for at in range(len(panes) // 2, len(panes))}
+        return cls(Windows.from_panes(panes, placed), {at: Walk.over(each) for at, each in before.items()})
 
+    def after(self, walk: Walk, chosen: Tried | None, at: int) -> float:
+        """Imbalance of a window with a plan from those before."""
+        loads = self.whole.loads[:, at].copy()
+        rows = pc.index_in(walk.windows.keys, value_set=self.whole.keys).to_pylist()
+        for row, channels in ({} if chosen is None else chosen.moves.placed()).items():
+            own = self.whole.shares[rows[row], at]
+            loads[self.whole.home[rows[row]]] -= own
+            loads[list(channels)] += own / len(channels)
+        return float(self.whole.imbalances(loads[:, None])[0])
 
-def held(panes: Sequence[CountedPane], engine: Engine, channels: int) -> Iterator[bool]:
-    """Whether each later window is within the interval that the windows before it give."""
-    partitioner = make_partitioner(engine, channels)
-    for upto in range(len(panes) // 2, len(panes)):
-        past = Windows.from_panes(panes[:upto], partitioner)
-        tested, pins = walk_forward(past)
-        keys, weights = panes[upto].frequencies.keys, panes[upto].frequencies.count_low
-        placed = partitioner.channels_of(keys)
-        rows = pc.index_in(keys, value_set=past.keys.take(pa.array(pins.rows)))
-        known = rows.is_valid().to_numpy(zero_copy_only=False)
-        placed[known] = pins.channels[rows.drop_null().to_numpy()]
-        low, high = tested.next_window
-        loads = np.bincount(placed, weights, channels)
-        yield low <= loads.max() / loads.mean() <= high
+    def over_today(self, ways: Sequence[Way]) -> float:
+        """Median over the later half of a plan's imbalance over that of doing nothing.
+
+        No imbalance is tolerated. The plan is from the first half, and rebuilt before each window if `ways` rebuild.
+        """
+        first, found = min(self.walks), []
+        for at, last in self.walks.items():
+            walk = last if Way.REBUILT in ways else self.walks[first]
+            found.append(self.after(walk, walk.decided(1.0, ways), at) / self.after(walk, None, at))
+        return float(np.median(found))
+
+    def held(self, ways: Sequence[Way]) -> list[bool]:
+        """Whether each later window is within the interval that the windows before it give."""
+        told = []
+        for at, walk in self.walks.items():
+            chosen = walk.decided(1.0, ways)
+            low, high = walk.outcome([], None).next_window if chosen is None else chosen.next_window
+            told.append(low <= self.after(walk, chosen, at) <= high)
+        return told

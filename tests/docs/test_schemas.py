@@ -30,7 +30,7 @@ from tools.schemas import compact
 FOLDER = ROOT / "docs" / "schemas"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
 VERSIONS = dict.fromkeys(("comparison", "difference", "evaluation", "frequencies", "report", "run", "verdict"), "2")
-VERSIONS["plan"] = "123"
+VERSIONS |= {"plan": "123", "verdict": "3"}
 JSON = "--format json"
 MOST = 20
 STAGE = "--speedup 10 -o"

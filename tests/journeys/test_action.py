@@ -106,7 +106,7 @@ def test_the_steps_judge_the_sample_and_comment_once(tmp_path):
     comment = job.made("comment").read_text()
     assert comment.splitlines()[:2] == [
         "<!-- adapt: examples/skew/sample.csv -->",
-        "### Verdict: Split key u1 over at least 3 workers (8 workers, max imbalance 1.2)",
+        "### Verdict: Split key u1 over at least 3 workers, if its aggregate can be merged (8 workers): imbalance",
     ]
     assert "All 3 limits hold." in comment
     assert str(tmp_path) not in comment

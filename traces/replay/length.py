@@ -55,6 +55,7 @@ def stage_length(
     interval_s: float | None,
     cases: int,
     duration_s: float | None,
+    restart_s: float = 0.0,
 ) -> Length:
     """Length of the replay of a stage, without rebalancing.
 
@@ -63,9 +64,10 @@ def stage_length(
     Args:
         period_s: How often controllers run.
         interval_s: How often the series are sampled.
+        restart_s: Fixed time of a restart, which may come last.
     """
     ends_s = bounds.static_s if isfinite(bounds.static_s) else bounds.last_s
-    interval_s = usual_interval_s(bounds, duration_s) if interval_s is None else interval_s
-    ends_s = max(ends_s, network_s(settings, bounds.rows), interval_s)  # a sample ends late
+    interval_s = usual_interval_s(bounds, duration_s, restart_s) if interval_s is None else interval_s
+    ends_s = max(ends_s, network_s(settings, bounds.rows), restart_s, interval_s)  # a sample ends late
     ends_s = ends_s if duration_s is None else min(ends_s, duration_s)
     return Length(bounds.rows, ends_s / period_s, ends_s / interval_s, cases)

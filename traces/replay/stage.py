@@ -56,7 +56,10 @@ class StageReplay:
         faults = None if flux is None else flux.faults
         demand = Demand.from_chunks(rows.chunks(), settings, faults)
         bounds, pace = bounds_of(demand, settings, faults), Pace(reading.speedup, self.duration_s, self.interval_s)
-        length = stage_length(bounds, settings, of.period_s, pace.interval_s, len(of.cases()), pace.duration_s)
+        restart_s = of.restart_s if isinstance(of, Elastic) else 0.0
+        length = stage_length(
+            *(bounds, settings, of.period_s, pace.interval_s, len(of.cases()), pace.duration_s, restart_s)
+        )
         length.check("set --duration", shorter(reading, of))
         named = {} if flux is None else {"plan": plan and plan.plan.content_hash()}
         run = of.replay(

@@ -35,5 +35,7 @@ def reported(path: Path) -> Reported:
     if answer is None:
         return said
     first = (*answer.channels_tables(), plan_first_table(plan))
-    is_recommended = answer.verdict is not None and answer.verdict.keys_to_pin == len(plan.explicit)
+    verdict = answer.verdict
+    own = None if verdict is None or verdict.pins_nothing else (verdict.keys_to_pin, verdict.splits_of_plan)
+    is_recommended = own == (len(plan.explicit), len(plan.splits))
     return replace(said, lead=tuple(answer.lead), first=first, answer=answer, plan=str(path) if is_recommended else "")

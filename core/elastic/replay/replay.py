@@ -25,7 +25,7 @@ from adapt.core.partitioning.build import Recipe
 from adapt.core.run import Run
 from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.faults import segments_of
-from adapt.core.stage.conditions.names import Router
+from adapt.core.stage.conditions.names import Migrating, Router
 from adapt.core.stage.conditions.settings import StageSettings, check_buffer
 from adapt.core.stage.conditions.shed_factor import Thresholds
 from adapt.core.stage.control.workers import Migration, Placement, Scaling
@@ -109,6 +109,12 @@ class Elastic:
         given = by_case(each for each in self.policies if each.policy is not ScalingPolicy.FIXED)
         return {**cases, **{case: (policy, self.rebuild) for case, policy in given.items()}}
 
+    @property
+    def restart_s(self) -> float:
+        """Longest restart of a policy without state, in seconds."""
+        given = [migration_of(each.policy, self.migration, each.parameters.times) for each in self.policies]
+        return max((one.restart.fixed_s for one in given if one.how is Migrating.RESTART), default=0.0)
+
     def placement(self, partitions: int, costed: bool) -> Placement:
         """A placement of partitions without counts."""
         if self.units is not None:
@@ -174,7 +180,8 @@ class Elastic:
         check_pool(least, self.pool)
         settings = replace(settings, owners=self.placement(settings.partitions, costed).place(least).owners)
         bounds = bounds_of(demand, settings)
-        every_s = usual_interval_s(bounds, pace.duration_s) if pace.interval_s is None else pace.interval_s
+        usual_s = usual_interval_s(bounds, pace.duration_s, self.restart_s)
+        every_s = usual_s if pace.interval_s is None else pace.interval_s
         overload = settings.overload
         capacity = None if overload is None else overload.capacity_tuples
 

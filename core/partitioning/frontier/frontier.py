@@ -34,7 +34,7 @@ class Point:
     imbalance: float  # of the loads that it was built from
     bound: float  # lower bound of the imbalance of any placement within the budget
     proved: bool  # whether the placement is proven optimal
-    # median imbalance in later windows of plans of this budget; None without windows
+    # median imbalance in later windows of such a plan from the windows before; None without windows
     out_of_sample: float | None = None
 
     @property
@@ -154,7 +154,9 @@ class Frontier:
         }
 
 
-_OUT_OF_SAMPLE = Column("out_of_sample", Kind.RATIO, "ratio", "median imbalance of later windows, by walk-forward")
+_OUT_OF_SAMPLE = Column(
+    "out_of_sample", Kind.RATIO, "ratio", "median imbalance of later windows, of such a plan from those before"
+)
 
 _COLUMNS = (
     Column("pins", Kind.COUNT, "keys", "keys pinned away from their channel of today"),

@@ -310,6 +310,11 @@ class Restart:
         if not all(0 <= one < np.inf for one in times_s):
             raise UsageError(f"the times of a restart must be finite and at least 0 (got {min(times_s):g} s)")
 
+    @property
+    def fixed_s(self) -> float:
+        """Time without processing besides that for state, in seconds."""
+        return self.stop_s + self.start_s
+
     def downtime_s(self, saved: NDArray[np.int64], restored: NDArray[np.int64], network: Network) -> float:
         """Time without processing, in seconds.
 

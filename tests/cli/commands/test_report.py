@@ -33,7 +33,7 @@ def test_every_format_shows_the_same_plan(adapt, plans):
     assert {table["title"] for table in plan["tables"]} >= {"Plan", "Predicted load of each channel"}
     assert adapt.done("report", "2.plan", "--format", "csv").out.startswith("# Plan\nscheme,")
     assert plan["verdict"]["channels"] == 2
-    headline = f"Verdict: Pin {plan['verdict']['keys_to_pin']} keys (2 workers, max imbalance 1.2)\n"
+    headline = f"Verdict: Pin {plan['verdict']['keys_to_pin']} keys (2 workers): imbalance"
     assert adapt.done("report", "2.plan", "--format", "md").out.startswith(f"### {headline}")
     assert adapt.done("report", "2.plan").out.startswith(headline)
 

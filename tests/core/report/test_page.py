@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 from base64 import b64decode, b64encode
+from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
 
@@ -12,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adapt.core.lint.finding import Finding, Severity
-from adapt.core.out_of_sample.outcome import KEPT, REBUILT, TODAY, OutOfSample, Track
+from adapt.core.out_of_sample.outcome import TODAY, OutOfSample, Track
+from adapt.core.out_of_sample.walk_forward import Way
 from adapt.core.report.first_screen import Tone, first_screen
 from adapt.core.report.key_charts import top_keys
 from adapt.core.report.page import MOST_BYTES, Page, Section, render_page
@@ -175,15 +177,17 @@ TESTED = OutOfSample(
     (1.0, 1.1, 1.2),
     {
         TODAY: Track((1.5, 1.6, 1.7), 0.0),
-        KEPT: Track((1.1, 1.15, 1.3), 0.1234, 3),
-        REBUILT: Track((1.05, 1.12, 1.2), 0.07, 3),
+        Way.KEPT.value: Track((1.1, 1.15, 1.3), 0.1234, 3),
+        Way.REBUILT.value: Track((1.05, 1.12, 1.2), 0.07, 3),
     },
     (1.05, 1.35),
 )
+RULES = {VerdictClass.PINNING: Way.KEPT.value, VerdictClass.REFRESHING: Way.REBUILT.value}
 
 
 def answer_of(verdict_class, tested=TESTED, **others):
     pins = {"keys_to_pin": 3, "state_to_move": 0.1234, "imbalance_after": 1.01} if "pinning" in verdict_class else {}
+    tested = tested and replace(tested, recommended=RULES.get(verdict_class, TODAY))
     verdict = Verdict(
         *(verdict_class, 8, "kafka", 1.2, 1.55, 1.0, "hot", 0.08, 900),
         out_of_sample=tested,
@@ -197,7 +201,7 @@ SPLIT = {"keys_to_split": ("hot", "warm"), "number_to_split": 2, "split_share": 
 STATUSES = [
     (VerdictClass.BALANCED, {}, Tone.GOOD, "Nothing to do"),
     (VerdictClass.PINNING, {}, Tone.ACT, "Pin 3 keys"),
-    (VerdictClass.SPLITTING, SPLIT, Tone.BAD, "Split 2 keys"),
+    (VerdictClass.SPLITTING, SPLIT, Tone.BAD, "Split 2 keys, if their aggregate can be merged"),
     (VerdictClass.UNKNOWN, {}, Tone.UNKNOWN, "Cannot tell: change nothing yet"),
 ]
 
@@ -219,7 +223,7 @@ def test_the_numbers_are_those_of_the_verdict():
     tested = answer.as_data()["verdict"]["out_of_sample"]
     medians = {row["placement"]: row["median_imbalance"] for row in tested["placements"]}
     today, after, moved = first.numbers
-    assert (today.value, after.value) == (f"{medians[TODAY]:.3f}", f"{medians[KEPT]:.3f}")
+    assert (today.value, after.value) == (f"{medians[TODAY]:.3f}", f"{medians[Way.KEPT.value]:.3f}")
     assert (today.tone, after.tone) == (Tone.BAD, Tone.GOOD)
     assert moved.value == f"{100 * answer.as_data()['verdict']['state_to_move']:.3g} %"
     assert "3 later windows" in first.about

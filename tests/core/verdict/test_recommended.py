@@ -85,7 +85,7 @@ def test_verdict_plan_evaluate_and_diff_agree(seed, windows, skew, kind, engine,
 def test_with_limits_they_agree_too_and_the_limits_hold(seed, windows, skew, engine, channels, limits):
     frequencies, panes = stream(seed, windows, skew, pa.string())
     budget = Budget(*limits)
-    found = answer_on(frequencies, engine, channels, Recipe(), panes=panes, goal=Goal(1.05, budget))
+    found = answer_on(frequencies, engine, channels, Recipe(), panes=panes, goal=Goal(1.05, budget, True))
     check(found, frequencies, Plan(engine, channels, frequencies.key_type))
     verdict = found.verdict
     assert verdict.limits == budget

@@ -52,7 +52,7 @@ def judged(counts: list[int], channels: int, max_imbalance: float = 1.2, **more)
 def test_even_keys_need_nothing():
     found = judged([10] * 20_000, 4)
     assert found.verdict_class is VerdictClass.BALANCED
-    assert found.headline == "Nothing to do (4 workers, max imbalance 1.2)"
+    assert found.headline.startswith("Nothing to do (4 workers): imbalance 1.010 of all rows, within the limit of 1.2")
     assert "As spark places the keys, the busiest worker has" in found.sentences[0]
 
 
@@ -70,7 +70,7 @@ def test_a_key_that_is_too_heavy_is_split():
     assert (found.verdict_class, found.keys_to_split, found.number_to_split) == (VerdictClass.SPLITTING, ("key0",), 1)
     assert found.split_share == found.top_share == pytest.approx(0.45)
     assert found.useful_workers == pytest.approx(1 / 0.45)
-    assert found.headline.startswith("Split key key0 over at least 2 workers (")
+    assert found.headline.startswith("Split key key0 over at least 2 workers, if its aggregate can be merged (")
     assert [" ".join(found.sentences).count(each) for each in ("key0", "45 %")] == [0, 1]
 
 
@@ -85,7 +85,7 @@ def test_where_most_would_be_split_or_keys_are_few_another_key_is_asked_for():
 def test_few_messages_cannot_tell_and_many_can():
     few, many = judged([35] + [1] * 65, 4), judged([35_000] + [1_000] * 65, 4)
     assert (few.confidence.certain, many.confidence.certain) == (False, True)
-    assert "too few rows" in few.sentences[2]
+    assert "too few rows" in " ".join(few.sentences)
     assert few.confidence.top_share_low < 0.35 < few.confidence.top_share_high
     assert few.confidence.level == 0.95
 
