@@ -1,5 +1,9 @@
 """What a user asks of a verdict."""
 
+from collections.abc import Callable
+from dataclasses import field
+
+from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget
 from adapt.core.partitioning.measures.plan_settings import PlanSettings
 from adapt.core.units.settings import same, settings
@@ -17,6 +21,8 @@ class Goal:
     sample_effect: float | None = None
 
     mergeable: bool = False  # whether parts of a key can be merged later, so that keys may be split
+    # today's placement at another number of workers; None where that is not judged
+    rescaled: Callable[[int], Partitioner] | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_limited(self) -> bool:

@@ -17,7 +17,7 @@ from adapt.core.stream import Weight
 from adapt.core.verdict.busiest import busiest
 from adapt.core.verdict.classify import Skewed, classify
 from adapt.core.verdict.goal import Goal
-from adapt.core.verdict.moved_keys import moved_keys
+from adapt.core.verdict.hot_keys import moved_keys
 from adapt.core.verdict.planning import planned, rescaled
 from adapt.core.verdict.remedies import Remedy, Way
 from adapt.core.verdict.skew_over_time import JudgedWindow, OverTime
@@ -43,7 +43,6 @@ def judge(
     panes: Sequence[CountedPane] = (),
     routed: Callable[[], Floats | None] | Floats | None = None,
     goal: Goal | None = None,
-    at: Callable[[int], Partitioner] | None = None,
 ) -> Verdict | None:
     """Judge a stream as it is placed today; None without load.
 
@@ -54,7 +53,6 @@ def judge(
         routed: True load of each channel in each pane, shape (channels, panes); or what routes every row of the panes,
             asked only where they do not list every key.
         goal: Limits, and whether the frontier is asked for.
-        at: Today's placement at another number of channels; None where that is not to be judged.
     """
     goal = goal or Goal()
     weighed = resources or Resources()
@@ -75,8 +73,8 @@ def judge(
     few_rows = _few_rows(population.frequencies)
     plan = planned(whole, walk, found, goal, draws, is_hashed=population.rest is None, few_rows=few_rows is not None)
     remedies = plan.remedies
-    if at is not None and capacities is None and plan.verdict_class is not VerdictClass.BALANCED:
-        other = rescaled(whole, walk, at, goal.max_imbalance)
+    if goal.rescaled is not None and capacities is None and plan.verdict_class is not VerdictClass.BALANCED:
+        other = rescaled(whole, walk, goal.rescaled, goal.max_imbalance)
         remedies = (*remedies, *([] if other is None else [other]), Remedy(Way.KEY))
     is_moving = bool(plan.pins or plan.splits)
     state, after = whole.effect(plan.pins, plan.splits) if is_moving else (None, None)
