@@ -22,6 +22,7 @@ from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.problem.at_random import Elsewhere, share_at_random, spread_at_random, spread_elsewhere
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.names import Scheme
+from adapt.core.partitioning.schemes.split_map import SplitPartitioner
 from adapt.core.partitioning.split_plan import dealt_metrics
 from adapt.core.stream import KeyType
 from adapt.core.verdict.answer import Answer, AtRandomLoad
@@ -80,6 +81,9 @@ def recommended_plan(
         max_pins=None,
     )
     placed = pins.over(pinned)
+    if verdict.splits:
+        whole = {key: to for key, to in placed.items() if key not in verdict.splits}
+        placed = ExplicitMap.from_mapping(whole, key_type.storage)
     partitioner = make_partitioner(
         *(own.scheme, today.channels, own.hash, today.replicas, placed, today.max_parallelism, own.base),
         key_type=key_type,
@@ -87,11 +91,9 @@ def recommended_plan(
     plan = replace(describe(counted, own, partitioner, today.partitioner(), parent, trace).plan, construction=None)
     if not verdict.splits:
         return plan
-    whole = {key: to for key, to in plan.explicit.items() if key not in verdict.splits}
-    plan = replace(plan, explicit=ExplicitMap.from_mapping(whole, key_type.storage), splits=verdict.splits)
     population = Population.from_counts(counted, today.partitioner())
-    metrics = dealt_metrics(population, own, plan.dealer(), today.partitioner())
-    return replace(plan, metrics=metrics.as_data(), predicted_loads={})
+    metrics = dealt_metrics(population, own, SplitPartitioner(verdict.splits, partitioner), today.partitioner())
+    return replace(plan, splits=verdict.splits, metrics=metrics.as_data(), predicted_loads={})
 
 
 def answer_on(

@@ -91,7 +91,7 @@ def busiest(
     over = on / total / fair
     worker = int(np.argmax(over))
     own = np.where(placed[: len(names)] == worker, loads[: len(names)], 0.0)
-    order = np.argsort(-own, kind="stable")[:_MOST_KEYS] if len(names) else []
+    order = np.argsort(-own, kind="stable")[:_MOST_KEYS]
     hot = tuple((names[at], float(own[at] / on[worker])) for at in order if own[at] >= _LEAST_SHARE * on[worker])
     above = float(on[worker] - fair[worker] * total)
     excess = float(own.max(initial=0.0)) / above if above > 1e-9 * total else 0.0

@@ -127,7 +127,7 @@ def _on_windows(whole: Whole, walk: Walk, found: Skewed, goal: Goal) -> Planned:
     channels, windows = len(whole.capacities), len(walk.tested)
     nothing = Remedy(Way.NOTHING, workers=channels, imbalance=found.imbalance, state_moved=0.0)
     remedies = [replace(nothing.over(today, today, windows), recommended=chosen is None)]
-    own = none = _mapped(whole, walk.windows.keys, NOTHING)
+    own = _mapped(whole, walk.windows.keys, NOTHING)
     for one in tried:
         is_chosen = chosen is not None and one.way is chosen.way
         placed = _mapped(whole, walk.windows.keys, one.moves)
@@ -146,7 +146,7 @@ def _on_windows(whole: Whole, walk: Walk, found: Skewed, goal: Goal) -> Planned:
         needed = found.verdict_class
     verdict_class = VerdictClass.BALANCED if is_balanced else needed if chosen is None else _CLASSES[_WAYS[chosen.way]]
     others = {scheme.value: make_partitioner(scheme, channels) for scheme in (Scheme.UNIFORM, Scheme.CONSISTENT)}
-    return Planned(verdict_class, tuple(remedies), *(own or none), walk.outcome(tried, chosen, others))
+    return Planned(verdict_class, tuple(remedies), *own, walk.outcome(tried, chosen, others))
 
 
 def _in_sample(whole: Whole, choices: Choices, found: Skewed, goal: Goal) -> Planned:
@@ -187,7 +187,7 @@ def _split_in_sample(whole: Whole, goal: Goal) -> tuple[ExplicitMap, SplitMap] |
     """The plan with split keys that the rule takes on all counted rows; None where none lowers the imbalance."""
     listed, total = len(whole.keys), float(whole.loads.sum())
     shares = (whole.loads[:listed] / total)[:, None]
-    loads = np.bincount(whole.home, whole.loads / total, len(whole.capacities))[:, None]
+    loads = np.bincount(whole.home, whole.loads / total, len(whole.capacities)).astype(np.float64)[:, None]
     one = Windows((0,), (1,), whole.keys, shares, whole.home[:listed], loads, whole.capacities, np.ones(1))
     state = whole.shares_of_state(whole.keys)
     found = []

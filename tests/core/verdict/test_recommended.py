@@ -136,3 +136,39 @@ def test_a_current_plan_is_what_is_judged_and_kept(seed, windows, channels, limi
     assert evaluated[0].measured.imbalance == pytest.approx(found.verdict.imbalance)
     if not found.verdict.pins_nothing:
         assert evaluated[1].measured.imbalance == pytest.approx(found.verdict.imbalance_after)
+
+
+@examples(10)
+@given(
+    st.integers(0, 10_000),
+    st.sampled_from([0, 8]),
+    st.sampled_from([0.9, 1.4]),
+    st.sampled_from([Engine.SPARK, Engine.FLINK]),
+    st.integers(3, 9),
+    st.booleans(),
+)
+def test_a_plan_that_splits_says_what_the_verdict_says(seed, windows, skew, engine, channels, is_pinned):
+    """With and without a current plan that pins the hottest key."""
+    frequencies, panes = stream(seed, windows, skew, pa.string())
+    current = None
+    if is_pinned:
+        hottest = frequencies.keys[0].as_py()
+        current = Plan(Scheme.HYBRID, channels, frequencies.key_type, base=engine, explicit={hottest: 0})
+    goal = Goal(1.05, mergeable=True)
+    found = answer_on(frequencies, engine, channels, Recipe(), panes=panes, current=current, goal=goal)
+    verdict, plan = found.verdict, found.recommended
+    chosen = verdict.recommended
+    assert (len(plan.splits), len(plan.splits) > 0) == (chosen.splits, chosen.splits > 0)
+    assert not set(plan.splits) & set(plan.explicit)
+    evaluated = evaluate_counts([("recommended", plan)], frequencies).plans[-1].measured
+    assert evaluated.imbalance == pytest.approx(chosen.imbalance)
+    data = json.loads(json.dumps(verdict.as_data()))
+    assert type(verdict).from_data(data).as_data() == verdict.as_data()
+    if chosen.splits == chosen.pins == 0:
+        assert verdict.is_met or not any(each.certain for each in verdict.remedies)
+    elif windows:
+        assert chosen.certain
+        assert 2 * chosen.helped > len(verdict.out_of_sample.rows)
+        assert chosen.later == verdict.out_of_sample.plan.median == pytest.approx(verdict.judged[0])
+    word = "within the limit" if verdict.is_met else "above the limit"
+    assert word in verdict.headline
