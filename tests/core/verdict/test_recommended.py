@@ -17,6 +17,7 @@ from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.difference import plan_difference
 from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.answering import answer_on
 from adapt.core.verdict.goal import Goal
