@@ -43,9 +43,9 @@ def replay_ordered(
 ) -> OrderedRun:
     """Run a chain by each number of workers.
 
-    The output of threads is compared with that of a serial run: in plain Python if all rows are checked, else by the
-    compiled functions, which are compared with plain Python on the first rows. The model runs own functions on the
-    stream likewise; of built-in ones it moves copies of input tuples, and is compared with its own run by one worker.
+    The output of threads is compared with that of a serial run by the compiled functions, of which own ones are
+    compared with plain Python on all rows, or on the first ones. The model runs own functions on the stream likewise;
+    of built-in ones it moves copies of input tuples, and is compared with its own run by one worker.
     Costs that the chain does not give are measured with one real worker. A chain with a function that cannot be
     compiled runs serially, in plain Python.
 
