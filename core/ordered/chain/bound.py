@@ -294,7 +294,7 @@ def bind(
 def bind_blocks(
     chain: Chain, blocks: Iterable[Columns], plan: Partitioner | None, store: Store, where: str = ""
 ) -> BoundChain:
-    """Bind a chain that is no graph by blocks of rows.
+    """Bind a linear chain by blocks of rows.
 
     One block at a time is in memory.
 
