@@ -171,3 +171,8 @@ def test_other_hashes_and_key_types_are_refused_by_name():
 def test_no_channels_are_refused(scheme):
     with pytest.raises(UsageError, match="must be at least 1"):
         build_plan(TEXTS, Recipe(scheme), 0)
+
+
+def test_replicas_are_data_of_rings_alone():
+    assert Recipe(Scheme.CONSISTENT, replicas=7).as_data()["replicas"] == 7
+    assert Recipe(Scheme.UNIFORM, replicas=7).as_data()["replicas"] is None
