@@ -221,7 +221,7 @@ def rescaled(whole: Whole, walk: Walk | None, at: Callable[[int], Partitioner], 
     total, state = float(whole.loads.sum()), float(whole.state.sum()) or 1.0
     steps = [channels + step * sign for step in range(1, MOST_STEPS + 1) for sign in (1, -1)]
     found: list[Remedy] = []
-    for number in [number for number in steps if number >= 1]:
+    for number in [number for number in steps if number > 1]:
         partitioner, even = at(number), np.ones(number)
         placed = partitioner.channels_of(whole.keys)
         after = float(loads_of(placed, (whole.loads[:listed] / total)[:, None], even).max()) * number
