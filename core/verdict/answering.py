@@ -144,7 +144,11 @@ def answer_on(
         capacities=capacities,
         panes=windows.panes,
         routed=routed if measured is None else measured,
-        goal=replace(goal or Goal(), rescaled=None if today.elsewhere is not None else partial(_at, today.plan)),
+        goal=replace(
+            goal or Goal(),
+            rescaled=None if today.elsewhere is not None else partial(_at, today.plan),
+            others={scheme.value: make_partitioner(scheme, channels) for scheme in (Scheme.UNIFORM, Scheme.CONSISTENT)},
+        ),
     )
     hot = HotKeys.from_counts(frequencies_in(counted), () if panes is None else panes.panes)
     assumed = "" if today.elsewhere is not None else _assumed(today.plan.hashing, frequencies_in(counted))

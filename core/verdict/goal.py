@@ -1,6 +1,6 @@
 """What a user asks of a verdict."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field
 
 from adapt.core.keys.partitioner import Partitioner
@@ -23,6 +23,8 @@ class Goal:
     mergeable: bool = False  # whether parts of a key can be merged later, so that keys may be split
     # today's placement at another number of workers; None where that is not judged
     rescaled: Callable[[int], Partitioner] | None = field(default=None, compare=False, repr=False)
+    # further placements to show in later windows, by name
+    others: Mapping[str, Partitioner] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def is_limited(self) -> bool:

@@ -18,9 +18,7 @@ from adapt.core.out_of_sample.walk_forward import NOTHING, Moves, Walk, plans_of
 from adapt.core.out_of_sample.walk_forward import Way as Rule
 from adapt.core.out_of_sample.windows import Whole, Windows, loads_of
 from adapt.core.partitioning.frontier.frontier import Frontier
-from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
-from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.partitioning.schemes.split_map import SplitMap
 from adapt.core.verdict.classify import Skewed
 from adapt.core.verdict.goal import Goal
@@ -145,8 +143,7 @@ def _on_windows(whole: Whole, walk: Walk, found: Skewed, goal: Goal) -> Planned:
     if found.verdict_class in (VerdictClass.SPLITTING, VerdictClass.ANOTHER_KEY):
         needed = found.verdict_class
     verdict_class = VerdictClass.BALANCED if is_balanced else needed if chosen is None else _CLASSES[_WAYS[chosen.way]]
-    others = {scheme.value: make_partitioner(scheme, channels) for scheme in (Scheme.UNIFORM, Scheme.CONSISTENT)}
-    return Planned(verdict_class, tuple(remedies), *own, walk.outcome(tried, chosen, others))
+    return Planned(verdict_class, tuple(remedies), *own, walk.outcome(tried, chosen, goal.others))
 
 
 def _in_sample(whole: Whole, choices: Choices, found: Skewed, goal: Goal) -> Planned:

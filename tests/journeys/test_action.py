@@ -106,7 +106,10 @@ def test_the_steps_judge_the_sample_and_comment_once(tmp_path):
     comment = job.made("comment").read_text()
     sample, headline = comment.splitlines()[:2]
     assert sample == "<!-- adapt: examples/skew/sample.csv -->"
-    assert headline.startswith("### Verdict: Split key u1 over at least 3 workers, if its aggregate can be merged (8")
+    assert headline.startswith(
+        "### Verdict: Pin 34 keys (8 workers): imbalance 2.656 in the median later window, 121 %"
+    )
+    assert "If the aggregate can be merged (--mergeable): split " in comment
     assert "All 3 limits hold." in comment
     assert str(tmp_path) not in comment
     assert (tmp_path / "summary").read_text() == comment
