@@ -11,6 +11,7 @@ from adapt.core.audit.audit import Audit
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import AnyScheme, Engine, Target
 from adapt.core.keys.partitioner import Partitioner
+from adapt.core.out_of_sample.outcome import Track
 from adapt.core.out_of_sample.windows import CountedPane, CountedPanes
 from adapt.core.partitioning.build import Recipe, describe
 from adapt.core.partitioning.measures.cells import Hashers, base_of
@@ -28,6 +29,7 @@ from adapt.core.stream import KeyType
 from adapt.core.verdict.answer import Answer, AtRandomLoad
 from adapt.core.verdict.goal import Goal
 from adapt.core.verdict.hot_keys import HotKeys
+from adapt.core.verdict.remedies import Remedy, Way
 from adapt.core.verdict.stream_verdict import judge
 from adapt.core.verdict.verdict import Verdict
 
@@ -154,10 +156,43 @@ def answer_on(
     assumed = "" if today.elsewhere is not None else _assumed(today.plan.hashing, frequencies_in(counted))
     if verdict is None:
         return Answer(verdict, hot, at_random=at_random, assumed=assumed)
+    if isinstance(current, Audit) and today.elsewhere is not None:
+        further = _unified(current, frequencies_in(counted), () if panes is None else panes.panes, verdict)
+        verdict = replace(verdict, remedies=(*verdict.remedies, *further))
     parent = current.content_hash() if isinstance(current, Plan) else None
     plan = recommended_plan(verdict, spread, recipe, today.plan, parent, trace)
     channels_loads = None if verdict.pins_nothing else _before_after(spread, recipe, today, plan, "recommended")
     return Answer(verdict, hot, channels_loads, plan, verdict.frontier, at_random, assumed=assumed)
+
+
+def _unified(audit: Audit, frequencies: Frequencies, panes: Sequence[CountedPane], verdict: Verdict) -> list[Remedy]:
+    """The placement of a topic with each of its partitioners alone, where there are several.
+
+    Load without a fixed partition counts as spread evenly.
+    """
+    engines = [each for each in audit.producers if each.engines]
+    tested = verdict.out_of_sample
+    later = [] if tested is None else [pane.frequencies for pane in panes if pane.frequencies.total > 0][tested.past :]
+    found = []
+    for each in engines if len(audit.producers) > 1 else ():
+        placed = make_partitioner(each.engines[0], audit.partitions, key_type=frequencies.key_type)
+
+        def imbalance(counts: Frequencies, placed: Partitioner = placed) -> float:
+            keys = counts.keys[: counts.real]
+            own = np.where(keys.is_null().to_numpy(zero_copy_only=False), 0.0, counts.count_low[: counts.real])
+            loads = np.bincount(placed.channels_of(keys), own, audit.partitions)
+            return float(
+                (loads + (counts.total - own.sum()) / audit.partitions).max() * audit.partitions / counts.total
+            )
+
+        remedy = Remedy(
+            Way.PRODUCERS, workers=audit.partitions, imbalance=imbalance(frequencies), partitioner=each.name
+        )
+        if tested is not None:
+            track = Track(tuple(map(imbalance, later)), 0.0)
+            remedy = remedy.over(track, tested.today, len(later))
+        found.append(remedy)
+    return found
 
 
 def _at(today: Plan, channels: int) -> Partitioner:

@@ -15,7 +15,7 @@ from adapt.core.table import Column, Kind, Table
 from adapt.core.values import duration
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.hot_keys import keys_said, keys_table
-from adapt.core.verdict.remedies import Way, remedies_table
+from adapt.core.verdict.remedies import Way, remedies_table, unified_sentence
 from adapt.core.verdict.verdict import Verdict
 from adapt.core.verdict.verdict_class import VerdictClass
 
@@ -62,14 +62,18 @@ def first_lines(answer: Answer, findings: Sequence[Finding]) -> list[str]:
     if verdict is None:
         return answer.lead
     is_uneven = verdict.verdict_class is not VerdictClass.BALANCED
+    audit = answer.audit
+    is_mixed = audit is not None and len(audit.producers) > 1
+    first = [audit.sentence, unified_sentence(verdict.remedies)] if audit is not None and is_mixed else []
     return [
         verdict.headline,
+        *filter(None, first),
         *([] if verdict.pins_nothing else [f"{_cost(verdict)}{keys_said(verdict.moved_keys, _moving(verdict))}"]),
         *(verdict.sentences[:1] if verdict.few_rows is not None or verdict.busy_keys < verdict.channels else []),
         *([] if (split := verdict.if_mergeable) is None else [split]),
         *([] if verdict.busiest is None or not is_uneven else [verdict.busiest.sentence]),
         _sure(verdict),
-        *answer.caveats,
+        *(each for each in answer.caveats if each not in first),
         *(f"Less certain: {finding.evidence}" for finding in touching(findings)[:_MOST_FINDINGS]),
     ]
 

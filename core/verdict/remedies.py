@@ -18,6 +18,7 @@ class Way(StrEnum):
     REFRESH = "pin and refresh"
     SPLIT = "split"
     WORKERS = "another number of workers"
+    PRODUCERS = "one partitioner for all producers"
     KEY = "another key"
 
 
@@ -27,6 +28,7 @@ NEEDS = {
     Way.REFRESH: "live router",
     Way.SPLIT: "merging",
     Way.WORKERS: "rescale",
+    Way.PRODUCERS: "all producers",
     Way.KEY: "not judged here",
 }
 """What each needs of the job."""
@@ -47,6 +49,7 @@ class Remedy:
     state_moved: float | None = None  # share of all state that moves; in each window, if keys are chosen again
     certain: bool = False  # whether it lowers the imbalance of later windows for certain
     recommended: bool = False
+    partitioner: str = ""  # of all producers, in words
 
     @property
     def words(self) -> str:
@@ -61,6 +64,8 @@ class Remedy:
                 return f"split {splits}" + (f", pin {self.pins:,}" if self.pins else "")
             case Way.WORKERS:
                 return f"use {counted(self.workers, 'worker')}"
+            case Way.PRODUCERS:
+                return f"only {self.partitioner}"
             case _:
                 return self.way.value
 
@@ -126,4 +131,17 @@ def _helped(remedy: Remedy, windows: int) -> str | None:
     if remedy.helped is None or remedy.way is Way.NOTHING:
         return None
     told = f"{remedy.helped} of {windows}"
-    return told if remedy.certain or remedy.way is Way.WORKERS else f"({told})"
+    return told if remedy.certain or remedy.way in (Way.WORKERS, Way.PRODUCERS) else f"({told})"
+
+
+def unified_sentence(remedies: Sequence[Remedy]) -> str:
+    """What one partitioner for all producers would give; empty where they agree."""
+    nothing, found = remedies[0] if remedies else None, [each for each in remedies if each.way is Way.PRODUCERS]
+    if nothing is None or not found:
+        return ""
+    rows = ", ".join(f"{each.judged or 1.0:.3f} with {each.partitioner}" for each in found)
+    higher = all((each.judged or 0.0) > (nothing.judged or 0.0) for each in found)
+    then = " Each raises it: set one for the order by key, then judge its placement by --engine." if higher else ""
+    return (
+        f"With one partitioner in all producers, the imbalance is {rows}, and {nothing.judged or 1.0:.3f} today.{then}"
+    )

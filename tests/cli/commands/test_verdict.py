@@ -159,7 +159,7 @@ def write_topic(path, seed, keys, share, engines):
 
 
 def test_a_topic_is_judged_by_the_partitions_of_its_records(adapt, here):
-    partition, _ = write_topic(here / "topic.trace", 1, 500, 0.8, (Engine.LIBRDKAFKA, Engine.KAFKA))
+    partition, homes = write_topic(here / "topic.trace", 1, 500, 0.8, (Engine.LIBRDKAFKA, Engine.KAFKA))
     ask = ("verdict", "topic.trace", "--channels", "6")
     document = adapt.json(*ask)
     true = np.bincount(partition, minlength=6)
@@ -173,6 +173,15 @@ def test_a_topic_is_judged_by_the_partitions_of_its_records(adapt, here):
     assert "joins and order by key are broken" in " ".join(said.split())
     assert "Audit of 6 partitions" in adapt.done("report", "topic.recommended.plan").out
     assert document["audit"]["judged"] == "Judged: the topic's partitions."
+    alone = [each for each in document["verdict"]["remedies"] if each["way"] == "one partitioner for all producers"]
+    assert [each["partitioner"] for each in alone] == ["librdkafka's CRC32", "Java's murmur2"]
+    for each, home in zip(alone, homes, strict=True):
+        windows = [np.bincount(home[at : at + 500], minlength=6).max() * 6 / 500 for at in range(2_500, 4_000, 500)]
+        assert each["imbalance"] == pytest.approx(np.bincount(home).max() * 6 / 4_000)
+        assert (each["later"], each["worst"]) == (pytest.approx(np.median(windows)), pytest.approx(max(windows)))
+    lines = said.splitlines()
+    assert [line.startswith("Audit of 6") for line in lines].index(True) <= 3  # the cause is told first
+    assert "With one partitioner in all producers, the imbalance is" in " ".join(said.split())
 
 
 @pytest.mark.parametrize("given", ["kafka", "librdkafka"])
