@@ -53,8 +53,8 @@ def ingest(
     read = table.sources(files)
     values = {**asdict(mapping), **asdict(form), **asdict(cleaning)}
     given = GivenOptions.over_file(values, typed_of(context, READING), mapping.mapping)
-    if str(read[0]).startswith(TOPIC_SCHEME) and not given.values["key"]:
-        given = replace(given, values={**given.values, "key": "key"})
+    if str(read[0]).startswith(TOPIC_SCHEME):
+        given = given.of_topic()
     if not (given.streams or given.values["key"]):
         raise UsageError(f"--key is required: the column or expression that partitions the stream{_columns_of(files)}")
     from adapt.traces.ingest.ingest import ingest as ingest_files

@@ -192,7 +192,8 @@ def _kept_trace(
     from adapt.traces.series import traces_of
     from adapt.traces.store.trace import open_trace
 
-    places = [] if source[0].startswith(TOPIC_SCHEME) else [location(each) for each in source]
+    is_topic = source[0].startswith(TOPIC_SCHEME)
+    places = [] if is_topic else [location(each) for each in source]
     if places and all(map(traces_of, places)):
         names = [*sorted(given.typed - {"max_rejects"}), *(["out"] if out is not None else [])]
         names += [] if given.values["format"] is FormatName.AUTO else ["source-format"]
@@ -200,17 +201,20 @@ def _kept_trace(
             option = f"--{names[0].strip('_').replace('_', '-')}"
             raise UsageError(f"{source[0]} is a trace, where {option} has no effect; omit it, or give a raw file")
         return stream_typed(places)
+    given = given.of_topic() if is_topic else given
     if not (given.streams or given.values["key"]):
         raise UsageError("--key is required for a raw source: the column or expression that partitions the stream")
     path = out or Path(f"{_name(source[0])}.trace")
     salt = given.options.salt if given.values["hash_keys"] else None
     made_by = {**given.values, "streams": given.streams, "salt": salt}
     decisive = {name: str(value) for name, value in made_by.items() if name != "max_rejects"}
-    fingerprint = source_fingerprint(source, decisive)
-    if holds(path, fingerprint):
+    fingerprint = None if is_topic else source_fingerprint(source, decisive)
+    if fingerprint is not None and holds(path, fingerprint):
         narrate(f"using {path}, made from this source before")
         narrate_guesses(open_trace(path).reading.guesses)
         return path
+    if is_topic and path.exists() and not force:
+        raise EnvironmentFailure(f"{path} exists, and a topic has new records; give the trace, or use --force or -o")
     if path.exists() and not force:
         raise EnvironmentFailure(f"{path} was made from another source, or with other options; use --force or -o TRACE")
     made = ingest(
@@ -225,7 +229,8 @@ def _kept_trace(
     )
     narrate_guesses(made.guesses)
     narrate_written(path)
-    remember(path, fingerprint)
+    if fingerprint is not None:
+        remember(path, fingerprint)
     return path
 
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,10 @@ class GivenOptions:
         chosen = frozenset(typed)
         values = _over(given, {_parameter(name): value for name, value in read.options.items()})
         return cls(_over(values, {name: given[name] for name in chosen}), chosen, file, read.streams)
+
+    def of_topic(self) -> "GivenOptions":
+        """With the key of the records, where none is given."""
+        return self if self.values["key"] else replace(self, values={**self.values, "key": "key"})
 
     @property
     def mapping(self) -> "ColumnMapping":

@@ -305,3 +305,19 @@ def test_a_line_that_is_no_property_is_named_by_its_number_alone(tmp_path):
 def test_a_missing_file_is_bad_input(tmp_path):
     with pytest.raises(BadInput, match="cannot be read"):
         ClientConfig.read(tmp_path / "none")
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_verdict_takes_a_topic_in_one_step(adapt, broker, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    create_topic(broker, "asked", 4)
+    keys = np.random.default_rng(3).zipf(1.5, RECORDS).tolist()
+    send(broker, "asked", ({"key": f"u{key}"} for key in keys))
+    ask = ("verdict", f"kafka://{broker}/asked", "--channels", "4")
+    found = adapt.json(*ask)
+    assert (found["trace"], found["audit"]["records"]) == ("asked.trace", RECORDS)
+    again = adapt(*ask)
+    assert (again.code, again.err.splitlines()[-1]) == (
+        4,
+        "adapt: asked.trace exists, and a topic has new records; give the trace, or use --force or -o",
+    )
