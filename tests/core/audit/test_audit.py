@@ -128,3 +128,14 @@ def test_the_audit_is_kept_with_the_answer():
     kept = Answer.from_data(json.loads(json.dumps(Answer(answer.verdict, answer.hot_keys, audit=audit).as_data())))
     assert kept.audit == audit
     assert audit.sentence in kept.lead
+
+
+def test_empty_keys_are_not_keys_that_are_missing():
+    """Of 300 keyed records, 60 with an empty key and 40 with none: 75 %, 15 % and 10 %."""
+    keys = pa.concat_arrays([KEYS, pa.array(["", None])])
+    rows = np.append(np.arange(300), np.repeat([300, 301], [60, 40]))
+    homes = definition_of(Engine.KAFKA).placement(12, None).channels_of(keys)
+    partition = np.append(homes[rows[:360]], np.arange(40) % 12)
+    audit = audit_of(observed(keys, rows, partition), 12, NOTHING)
+    assert (audit.keyed, audit.empty) == (pytest.approx(0.75), pytest.approx(0.15))
+    assert "10 % of the records have no key. 15 % have an empty key; if it means no key, send null." in audit.sentence

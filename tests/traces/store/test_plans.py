@@ -213,3 +213,14 @@ def test_a_plan_changed_on_purpose_is_read_without_its_content_hash(tmp_path):
     path.write_text(json.dumps(data))
     assert read_plan(path).replicas == 999
     assert read_plan_made(path) == {}
+
+
+def test_what_was_foreseen_of_a_plan_is_sealed(tmp_path):
+    """What decides a check or a report is as it was measured, and not part of the identity of the mapping."""
+    content = write_plan(BUILT, tmp_path / "a.plan", MADE)
+    data = json.loads((tmp_path / "a.plan").read_text())
+    assert data["content_hash"] == content == BUILT.content_hash()
+    for field in ("metrics", "predicted_loads", "answer", "made", "parent"):
+        (tmp_path / "b.plan").write_text(json.dumps(data | {field: {"imbalance": 1.0}}))
+        with pytest.raises(BadInput, match="does not match its seal"):
+            read_plan(tmp_path / "b.plan")
