@@ -102,8 +102,3 @@ def test_after_an_interrupt_the_records_so_far_are_named(adapt, orders, tmp_path
     kept = tmp_path / ".i.trace.topic"
     assert error == f"adapt: interrupted; {kept} has the records so far, and the same command goes on from there"
     assert list(tmp_path.iterdir()) == [kept]
-
-
-def test_a_verdict_needs_the_trace_of_a_topic(adapt, tmp_path):
-    line = ("verdict", "kafka://host:9092/t", "--key", "key", "--channels", 8, "-o", tmp_path / "t.trace")
-    assert "a topic must be made a trace first: adapt ingest kafka://host:9092/t" in adapt.refused(2, *line)
