@@ -182,6 +182,10 @@ class Walk:
         return Track(tuple(np.exp(self.today[self.past :]).tolist()), 0.0)
 
     def decided(self, limit: float, ways: Sequence[Way], most_moved: float | None = None) -> Tried | None:
+        """`chosen` among the best rule of each way."""
+        return self.chosen([one for way in ways if (one := self.best(way, limit)) is not None], limit, most_moved)
+
+    def chosen(self, tried: Sequence[Tried], limit: float, most_moved: float | None = None) -> Tried | None:
         """The rule to follow; None for today's placement.
 
         That is kept where it is within the limit, or nothing helps for certain. Else, of the rules within the limit in
@@ -195,11 +199,11 @@ class Walk:
         allowed = limit * (1 + 1e-9)
         if self.track_today.median <= allowed:
             return None
-        tried = [found for way in ways if (found := self.best(way, limit)) is not None and found.is_certain]
         tried = [
             one
             for one in tried
-            if one.way is not Way.REBUILT or most_moved is None or one.track.state_to_move <= most_moved
+            if one.is_certain
+            and (one.way is not Way.REBUILT or most_moved is None or one.track.state_to_move <= most_moved)
         ]
         within = [one for one in tried if one.track.median <= allowed]
         if within:
@@ -227,12 +231,12 @@ class Walk:
         """
         now, is_kept = len(self.windows), way is not Way.REBUILT
         gains, is_certain = _gains(self.measured, self.today, now, is_kept=is_kept)
-        found = []
+        found, today = [], self.track_today
         for rule, moves in enumerate(self.plans[now]):
             if len(moves) and bool(moves.splits) is (way is Way.SPLIT):
                 track = self._track(rule, is_kept=is_kept)
                 following = np.array([self.measured[upto][rule, 0] for upto in range(_FIRST_PLAN, now)])
-                sure = bool(is_certain[rule]) and 2 * track.helps(self.track_today) > 1
+                sure = bool(is_certain[rule]) and 2 * track.helps(today) > 1
                 interval = next_window(following, self.today)
                 found.append(Tried(way, moves, track, interval, float(gains[rule]), sure))
         return found

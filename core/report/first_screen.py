@@ -100,8 +100,7 @@ def _numbers(verdict: Verdict) -> tuple[Number, ...]:
             Number("Imbalance after", unknown, f"not measured; without splitting keys, {best}"),
             Number("State to move", unknown, "not measured"),
         )
-    keys = (verdict.keys_to_pin or 0) + verdict.splits_of_plan
-    moved = "nothing moves" if verdict.pins_nothing else f"of all state: {counted(keys, 'key')}"
+    moved = "nothing moves" if verdict.pins_nothing else f"of all state: {counted(verdict.keys_of_plan, 'key')}"
     if verdict.verdict_class is VerdictClass.REFRESHING and tested is not None:
         moved += f"; then {percent(tested.plan.state_to_move)} every {duration(tested.window_us / 1e6)}"
     return (

@@ -5,8 +5,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from adapt.core.arrays import Floats
+from adapt.core.counting.tables import key_shown
 from adapt.core.engines.names import Engine, Target
 from adapt.core.keys.partitioner import Channels
 from adapt.core.phrases import listed, percent
@@ -71,12 +73,12 @@ class Busiest:
 
 
 def busiest(
-    names: list[str], loads: Floats, weights: Floats, placed: Channels, capacities: Floats, engine: str
+    keys: pa.Array, loads: Floats, weights: Floats, placed: Channels, capacities: Floats, engine: str
 ) -> Busiest | None:
     """The busiest worker; None without load.
 
     Args:
-        names: The listed keys as displayed, first of all entries; shape (listed,).
+        keys: The listed keys, first of all entries; shape (listed,).
         loads: Load of each entry, shape (entries,).
         weights: Load of each single key of an entry, shape (entries,); that of the entry, if it is one key.
         placed: Channel of each entry, shape (entries,).
@@ -90,9 +92,10 @@ def busiest(
     on = np.bincount(placed, loads, len(capacities)).astype(np.float64)
     over = on / total / fair
     worker = int(np.argmax(over))
-    own = np.where(placed[: len(names)] == worker, loads[: len(names)], 0.0)
+    own = np.where(placed[: len(keys)] == worker, loads[: len(keys)], 0.0)
     order = np.argsort(-own, kind="stable")[:_MOST_KEYS]
-    hot = tuple((names[at], float(own[at] / on[worker])) for at in order if own[at] >= _LEAST_SHARE * on[worker])
+    named = [int(at) for at in order if own[at] >= _LEAST_SHARE * on[worker]]
+    hot = tuple((key_shown(keys[at].as_py()), float(own[at] / on[worker])) for at in named)
     above = float(on[worker] - fair[worker] * total)
     excess = float(own.max(initial=0.0)) / above if above > 1e-9 * total else 0.0
     unit = _UNITS.get(Engine(engine).target, "") if engine in list(Engine) else ""

@@ -68,7 +68,7 @@ def first_lines(answer: Answer, findings: Sequence[Finding]) -> list[str]:
     return [
         verdict.headline,
         *filter(None, first),
-        *([] if verdict.pins_nothing else [f"{_cost(verdict)}{keys_said(verdict.moved_keys, _moving(verdict))}"]),
+        *([] if verdict.pins_nothing else [f"{_cost(verdict)}{keys_said(verdict.moved_keys, verdict.keys_of_plan)}"]),
         *(verdict.sentences[:1] if verdict.few_rows is not None or verdict.busy_keys < verdict.channels else []),
         *([] if (split := verdict.if_mergeable) is None else [split]),
         *([] if verdict.busiest is None or not is_uneven else [verdict.busiest.sentence]),
@@ -93,7 +93,7 @@ def first_tables(answer: Answer, note: str, *, every: bool = False) -> list[Tabl
     if verdict is None:
         return [hot_keys_table(answer, note)]
     if every and verdict.moved_keys:
-        return [evidence_table(verdict, every=True), keys_table(verdict.moved_keys, _moving(verdict), note)]
+        return [evidence_table(verdict, every=True), keys_table(verdict.moved_keys, verdict.keys_of_plan, note)]
     if verdict.verdict_class is VerdictClass.BALANCED or verdict.few_rows is not None or every:
         return [evidence_table(verdict, every=every), hot_keys_table(answer, note)]
     return [evidence_table(verdict, note)]
@@ -161,11 +161,6 @@ def _target(verdict: Verdict) -> Target:
     """What a plan is exported to; where keys are split, or a job has savepoints, other keys that lie as planned."""
     target = Engine(verdict.engine).target if verdict.engine in list(Engine) else Target.PLAN
     return Target.REKEY if verdict.splits_of_plan or target is Target.FLINK else target
-
-
-def _moving(verdict: Verdict) -> int:
-    """Number of keys that the plan moves."""
-    return (verdict.keys_to_pin or 0) + verdict.splits_of_plan
 
 
 def _cost(verdict: Verdict) -> str:

@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
-from adapt.core.keys.columns import key_type_of
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.out_of_sample.frontier import Choices
 from adapt.core.out_of_sample.outcome import LEVEL as LEVEL_OF_ROWS
@@ -87,9 +86,9 @@ def planned(
         is_pinned = plan.verdict_class is VerdictClass.PINNING and walk is None and not goal.is_limited
         limit = goal.max_imbalance if is_pinned else None
         sampled = _sampled(whole, draws, limit, goal.sample_effect, is_hashed=is_hashed)
-        plan = _nothing(replace(plan, sampled=sampled)) if sampled.fails_held_out else replace(plan, sampled=sampled)
+        plan, few_rows = replace(plan, sampled=sampled), few_rows or sampled.fails_held_out
     if few_rows:
-        plan = _nothing(plan)
+        plan = _nothing(plan, whole)
     if goal.shows_frontier and (plan.frontier is None or plan.chosen is plan.remedies[0]):
         chosen = plan.chosen
         is_split = chosen is not None and chosen.splits > 0
@@ -99,35 +98,26 @@ def planned(
     return plan
 
 
-def _nothing(plan: Planned) -> Planned:
+def _nothing(plan: Planned, whole: Whole) -> Planned:
     """The same remedies, none of them certain enough to be recommended."""
     remedies = tuple(replace(each, recommended=each.way is Way.NOTHING) for each in plan.remedies)
     tested = None if plan.tested is None else replace(plan.tested, recommended=TODAY)
-    none = plan.pins.from_mapping({}, plan.pins.key_type), SplitMap({}, plan.pins.key_type)
-    return replace(
-        plan,
-        verdict_class=VerdictClass.UNKNOWN,
-        remedies=remedies,
-        pins=none[0],
-        splits=none[1],
-        tested=tested,
-        frontier=None,
-    )
+    return Planned(VerdictClass.UNKNOWN, remedies, *_mapped(whole, whole.keys, NOTHING), tested, plan.sampled)
 
 
 def _on_windows(whole: Whole, walk: Walk, found: Skewed, goal: Goal) -> Planned:
     """The remedies as later windows judge them."""
     limit, today = goal.max_imbalance, walk.track_today
-    rules = [Rule.KEPT, Rule.REBUILT, *([Rule.SPLIT] if goal.mergeable else [])]
-    chosen = walk.decided(limit, rules, goal.limits.max_moved_state)
     is_balanced = today.median <= limit * (1 + _ROUNDING)
     tried = [] if is_balanced else [one for rule in Rule if (one := walk.best(rule, limit)) is not None]
+    able = [one for one in tried if goal.mergeable or one.way is not Rule.SPLIT]
+    chosen = walk.chosen(able, limit, goal.limits.max_moved_state)
     channels, windows = len(whole.capacities), len(walk.tested)
     nothing = Remedy(Way.NOTHING, workers=channels, imbalance=found.imbalance, state_moved=0.0)
     remedies = [replace(nothing.over(today, today, windows), recommended=chosen is None)]
     own = _mapped(whole, walk.windows.keys, NOTHING)
     for one in tried:
-        is_chosen = chosen is not None and one.way is chosen.way
+        is_chosen = one is chosen
         placed = _mapped(whole, walk.windows.keys, one.moves)
         share, after = whole.effect(*placed)
         moved = one.track.state_to_move if one.way is Rule.REBUILT else share
@@ -149,7 +139,7 @@ def _on_windows(whole: Whole, walk: Walk, found: Skewed, goal: Goal) -> Planned:
 def _in_sample(whole: Whole, choices: Choices, found: Skewed, goal: Goal) -> Planned:
     """The remedies by all counted rows, where there are no later windows."""
     channels, verdict_class = len(whole.capacities), found.verdict_class
-    none = ExplicitMap.from_mapping({}, key_type_of(whole.keys.type)), SplitMap({}, whole.key_type)
+    none = _mapped(whole, whole.keys, NOTHING)
     nothing = Remedy(Way.NOTHING, workers=channels, imbalance=found.imbalance, state_moved=0.0)
     if verdict_class is VerdictClass.BALANCED:
         return Planned(verdict_class, (replace(nothing, recommended=True),), *none)
@@ -215,24 +205,30 @@ def rescaled(whole: Whole, walk: Walk | None, at: Callable[[int], Partitioner], 
         limit: Tolerated imbalance, from 1.
     """
     channels, listed = len(whole.capacities), len(whole.keys)
-    total, state = float(whole.loads.sum()), float(whole.state.sum()) or 1.0
     steps = [channels + step * sign for step in range(1, MOST_STEPS + 1) for sign in (1, -1)]
-    found: list[Remedy] = []
+    in_sample = (whole.loads[:listed] / whole.loads.sum())[:, None]
+    keys, shares = (whole.keys, in_sample) if walk is None else (walk.windows.keys, walk.windows.shares[:, walk.past :])
+    found: dict[int, Floats] = {}  # imbalance by window, of each number that was tried
     for number in [number for number in steps if number > 1]:
-        partitioner, even = at(number), np.ones(number)
-        placed = partitioner.channels_of(whole.keys)
-        after = float(loads_of(placed, (whole.loads[:listed] / total)[:, None], even).max()) * number
-        moved = float(whole.state[:listed][placed != whole.home[:listed]].sum())
-        remedy = Remedy(Way.WORKERS, workers=number, imbalance=after, state_moved=moved / state)
-        if walk is not None:
-            later = walk.windows.shares[:, walk.past :]
-            loads = loads_of(partitioner.channels_of(walk.windows.keys), later, even)
-            track = Track(tuple((loads.max(axis=0) * number).tolist()), 0.0)
-            remedy = remedy.over(track, walk.track_today, len(walk.tested))
-        found.append(remedy)
-        if (remedy.judged or 0.0) <= limit:
-            return remedy
-    return min(found, key=lambda each: each.judged or 0.0, default=None)
+        found[number] = _imbalances(at(number), keys, shares)
+        if float(np.median(found[number])) <= limit:
+            break
+    if not found:
+        return None
+    best = min(found, key=lambda number: float(np.median(found[number])))
+    placed, state = at(best).channels_of(whole.keys), float(whole.state.sum()) or 1.0
+    moved = float(whole.state[:listed][placed != whole.home[:listed]].sum())
+    after = float(_imbalances(at(best), whole.keys, in_sample)[0])
+    remedy = Remedy(Way.WORKERS, workers=best, imbalance=after, state_moved=moved / state)
+    if walk is None:
+        return remedy
+    return remedy.over(Track(tuple(found[best].tolist()), 0.0), walk.track_today, len(walk.tested))
+
+
+def _imbalances(partitioner: Partitioner, keys: pa.Array, shares: Floats) -> Floats:
+    """Imbalance of each window as a partitioner places its keys; shape (windows,)."""
+    loads = loads_of(partitioner.channels_of(keys), shares, np.ones(partitioner.channels))
+    return np.asarray(loads.max(axis=0) * partitioner.channels)
 
 
 def _fewest_pins(whole: Whole, limit: float) -> ExplicitMap | None:

@@ -102,9 +102,7 @@ def judge(
         estimate=population.is_estimate(weighed) or (windows is None and not is_known),
         few_rows=few_rows,
         mergeable=goal.mergeable,
-        busiest=busiest(
-            [key_shown(key) for key in keys.to_pylist()], loads, _of_one(population, loads), placed, each, engine
-        ),
+        busiest=busiest(keys, loads, _of_one(population, loads), placed, each, engine),
         moved_keys=moved_keys(whole, plan.pins, plan.splits),
         remedies=remedies,
         pins=plan.pins if is_moving else None,

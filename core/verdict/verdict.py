@@ -118,7 +118,7 @@ class Verdict(Displayed):
     @property
     def pins_nothing(self) -> bool:
         """Whether the recommended plan is today's placement."""
-        return not self.keys_to_pin and not self.splits_of_plan
+        return not self.keys_of_plan
 
     @property
     def recommended(self) -> Remedy | None:
@@ -132,6 +132,11 @@ class Verdict(Displayed):
     def splits_of_plan(self) -> int:
         """Number of keys that the recommended plan splits."""
         return 0 if self.recommended is None else self.recommended.splits
+
+    @property
+    def keys_of_plan(self) -> int:
+        """Number of keys that the recommended plan pins or splits."""
+        return (self.keys_to_pin or 0) + self.splits_of_plan
 
     @property
     def judged(self) -> tuple[float, str]:
