@@ -178,7 +178,7 @@ class House:
             "test_lines": _lines(ROOT / "tests", "*.py"),
             "schema_lines": _lines(ROOT / "docs" / "schemas", "*.json"),
             "doc_words": sum(
-                len(path.read_text().split()) for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+                len(path.read_text().split()) for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
             ),
         }
 
