@@ -116,7 +116,7 @@ def test_the_committed_page_is_what_the_program_gives():
 
 PLACED = [name for name, metric in METRICS.items() if Of.PLAN in metric.places and name != "channels"]
 
-EQUATIONS = re.findall(r"^\| ([^|]+) \|[^|]*\|[^|]*\| `([\w.]+)` \|$", text_of("docs/theory.md"), re.MULTILINE)
+EQUATIONS = re.findall(r"^\| ([^|]+) \|[^|]*\| `([\w.]+)` \|$", text_of("docs/theory.md"), re.MULTILINE)
 """Source, and where below `adapt.core` it is computed."""
 
 PAPERS = ("Partitioning", "Flux", "FIT", "ESJ", "Ordered streams")
