@@ -63,16 +63,15 @@ paper: .venv/.dev
 	$(BIN)/python -m pytest tests/claims --verbose
 	$(BIN)/python -m paper $(PAPER)
 
-# The simulator's predictions against worker processes, Flink and Spark, as docs/reality.md and docs/reality.json. Runs are kept
-# under build/reality, and an interrupted set goes on. An engine that is not here is left out with a sentence; ADAPT_FLINK_JAR
-# names Flink's jar. REALITY="--quick --runs 1 --page build/reality" rehearses it, REALITY="--only flink" runs one engine.
+# The simulator's predictions against worker processes, Flink and Spark, as a page and JSON under build/reality, which
+# docs/reality.md sums up. Runs are kept there, and an interrupted set goes on. An engine that is not here is left out with a
+# sentence; ADAPT_FLINK_JAR names Flink's jar. REALITY="--quick --runs 1" rehearses it, REALITY="--only flink" runs one engine.
 reality: .venv/.dev
-	$(BIN)/python -m reality --page docs $(REALITY)
+	$(BIN)/python -m reality $(REALITY)
 
-# The same job by natural, pinned and split keys on Flink and Spark, as docs/reality-rekeyed.md and docs/reality-rekeyed.json.
-# REALITY="--runs 1 --page build/reality" rehearses it, REALITY="--only spark" runs one engine.
+# The same job by natural, pinned and split keys on Flink and Spark, likewise. REALITY="--runs 1" rehearses it.
 reality-rekeyed: .venv/.dev
-	$(BIN)/python -m reality.rekeyed --page docs $(REALITY)
+	$(BIN)/python -m reality.rekeyed $(REALITY)
 
 # New locks from pyproject.toml: hashes of every platform's files, no address of any index.
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 measure(of_engine(engine), wanted, options.runs, workload, kept[engine], _tell)
         for engine in Engine:
             values += values_of(engine, workload, kept[engine], quick=options.quick)
-        print(write_page(options.page or options.out, values, kept, skipped))
+        print(write_page(options.out, values, kept, skipped))
     except AdaptError as error:
         print(f"reality: {error}", file=sys.stderr)
         return error.exit_code
@@ -61,7 +61,6 @@ def hash_of(patterns: Sequence[str]) -> str:
 def _parsed(arguments: Sequence[str] | None) -> Namespace:
     parser = ArgumentParser("reality", description="Hold the simulator's predictions against real engines.")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "reality", help="folder of kept runs")
-    parser.add_argument("--page", type=Path, help="folder of the page and its values (default: as --out)")
     parser.add_argument("--only", type=Engine, choices=Engine, action="append", help="run only this engine; repeatable")
     parser.add_argument("--runs", type=int, default=RUNS, help="runs of each scenario")
     parser.add_argument("--quick", action="store_true", help="a rehearsal: fewer loads and rescales")

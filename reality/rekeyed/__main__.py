@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             elif not options.only or engine in options.only:
                 measure(engine, workload, kept, options.runs)
         jobs = [job for engine in ENGINES for job in jobs_of(engine, workload, kept)]
-        print(write_page(options.page or options.out, jobs, skipped))
+        print(write_page(options.out, jobs, skipped))
     except AdaptError as error:
         print(f"reality: {error}", file=sys.stderr)
         return error.exit_code
@@ -66,7 +66,6 @@ def measured_by() -> str:
 def _parsed(arguments: Sequence[str] | None) -> Namespace:
     parser = ArgumentParser("reality.rekeyed", description="Run the same job by natural, pinned and split keys.")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "reality", help="folder of kept runs")
-    parser.add_argument("--page", type=Path, help="folder of the page and its values (default: as --out)")
     parser.add_argument(
         "--only", type=Engine, choices=ENGINES, action="append", help="run only this engine; repeatable"
     )
