@@ -14,7 +14,7 @@ import java.util.stream.*;
 /**
  * Counts the keys of a stream, routes them, and plans anew, bit for bit as adapt.Splitter in Python does.
  *
- * Starts from a file of adapt.write_splitter (docs/plan-format.md). Plans are hybrid over the ring, by the level
+ * Starts from a file of adapt.write_splitter. Plans are hybrid over the ring, by the level
  * construction; load refuses others. Keys are bytes as hashed: text in UTF-8, integers in 8 bytes little-endian
  * ({@link #bytes}); null is a key. All methods are safe from several threads; route takes no lock.
  */

@@ -1,6 +1,6 @@
 """Saved splitters: lines of text that Python and Java read.
 
-Source: docs/plan-format.md.
+Source: `Splitter.java` reads the same lines.
 """
 
 import json
