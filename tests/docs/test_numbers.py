@@ -25,8 +25,7 @@ def rows_of(page, header):
     return [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/which-partitioner.md"])
-def test_the_flights_at_8_channels(adapt, real_traces, tmp_path, page):
+def test_the_flights_at_8_channels(adapt, real_traces, tmp_path):
     miles = Counter()
     with gzip.open(real_traces("flights/flights.csv.gz"), "rt") as source:
         for row in csv.DictReader(source):
@@ -35,7 +34,7 @@ def test_the_flights_at_8_channels(adapt, real_traces, tmp_path, page):
     counts.write_text("".join(f"{key},{count}\n" for key, count in miles.items()))
     document = adapt.json("partition", "compare", counts, "--channels", "1:8")
     made = {(row["scheme"], row["construction"] or ""): row for row in document["rows"] if row["channels"] == 8}
-    for scheme, imbalance, floor, m, mapped in rows_of(page, "scheme"):
+    for scheme, imbalance, floor, m, mapped in rows_of("docs/which-partitioner.md", "scheme"):
         name, construction = re.fullmatch(r"(\w+)(?: \((\w+).*\))?", scheme).groups()
         row = made[name, construction or ""]
         found = (row["imbalance"], row["best_possible"], row["m"])
