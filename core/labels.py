@@ -16,9 +16,9 @@ def label(cell: Cell) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def do_nothing(today: Cell) -> str:
-    """The label of doing nothing, with what places keys today."""
-    return f"do nothing ({today})"
+def as_today(today: Cell) -> str:
+    """The label of today's placement, with what places the keys."""
+    return f"today ({today})"
 
 
 def today_in(compared: Table) -> Cell:

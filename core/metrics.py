@@ -92,8 +92,8 @@ empty_keys | count lower | trace | rows with an empty key
 # periods
 imbalance_max | ratio lower | repartition=summary elastic,compare | imbalance in the worst period or interval
 mean_imbalance | ratio lower | repartition=summary | imbalance, averaged over periods
-imbalance_today | ratio lower | repartition | imbalance of doing nothing: today's placement
-mean_imbalance_today | ratio lower | repartition=summary | the same, averaged over periods
+imbalance_today | ratio lower | repartition | imbalance of today's placement
+mean_imbalance_today | ratio lower | repartition=summary | imbalance of today's placement, averaged over periods
 mean_best_possible | ratio lower | repartition=summary | best_possible, averaged over periods
 mean_b | ratio lower | repartition=summary | b, averaged over periods without empty channels
 mean_m | ratio lower | repartition=summary | migration factor, averaged over changes of the plan

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from adapt.core.phrases import percent
 from adapt.core.table import Column, Kind, Table
 
 LOUD = 0.01
@@ -42,12 +43,15 @@ class Rejects:
             "Rejected rows", columns, rows, f"the trace keeps all of them, with their text, in {FOLDER}/"
         )
 
+    def counts(self) -> str:
+        """The reasons in one line."""
+        return ", ".join(f"{reason} ({count:,})" for reason, count in self.reasons.items())
+
     def sentence(self) -> str:
         """The reasons in one line, with a first example."""
-        reasons = ", ".join(f"{reason} ({count:,})" for reason, count in self.reasons.items())
         first = next(iter(self.examples.values()), [])
         at = f"; first: {first[0]['file']} line {first[0]['line']}: {first[0]['text']!r}" if first else ""
-        return reasons + at
+        return self.counts() + at
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +70,15 @@ class Reading:
     @property
     def sentence(self) -> str:
         """Rejected rows with reasons and the first; empty without any."""
-        if not self.rejects.rows:
-            return ""
-        return f"{self.share:.1%} of all rows were rejected: {self.rejects.sentence()}"
+        return self._rejected(self.rejects.sentence())
+
+    @property
+    def caveat(self) -> str:
+        """Rejected rows with reasons, for a result; empty without any."""
+        return self._rejected(f"{self.rejects.counts()}.")
+
+    def _rejected(self, why: str) -> str:
+        return f"{percent(self.share)} of all rows were rejected: {why}" if self.rejects.rows else ""
 
     def as_data(self) -> dict[str, Any]:
         """The record as JSON data."""

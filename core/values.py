@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from math import isfinite
 from unicodedata import category
 
+from adapt.core.phrases import percent
 from adapt.core.table import Cell, Column, Kind
 
 MISSING = "–"
@@ -51,13 +52,7 @@ def is_numeric(kind: Kind) -> bool:
 
 def number(value: float) -> str:
     """Four significant digits, or all digits of the integer part."""
-    return _grouped(f"{value:,.0f}") if 9999.5 <= abs(value) < 1e15 else f"{value:.4g}"
-
-
-def share(value: float) -> str:
-    """A percentage with two decimals, or two significant digits if smaller."""
-    percent = 100 * value
-    return f"{percent:.2g}%" if 0 < abs(percent) < 0.01 else f"{percent:.2f}%"
+    return f"{value:,.0f}" if 9999.5 <= abs(value) < 1e15 else f"{value:.4g}"
 
 
 def size(value: float) -> str:
@@ -81,7 +76,7 @@ def duration(value: float) -> str:
     for unit, of, part, of_part in (("min", 60, "s", 1), ("h", 3600, "min", 60), ("d", 86400, "h", 3600)):
         if whole < of * (60 if unit == "min" else 24) or unit == "d":
             rest = whole % of // of_part
-            text = _grouped(f"{whole // of:,}") + f"{_THIN}{unit}" + (f" {rest}{_THIN}{part}" if rest else "")
+            text = f"{whole // of:,}{_THIN}{unit}" + (f" {rest}{_THIN}{part}" if rest else "")
             return f"-{text}" if value < 0 else text
     raise AssertionError("days are the last unit")
 
@@ -105,7 +100,7 @@ def visible(text: str) -> str:
 
 def elided(text: str, limit: int) -> str:
     """The text, cut at `limit` characters, with its length."""
-    return text if len(text) <= limit else f"{text[:limit]}… ({_grouped(f'{len(text):,}')} characters)"
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text):,} characters)"
 
 
 def _human_number(cell: int | float, kind: Kind) -> str:
@@ -113,13 +108,13 @@ def _human_number(cell: int | float, kind: Kind) -> str:
         case Kind.TEXT:
             return str(cell) if isinstance(cell, int) else f"{cell:.6g}"
         case Kind.COUNT:
-            return _grouped(f"{cell:,}" if isinstance(cell, int) or not cell.is_integer() else f"{cell:,.0f}")
+            return f"{cell:,}" if isinstance(cell, int) or not cell.is_integer() else f"{cell:,.0f}"
         case Kind.NUMBER:
             return number(cell)
         case Kind.RATIO:
-            return _grouped(f"{cell:,.3f}")
+            return f"{cell:,.3f}"
         case Kind.SHARE:
-            return share(cell)
+            return percent(cell)
         case Kind.BYTES:
             return size(cell)
         case Kind.SECONDS:
@@ -133,7 +128,3 @@ def _visible_character(character: str) -> str:
         return character
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def _grouped(digits: str) -> str:
-    return digits.replace(",", _THIN)

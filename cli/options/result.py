@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from adapt.core.run import Run
     from adapt.traces.ingest.ingest import Ingested
 
-BaselineOption: TypeAlias = Annotated[bool, option("Measure doing nothing too, for comparison.")]
+BaselineOption: TypeAlias = Annotated[bool, option("Measure today's placement too, for comparison.")]
 ForceOption: TypeAlias = Annotated[
     bool, option("Overwrite the output.", None, "--force", needs="--out or --html or --output or --rules")
 ]

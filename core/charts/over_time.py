@@ -52,7 +52,7 @@ def imbalance_per_period(table: Table, at: str = "start") -> Chart:
     points, said = _along(table, at, names + ([nothing] if does else []), MOST_POINTS)
     sentence = f"The {named(table, 'imbalance')} of each period"
     if does:
-        sentence += "; the gray line is that of doing nothing"
+        sentence += "; the gray line is that of today's placement"
     if len(names) > 1:
         sentence += "; the dashed line is best_possible, the best possible without splitting keys"
     dots = {"size": 22, "color": PALETTE[0]} if len(points) <= _MOST_BARS else False

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 from adapt.core.check.facts import Facts, Interval, Value
 from adapt.core.metrics import METRICS, ROWS, Better, Metric
+from adapt.core.phrases import percent
 from adapt.core.table import Column, Table
 from adapt.core.values import human, visible
 
@@ -138,4 +139,4 @@ def _relative(change: Change) -> str:
     if old == 0:
         return f"{'+' if new > 0 else '−'}{human(abs(new), change.metric.column)}"
     part = (new - old) / abs(old)
-    return f"{'+' if part > 0 else '−'}{abs(part):.1%}" if abs(part) < 10 else f"{new / old:,.1f} times"
+    return f"{'+' if part > 0 else '−'}{percent(abs(part))}" if abs(part) < 10 else f"{new / old:,.1f} times"

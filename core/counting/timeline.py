@@ -12,6 +12,7 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.lossy import LossySummary, merge_lossy
 from adapt.core.counting.tables import key_shown
 from adapt.core.errors import UsageError
+from adapt.core.phrases import percent
 from adapt.core.stream import KeyType, Weight
 from adapt.core.table import Column, Kind, Table
 from adapt.core.units.row_or_time_span import Length
@@ -192,7 +193,7 @@ def life_lines_table(timeline: Timeline, support: float, most: int = 20) -> Tabl
         for line in lines
     ]
     steps = f"{len(timeline):,} steps of {timeline.grid.length}"
-    note = f"{steps}; hot: at least {support:.3%} of a step, within an error of {timeline.epsilon:.1e}"
+    note = f"{steps}; hot: at least {percent(support)} of a step, within an error of {timeline.epsilon:.1e}"
     return Table.from_rows("Hot keys over time", columns, rows, note)
 
 

@@ -10,7 +10,7 @@ from adapt.core.labels import count, label
 from adapt.core.lint import thresholds
 from adapt.core.lint.evidence import Evidence
 from adapt.core.lint.finding import Finding, Severity
-from adapt.core.values import share
+from adapt.core.phrases import percent
 
 _NONE = frozenset(
     (
@@ -34,11 +34,11 @@ def key_sample(seen: Evidence) -> Finding | None:
     if sample is None:
         return None
     rows = seen.rows + int(sample["left_out"])
-    kept, times = share(seen.rows / rows), f"{rows / seen.rows:.3g} times"
+    kept, times = percent(seen.rows / rows), f"{rows / seen.rows:.3g} times"
     return Finding(
         "key-sample",
         Severity.WARNING,
-        f"The trace holds {share(sample['share'])} of the keys of its source and {count(seen.rows)} of {count(rows)}"
+        f"The trace holds {percent(sample['share'])} of the keys of its source and {count(seen.rows)} of {count(rows)}"
         " rows.",
         "Order and shares among these keys are right."
         f" Rates cover {kept} of all rows, and a key's share of all rows is {times} less than its share here; hot keys"
@@ -58,10 +58,10 @@ def record_sample(seen: Evidence) -> Finding | None:
     return Finding(
         "record-sample",
         Severity.WARNING,
-        f"The trace holds a sample of {share(sample['share'])} of the records of its topic: {count(seen.rows)} of"
+        f"The trace holds a sample of {percent(sample['share'])} of the records of its topic: {count(seen.rows)} of"
         f" {count(sample['records'])}{worth}.",
         "Shares and imbalances are within the intervals that the verdict prints. Rates and loads per second are"
-        f" {share(sample['share'])} of the topic's, and rare keys are missing.",
+        f" {percent(sample['share'])} of the topic's, and rare keys are missing.",
         "For rates, latency or state, ingest all records; for all rows of some keys, use --sample-keys.",
         {"share": sample["share"], "rows": seen.rows, "source_rows": sample["records"]},
     )
@@ -116,7 +116,7 @@ def default_key(seen: Evidence) -> Finding | None:
             "default-key",
             Severity.SEVERE if is_heaviest else Severity.WARNING,
             f"{shown[0].upper()}{shown[1:]}, which looks like a missing key, has {count(rows)} rows,"
-            f" {share(weight)} of all{', more than any other key' if is_heaviest else ''}.",
+            f" {percent(weight)} of all{', more than any other key' if is_heaviest else ''}.",
             engines + (" The best possible imbalance and the useful workers follow from it." if is_heaviest else ""),
             "Let producers send null instead of an empty key, or give each row its own key, such as --key"
             " \"coalesce(nullif(KEY, ''), uuid())\"."
@@ -216,8 +216,8 @@ def key_blocks(seen: Evidence) -> Finding | None:
         return Finding(
             "key-blocks",
             Severity.WARNING,
-            f"In time order, {share(same)} of all rows have the same key as the row before; in random order,"
-            f" {share(chance)} would.",
+            f"In time order, {percent(same)} of all rows have the same key as the row before; in random order,"
+            f" {percent(chance)} would.",
             "At any time one key has nearly all rows: one worker is busy while the others wait, whatever the plan."
             " Imbalance over the whole trace says nothing about load over time.",
             "Replay the trace with `adapt replay`; check whether a single producer writes key by key.",
@@ -231,8 +231,8 @@ def key_blocks(seen: Evidence) -> Finding | None:
             "key-blocks",
             Severity.NOTE,
             f"The source is grouped by key: {first}{count(source['rows'])} rows of {count(source['keys'])} keys in"
-            f" {count(source['stretches'])} runs of one key ({share(together)} of all rows follow a row of the same"
-            f" key; in time order, {share(same)} do).",
+            f" {count(source['stretches'])} runs of one key ({percent(together)} of all rows follow a row of the same"
+            f" key; in time order, {percent(same)} do).",
             "The trace is sorted by time, so counts and plans hold. A job that reads the source in file order has one"
             " key, and so one busy worker, at a time. Rows with equal times keep the order of the source.",
             "",
@@ -260,7 +260,7 @@ def drift(seen: Evidence) -> Finding | None:
         "drift",
         severity,
         f"Of the top {top} keys of the first half of the rows, {kept} are in the second half's top {top};"
-        f" {share(moved)} of the load of the {len(counts)} hottest keys is on other keys there ({share(chance)} is"
+        f" {percent(moved)} of the load of the {len(counts)} hottest keys is on other keys there ({percent(chance)} is"
         " expected from random order).",
         "A plan built from past rows meets other hot keys, so the in-sample imbalance of `partition build` and"
         " `partition compare` is optimistic.",
@@ -281,8 +281,8 @@ def turnover(seen: Evidence) -> Finding | None:
     return Finding(
         "turnover",
         Severity.NOTE,
-        f"Of the keys of the first half of the rows, {share(came)} return in the second; with shuffled rows,"
-        f" {share(again['by_chance'])} would.",
+        f"Of the keys of the first half of the rows, {percent(came)} return in the second; with shuffled rows,"
+        f" {percent(again['by_chance'])} would.",
         "Pinned keys go stale, and state of keys that never return needs a TTL. The number of distinct keys grows with"
         " the length of the trace.",
         "Pin few keys, and rebuild the plan often (`adapt replay repartition --period`).",
@@ -303,9 +303,9 @@ def skewed_amount(name: str, seen: Evidence) -> Finding | None:
     return Finding(
         f"{name}-skew",
         Severity.WARNING,
-        f"The hottest key by {name}, {label(key)}, has {share(by_amount)} of the {name} and"
-        f" {share(amount['rows'] / seen.rows)} of the rows; the hottest by rows, {label(seen.top_keys[0][0])}, has"
-        f" {share(by_rows)} of the rows.",
+        f"The hottest key by {name}, {label(key)}, has {percent(by_amount)} of the {name} and"
+        f" {percent(amount['rows'] / seen.rows)} of the rows; the hottest by rows, {label(seen.top_keys[0][0])}, has"
+        f" {percent(by_rows)} of the rows.",
         f"By {name}, {1 / by_amount:.3g} workers are useful; by rows, {1 / by_rows:.3g}. A plan that balances rows does"
         f" not balance {name}.",
         _WEIGHED[name],

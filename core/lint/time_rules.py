@@ -14,8 +14,8 @@ from adapt.core.lint import thresholds
 from adapt.core.lint.evidence import Evidence
 from adapt.core.lint.finding import Finding, Severity
 from adapt.core.lint.thresholds import CLOCK_BINS, CLOCK_CORRELATION, CLOCK_LAG_S, CLOCK_RATIO
-from adapt.core.phrases import counted
-from adapt.core.values import duration, instant, share
+from adapt.core.phrases import counted, percent
+from adapt.core.values import duration, instant
 
 
 def local_times(seen: Evidence) -> Finding | None:
@@ -85,7 +85,7 @@ def minute_of_hour(seen: Evidence) -> Finding | None:
         "minute-of-hour",
         Severity.SEVERE,
         f"Minute {minute:02d} of the hour has {_part(of_rows)} rows in {count(minutes['hours'])} hours; an even share"
-        f" is {share(1 / 60)}.",
+        f" is {percent(1 / 60)}.",
         f"Rates are wrong by up to a factor of {60 * of_rows:.0f}: the stream is silent for most of each hour and"
         " arrives in bursts made by the publisher or by an hourly job. Peak rate, latency, lag and autoscaling are"
         " misleading; key shares hold.",
@@ -128,7 +128,7 @@ def _in_file_order(seen: Evidence) -> str:
     late, without = (source.get(name) for name in ("all", "without_outliers"))
     if not late or not without or late["late"] < 2 * max(without["late"], 1):
         return ""
-    lateness = share(late["late"] / late["rows"])
+    lateness = percent(late["late"] / late["rows"])
     return f"In file order, line {late['last_rise']:,} makes {lateness} of the rows late."
 
 
@@ -212,7 +212,7 @@ def few_rows(seen: Evidence) -> Finding | None:
         "few-rows",
         Severity.WARNING,
         f"The hottest key has {count(heaviest)} of {count(rows)} rows: at 95 % confidence its share is between"
-        f" {share(low)} and {share(high)}.",
+        f" {percent(low)} and {percent(high)}.",
         f"The best possible imbalance and the useful workers ({useful}) are equally uncertain; differences of that size"
         " between schemes are noise.",
         "Take a longer sample.",
@@ -237,7 +237,7 @@ def short_span(seen: Evidence) -> Finding | None:
 
 def _part(of_all: float) -> str:
     """`all`, or a share of all."""
-    return "all" if of_all == 1 else f"{share(of_all)} of all"
+    return "all" if of_all == 1 else f"{percent(of_all)} of all"
 
 
 def _short(us: int) -> str:

@@ -240,7 +240,7 @@ class PeriodOutcome:
         return len(self.loads[0])
 
 
-NOTHING = Column("imbalance_today", Kind.RATIO, about="imbalance of doing nothing: today's placement")
+NOTHING = column_named("imbalance_today")
 
 PERIOD_COLUMNS = (
     Column("period", Kind.COUNT, about="number from 0; periods without rows are missing"),

@@ -101,7 +101,7 @@ def _numbers(verdict: Verdict) -> tuple[Number, ...]:
             Number("State to move", unknown, "not measured"),
         )
     moved = "nothing moves" if verdict.pins_nothing else f"of all state: {counted(verdict.keys_of_plan, 'key')}"
-    if verdict.verdict_class is VerdictClass.REFRESHING and tested is not None:
+    if verdict.verdict_class is VerdictClass.REBUILDING and tested is not None:
         moved += f"; then {percent(tested.plan.state_to_move)} every {duration(tested.window_us / 1e6)}"
     return (
         today,

@@ -19,7 +19,7 @@ from adapt.core.charts.axes import (
     up,
 )
 from adapt.core.charts.chart import Chart, Records, chart
-from adapt.core.labels import count, do_nothing, label, today_in
+from adapt.core.labels import as_today, count, label, today_in
 from adapt.core.table import Cell, Table
 from adapt.core.values import human
 
@@ -159,7 +159,7 @@ def _scheme(record: Mapping[str, Cell], today: Cell) -> str:
     """The scheme with its construction, if any; that of today is doing nothing."""
     parts = [record.get(name) for name in ("scheme", "construction")]
     text = " ".join(str(part) for part in parts if part not in (None, ""))
-    return label(do_nothing(text) if text == today else text)
+    return label(as_today(text) if text == today else text)
 
 
 def _lowest(points: Records) -> tuple[Records, str]:

@@ -24,6 +24,7 @@ from adapt.core.charts.axes import (
 )
 from adapt.core.charts.chart import Chart, Records, chart
 from adapt.core.labels import count
+from adapt.core.phrases import percent
 from adapt.core.stage.input.offered_load import Bounds
 from adapt.core.stage.outcome import Outcome
 from adapt.core.table import Column, Kind, Table
@@ -175,7 +176,7 @@ def held_over_time(intervals: Table) -> Chart:
 
 def utilization_of_workers(workers: Table, case: str) -> Chart:
     """Heat map of worker utilization over time in one case."""
-    sentence = f"Utilization of each worker with {case}: the darker, the busier, in steps of {1 / _LEVELS:.1%}"
+    sentence = f"Utilization of each worker with {case}: the darker, the busier, in steps of {percent(1 / _LEVELS)}"
     return _heat_map(workers, case, "utilization", f"Workers, {case}", sentence)
 
 
@@ -238,7 +239,7 @@ def _spans(busy: NDArray[np.float64], edges: Sequence[float], together: int, spa
         cuts = [0, *(np.flatnonzero(np.diff(line)) + 1).tolist(), len(line)]
         points += [
             {"x": starts[begin], "until": starts[end], "k": first, "y": float(line[begin])}
-            | {"d": f"worker {first}, {number(starts[begin])} s to {number(starts[end])} s: {line[begin]:.1%}"}
+            | {"d": f"worker {first}, {number(starts[begin])} s to {number(starts[end])} s: {percent(line[begin])}"}
             for begin, end in pairwise(cuts)
             if line[begin] > 0
         ]

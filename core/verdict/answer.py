@@ -56,8 +56,9 @@ class Answer(Displayed):
     @property
     def caveats(self) -> list[str]:
         """Sentences on the audit, load at random, rejected rows, and assumptions."""
-        told = [each.sentence for each in (self.audit, self.at_random, self.reading) if each is not None]
-        return [each for each in (*told, self.assumed) if each]
+        told = [each.sentence for each in (self.audit, self.at_random) if each is not None]
+        rejected = "" if self.reading is None else self.reading.caveat
+        return [each for each in (*told, rejected, self.assumed) if each]
 
     def tables(self) -> list[Table]:
         """Tables: channels before and after, hot keys, verdict over time."""

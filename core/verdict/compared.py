@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adapt.core.engines.names import SCHEMES_BY_NAME
-from adapt.core.labels import do_nothing, today_in
+from adapt.core.labels import as_today, today_in
 from adapt.core.metrics import column_named
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.splitting.names import PlannedSplitting, Splitting
@@ -38,7 +38,7 @@ def at_channels(compared: Table, channels: int) -> Table:
     today = today_in(compared)
     cells = [
         [
-            do_nothing(today) if row["scheme"] == today else named(row),
+            as_today(today) if row["scheme"] == today else named(row),
             *(_gap(row) if column is gap else row[column.name] for column in columns),
         ]
         for row in rows

@@ -166,9 +166,9 @@ def _target(verdict: Verdict) -> Target:
 def _cost(verdict: Verdict) -> str:
     moves = f"It moves {percent(verdict.state_to_move or 0.0)} of the state"
     tested = verdict.out_of_sample
-    if tested is not None and verdict.verdict_class is VerdictClass.REFRESHING:
+    if tested is not None and verdict.verdict_class is VerdictClass.REBUILDING:
         every = duration(tested.window_us / 1e6)
-        return f"{moves}, and {percent(tested.plan.state_to_move)} in each refresh, every {every}."
+        return f"{moves}, and {percent(tested.plan.state_to_move)} in each rebuild, every {every}."
     return f"{moves}."
 
 

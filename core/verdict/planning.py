@@ -33,11 +33,11 @@ MOST_STEPS = 4
 
 _ROUNDING = 1e-9
 
-_WAYS = {Rule.KEPT: Way.PIN, Rule.REBUILT: Way.REFRESH, Rule.SPLIT: Way.SPLIT}
+_WAYS = {Rule.KEPT: Way.PIN, Rule.REBUILT: Way.REBUILD, Rule.SPLIT: Way.SPLIT}
 
 _CLASSES = {
     Way.PIN: VerdictClass.PINNING,
-    Way.REFRESH: VerdictClass.REFRESHING,
+    Way.REBUILD: VerdictClass.REBUILDING,
     Way.SPLIT: VerdictClass.SPLITTING,
 }
 

@@ -13,9 +13,9 @@ from adapt.core.table import Column, Kind, Table
 class Way(StrEnum):
     """What can be done about skew."""
 
-    NOTHING = "do nothing"
+    NOTHING = "today"
     PIN = "pin"
-    REFRESH = "pin and refresh"
+    REBUILD = "pin and rebuild"
     SPLIT = "split"
     WORKERS = "another number of workers"
     PRODUCERS = "one partitioner for all producers"
@@ -25,7 +25,7 @@ class Way(StrEnum):
 NEEDS = {
     Way.NOTHING: "nothing",
     Way.PIN: "router or salts",
-    Way.REFRESH: "live router",
+    Way.REBUILD: "live router",
     Way.SPLIT: "merging",
     Way.WORKERS: "rescale",
     Way.PRODUCERS: "all producers",
@@ -58,12 +58,12 @@ class Remedy:
         match self.way:
             case Way.PIN:
                 return f"pin {pins}"
-            case Way.REFRESH:
-                return f"pin {pins}, refreshed"
+            case Way.REBUILD:
+                return f"pin {pins}, rebuilt"
             case Way.SPLIT:
                 return f"split {splits}" + (f", pin {self.pins:,}" if self.pins else "")
             case Way.WORKERS:
-                return f"use {counted(self.workers, 'worker')}"
+                return f"rescale to {counted(self.workers, 'worker')}"
             case Way.PRODUCERS:
                 return f"only {self.partitioner}"
             case _:

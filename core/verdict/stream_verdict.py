@@ -102,6 +102,7 @@ def judge(
         estimate=population.is_estimate(weighed) or (windows is None and not is_known),
         few_rows=few_rows,
         mergeable=goal.mergeable,
+        load="rows" if (by := population.frequencies.weight) is Weight.COUNT else by.value,
         busiest=busiest(keys, loads, _of_one(population, loads), placed, each, engine),
         moved_keys=moved_keys(whole, plan.pins, plan.splits),
         remedies=remedies,

@@ -25,7 +25,7 @@ from adapt.core.verdict.verdict_class import MOST_SPLIT, VerdictClass
 
 _PLAIN = (
     *("channels", "engine", "max_imbalance", "imbalance", "best_possible", "times_best_possible", "useful_workers"),
-    *("top_share", "top_key", "busy_keys", "keys_to_pin", "state_to_move", "imbalance_after"),
+    *("top_share", "top_key", "load", "busy_keys", "keys_to_pin", "state_to_move", "imbalance_after"),
 )
 """Attributes written to JSON unchanged."""
 
@@ -37,7 +37,7 @@ _BEST = "the best possible without splitting keys"
 _NEEDED = {
     VerdictClass.BALANCED: "nothing to do",
     VerdictClass.PINNING: "pinning is enough",
-    VerdictClass.REFRESHING: "pinning is enough",
+    VerdictClass.REBUILDING: "pinning is enough",
     VerdictClass.SPLITTING: "splitting is needed",
     VerdictClass.ANOTHER_KEY: "another key is needed",
     VerdictClass.UNKNOWN: "unknown",
@@ -100,6 +100,7 @@ class Verdict(Displayed):
     estimate: bool = False  # whether the load of unlisted keys on a worker is an estimate
     few_rows: int | None = None  # number of rows, where these are too few to be judged; None otherwise
     mergeable: bool = False  # whether keys may be split
+    load: str = "rows"  # what is counted as load: rows, cost or bytes
     busiest: Busiest | None = None  # the busiest worker today; None in older artefacts
     moved_keys: tuple[MovedKey, ...] = ()  # the keys that the plan moves, hottest first, at most 20
     remedies: tuple[Remedy, ...] = ()  # what can be done, doing nothing first; empty in older artefacts
@@ -260,16 +261,16 @@ def _action(verdict: Verdict) -> str:
             return "Nothing to do"
         case VerdictClass.PINNING:
             return "Pin hot keys" if verdict.keys_to_pin is None else f"Pin {counted(verdict.keys_to_pin, 'key')}"
-        case VerdictClass.REFRESHING:
-            return f"Pin {counted(verdict.keys_to_pin or 0, 'key')}, and choose them again every {_refresh(verdict)}"
+        case VerdictClass.REBUILDING:
+            return f"Pin {counted(verdict.keys_to_pin or 0, 'key')}, and choose them again every {_period(verdict)}"
         case VerdictClass.SPLITTING if verdict.splits_of_plan:
             pins = f" and pin {counted(verdict.keys_to_pin, 'key')}" if verdict.keys_to_pin else ""
             return f"Split {counted(verdict.splits_of_plan, 'key')}{pins}"
         case VerdictClass.SPLITTING if verdict.number_to_split == 1:
             key, workers = verdict.keys_to_split[0] or EMPTY, _workers_of_split(verdict)
-            return f"Split key {key} over at least {workers} workers, if its aggregate can be merged"
+            return f"Keep today's placement, unless key {key} can be split over {workers} workers"
         case VerdictClass.SPLITTING:
-            return f"Split {verdict.number_to_split:,} keys, if their aggregate can be merged"
+            return f"Keep today's placement, unless {counted(verdict.number_to_split, 'key')} can be split"
         case VerdictClass.ANOTHER_KEY:
             return "Partition by a finer key, or use fewer workers"
         case VerdictClass.UNKNOWN if limited and verdict.few_rows is None:
@@ -312,7 +313,7 @@ def _effect(verdict: Verdict) -> str:
                 f"It moves {percent(verdict.state_to_move or 0.0)} of the state and lowers the in-sample imbalance to"
                 f" {_after(verdict)}."
             )
-        case VerdictClass.PINNING | VerdictClass.REFRESHING:
+        case VerdictClass.PINNING | VerdictClass.REBUILDING:
             pinned = "it" if verdict.keys_to_pin == 1 else "them"
             best = f", {_BEST}" if _after(verdict) == _floor(verdict) else ""
             return (
@@ -332,7 +333,7 @@ def _effect(verdict: Verdict) -> str:
             )
 
 
-def _refresh(verdict: Verdict) -> str:
+def _period(verdict: Verdict) -> str:
     """The time between two choices of keys to pin."""
     return duration(0.0 if verdict.out_of_sample is None else verdict.out_of_sample.window_us / 1e6)
 
@@ -348,15 +349,15 @@ def _out_of_sample(verdict: Verdict) -> list[str]:
     if verdict.pins_nothing:
         return [f"Out-of-sample, {windows}: median imbalance {today}; {_BEST} is {best}."]
     low, high = tested.next_window
-    refreshed = verdict.verdict_class is VerdictClass.REFRESHING
-    how = "chosen again before each" if refreshed else "built from the windows before"
+    rebuilt = verdict.verdict_class is VerdictClass.REBUILDING
+    how = "chosen again before each" if rebuilt else "built from the windows before"
     sentences = [
         f"Out-of-sample, {windows}: median imbalance {today} today, {tested.plan.median:.3f} with such a plan {how},"
         f" lower in {tested.helped} of them; {_BEST} is {best}. In the next window, expect {low:.3f} to {high:.3f} at"
         f" {percent(LEVEL)} confidence."
     ]
-    if refreshed:
-        sentences.append(f"Each refresh moves {percent(tested.plan.state_to_move)} of the state.")
+    if rebuilt:
+        sentences.append(f"Each rebuild moves {percent(tested.plan.state_to_move)} of the state.")
     return sentences
 
 
@@ -398,8 +399,8 @@ def _evidence(verdict: Verdict) -> str:
         return placed
     useful = ceil(verdict.useful_workers - _ROUNDING)
     return (
-        f"{placed} The hottest key{_unless_named(verdict)} has {percent(verdict.top_share)} of the load:"
-        f" parallelism above {useful:,} buys nothing unless this key is split."
+        f"{placed} The hottest key by {verdict.load}{_unless_named(verdict)} has {percent(verdict.top_share)} of all"
+        f" {verdict.load}: parallelism above {useful:,} buys nothing unless this key is split."
     )
 
 

@@ -13,7 +13,7 @@ class VerdictClass(StrEnum):
     """Today's placement is within the limit."""
     PINNING = "fixable by pinning"
     """Some assignment of whole keys is within the limit."""
-    REFRESHING = "fixable by pinning and refreshing"
+    REBUILDING = "fixable by pinning and rebuilding"
     """Pinned keys have to be chosen again in every window."""
     SPLITTING = "needs splitting"
     """None is, unless the hottest keys are split over workers."""

@@ -12,6 +12,7 @@ from urllib.request import urlopen
 from adapt.core.costs.calibration import Calibration
 from adapt.core.costs.profile import CostSource, Pause, Profile, Restart, Service
 from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
+from adapt.core.phrases import percent
 
 TIMEOUT_S = 10.0
 """Longest wait for an answer."""
@@ -174,7 +175,7 @@ def _of_subtasks(subtasks: Sequence[_Subtask]) -> str:
     return (
         f"busy time per row is {min(means_ms):.3g} to {max(means_ms):.3g} ms by subtask; single rows are not measured."
         f" A row has {sum(one.read_bytes for one in subtasks) / records:.0f} bytes on the network; subtasks were"
-        f" backpressured {stopped:.1%} of the time"
+        f" backpressured {percent(stopped)} of the time"
     )
 
 

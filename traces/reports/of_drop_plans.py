@@ -4,6 +4,7 @@ from pathlib import Path
 
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.registry import proof_of
+from adapt.core.phrases import percent
 from adapt.core.table import Table
 from adapt.traces.reports.reported import Reported, reported_of
 from adapt.traces.store.drop_plans import read_drop_plans
@@ -24,7 +25,7 @@ def reported(path: Path, manifest: Manifest) -> Reported:
         "A plan covers overloaded rates from its lower bound: inputs are scaled down to that, and arcs keep the shares"
         " in the table.",
         *(
-            f"Plans of {name} lose at most {proof.epsilon:.1%} of the best possible score"
+            f"Plans of {name} lose at most {percent(proof.epsilon)} of the best possible score"
             f"{' on average' if name is DropPlanner.SOLVER_W else ''}."
             for name, proof in ((name, proof_of(planner)) for name, planner in plans.planners.items())
         ),

@@ -14,7 +14,7 @@ from adapt.core.mechanisms.charts import comparison_charts
 from adapt.core.mechanisms.comparison import DID, marked, shown_tables
 from adapt.core.mechanisms.recommendation import SHED
 from adapt.core.ordered.replay.charts import ordered_charts
-from adapt.core.phrases import counted
+from adapt.core.phrases import counted, percent
 from adapt.core.run import verdict_under
 from adapt.core.stage.charts import dag_charts, elastic_charts, stage_charts
 from adapt.core.stage.outcome import queues_in
@@ -114,7 +114,7 @@ def _compare(run: StoredRun) -> Told:
     columns = [column for column in run.summary.columns if column.name not in ("verdict", "holds")]
     summary = Table.from_rows(run.summary.title, columns, [[told[column.name] for column in columns]])
     sentences = [str(told["verdict"]), *([str(told["holds"])] if told.get("holds") else []), first.note]
-    note = f"* marks the best value of each column, of scenarios that drop at most {SHED:.0%} of the rows."
+    note = f"* marks the best value of each column, of scenarios that drop at most {percent(SHED)} of the rows."
     swept = [table.title for table in rest].index(DID)
     scenarios = replace(marked(tables["scenarios"]), note=note)
     shown_first = [*rest[:swept], scenarios, summary, *rest[swept + 1 :]]

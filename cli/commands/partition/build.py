@@ -16,6 +16,7 @@ from adapt.cli.terminal.output import for_people, is_for_programs, narrate_writt
 from adapt.cli.terminal.stages import stages
 from adapt.core.engines.names import Engine
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme
+from adapt.core.phrases import percent
 
 if TYPE_CHECKING:
     from adapt.core.partitioning.plans.plan import Plan
@@ -96,7 +97,7 @@ def build(
     if recipe.constructs:
         delta = threshold(population.frequencies, recipe.resources, channels)
         pinning = {"theta": [theta(alpha, channels) for alpha in recipe.resources.tolerance], "delta": delta}
-        metrics = replace(metrics, note=f"Every key above delta, {delta:.4%} of the rows, is pinned.")
+        metrics = replace(metrics, note=f"Every key above delta, {percent(delta)} of the rows, is pinned.")
     long = [for_people(table, output.format) for table in (load_table(plan), pinned_keys_table(plan))]
     if is_for_programs(output.format):
         tables = [metrics, *long]

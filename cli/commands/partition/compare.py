@@ -67,7 +67,7 @@ def compare(
 ) -> "Comparison":
     """Compare partitioning schemes over one or more channel counts.
 
-    The first rows do nothing: the engine's own placement. Each plan starts from the plan for the previous count, and
+    The first rows are today's: the engine's own placement. Each plan starts from the plan for the previous count, and
     the table shows the state moved. Next to each ratio is its floor, the best possible value. Plans are written for the
     last channel count. Over a single count, --max-migration limits the move from today's placement.
 

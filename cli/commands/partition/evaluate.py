@@ -60,12 +60,12 @@ def evaluate(
 ) -> "Evaluation":
     """Measure plans on every key of a stream.
 
-    Keys are counted exactly, in bounded memory. Shows doing nothing first, the state moved from there to the first plan
-    and from each plan to the next, and each plan's predictions next to what was measured.
+    Keys are counted exactly, in bounded memory. Shows today's placement first, the state moved from there to the first
+    plan and from each plan to the next, and each plan's predictions next to what was measured.
 
     Example: adapt partition evaluate web.trace web.plan
     """
-    from adapt.core.labels import do_nothing
+    from adapt.core.labels import as_today
     from adapt.core.partitioning.measures.resources import Resources
     from adapt.core.partitioning.plans.evaluation import doing_nothing, resources_of
     from adapt.traces.counting.evaluating import evaluate_plans
@@ -83,7 +83,7 @@ def evaluate(
         weighed = replace(weighed, measured=first.measured)
     today = doing_nothing([plan for _, plan in named], engine) if baseline else None
     if today is not None:
-        named = [(do_nothing(today.scheme), today), *named]
+        named = [(as_today(today.scheme), today), *named]
     narrate_keys(source, named[0][1].hashing)
     with stages() as progress:
         found = evaluate_plans(

@@ -15,9 +15,9 @@ from adapt.core.metrics import column_named
 from adapt.core.ordered.engine.settings import MOST_WORKERS
 from adapt.core.ordered.replay.arrivals import LatencyTarget, Sustained
 from adapt.core.ordered.replay.outcome import WorkersOutcome
-from adapt.core.phrases import counted
+from adapt.core.phrases import counted, percent
 from adapt.core.table import Column, Kind, Table
-from adapt.core.values import duration, share
+from adapt.core.values import duration
 
 LOW, HIGH = 0.2, 1.2
 """Shares of the capacity between which the search begins; at the lower one, the latency at low load is measured."""
@@ -76,8 +76,8 @@ def searched(capacity: float, target: LatencyTarget, run: Run, *, is_steady: boo
     probes = [_probe(one, LOW * capacity, capacity, target_s, is_steady) for one in low]
     if not _most(probes):
         raise UsageError(
-            f"no rate is sustained with a p99 latency of at most {duration(target_s)}: at {share(LOW)} of the capacity "
-            f"it is {duration(median(_p99_s(one) for one in low))}; give a longer target latency"
+            f"no rate is sustained with a p99 latency of at most {duration(target_s)}: at {percent(LOW)} of the"
+            f" capacity it is {duration(median(_p99_s(one) for one in low))}; give a longer target latency"
         )
 
     def is_sustained(rate: float) -> bool:
@@ -210,11 +210,11 @@ def break_even_sentence(speeds: Sequence[Speed]) -> str:
         above = counted(most.workers, "worker")
         return f"Break-even is above {above}: {most.workers:,} are {times}."
     at = counted(found.workers, "worker")
-    said = f"Break-even is at {at}: up to {most.workers:,}, more add less than {GAIN:.0%} of throughput"
+    said = f"Break-even is at {at}: up to {most.workers:,}, more add less than {percent(GAIN)} of throughput"
     if any(more.median > (1 + GAIN) * found.median for more in speeds if more.workers > found.workers):
         said += " or less than the noise of the runs"
     if found.is_worth_more_than(most):
-        said += f"; {most.workers:,} are {share(1 - most.median / found.median)} slower"
+        said += f"; {most.workers:,} are {percent(1 - most.median / found.median)} slower"
     return f"{said}."
 
 

@@ -16,10 +16,10 @@ from adapt.core.ordered.model.model import RUNS, Costs
 from adapt.core.ordered.replay.arrivals import Ordered
 from adapt.core.ordered.replay.outcome import Bound, Latency, WorkersOutcome, bound_of, fullest_share, imbalance_of
 from adapt.core.ordered.replay.sustainable import Probe, break_even, break_even_sentence, search_table, speeds_of
-from adapt.core.phrases import counted, listed
+from adapt.core.phrases import counted, listed, percent
 from adapt.core.run import Run, verdict_under
 from adapt.core.table import Cell, Column, Kind, Table
-from adapt.core.values import duration, number, share
+from adapt.core.values import duration, number
 
 MOST_PARTITIONS = 10_000
 """Most partitions of an operator in the table, the largest first."""
@@ -535,9 +535,9 @@ def _pace(one: WorkersOutcome, opening: str) -> str:
     paced, workers = one.paced, counted(one.workers, "worker")
     at = "with all rows arriving at once" if paced is None or not paced.rate else f"at {number(paced.rate)} rows/s"
     if paced is not None and paced.rate and paced.sustained is not None:
-        at += f" ({share(paced.rate / paced.sustained.low)} of that)"
+        at += f" ({percent(paced.rate / paced.sustained.low)} of that)"
     elif paced is not None and paced.rate and paced.capacity:
-        at += f" ({share(paced.rate / paced.capacity)} of capacity)"
+        at += f" ({percent(paced.rate / paced.capacity)} of capacity)"
     keeps = "keeps" if one.workers == 1 else "keep"
     if not one.keeps_up:
         falls = "falls" if one.workers == 1 else "fall"
@@ -583,8 +583,8 @@ def _of_threads(outcomes: Sequence[WorkersOutcome], cores: int) -> list[str]:
 def _bounded(bound: Bound) -> str:
     where = "stateful operator" if bound.kind is OperatorKind.STATEFUL else "the largest partition of operator"
     return (
-        f"The speed-up cannot exceed {bound.speed_up:.3g}: {where} {bound.operator!r} has {share(bound.share)} of all "
-        "work, for one worker at a time."
+        f"The speed-up cannot exceed {bound.speed_up:.3g}: {where} {bound.operator!r} has {percent(bound.share)} of"
+        " all work, for one worker at a time."
     )
 
 

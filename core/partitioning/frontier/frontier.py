@@ -114,7 +114,7 @@ class Frontier:
 
     def names(self, point: Point) -> list[str]:
         """What a point is called: doing nothing, the knee, the recommended plan."""
-        named = {"do nothing": self.points[0], "knee": self.knee, "recommended": self.recommended}
+        named = {"today": self.points[0], "knee": self.knee, "recommended": self.recommended}
         return [name for name, each in named.items() if each is point]
 
     @property

@@ -4,6 +4,7 @@ import math
 
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.measures.plan_settings import ToleranceSettings
+from adapt.core.phrases import percent
 from adapt.core.table import Cell, Column, Kind, Table
 
 
@@ -42,7 +43,7 @@ def suggested_tolerances(channels: int, known: ToleranceSettings) -> Table:
     utilization, total, capacity = known.utilization, known.total, known.capacity
     if utilization is not None:
         alpha = tolerance_for_utilization(utilization)
-        rows.append([f"every channel is utilized at least {utilization:.0%} when one is full", alpha, utilization])
+        rows.append([f"every channel is utilized at least {percent(utilization)} when one is full", alpha, utilization])
     if total is not None and capacity is not None:
         alpha = tolerance_for_capacity(total, capacity, channels)
         condition = f"the busiest of {channels} channels has at most {capacity:g} of {total:g}"

@@ -240,7 +240,7 @@ def measured_sentences(frequencies: Frequencies, resources: Resources, channels:
         if frequencies.exact or column.unlisted == 0:
             continue
         share = column.unlisted / column.total
-        sentence = f"{source}: {share:.2%} is on unlisted keys"
+        sentence = f"{source}: {percent(share)} is on unlisted keys"
         alphas = [
             alpha for load, alpha in zip(resources.loads, resources.tolerance, strict=True) if load == Measured(source)
         ]

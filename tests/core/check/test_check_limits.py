@@ -151,7 +151,7 @@ def test_less_imbalance_is_better_and_more_keys_are_worse_and_channels_neither()
     assert sides(before, after) == {"imbalance": "better", "pinned_keys": "worse", "channels": ""}
     table = difference_table(before, after, NAMES)
     assert [column.name for column in table.columns] == ["metric", "old", "new", "change", "side"]
-    assert table.rows[0] == ("imbalance", "2.000", "1.500", "−25.0%", "better")
+    assert table.rows[0] == ("imbalance", "2.000", "1.500", "−25 %", "better")
     assert ("pinned_keys", "0", "9", "+9", "worse") in table.rows
     assert "better than old in 1 and worse in 1; imbalance changes from 2.000 to 1.500" in difference_sentence(
         before, after, NAMES

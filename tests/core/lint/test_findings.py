@@ -65,7 +65,7 @@ def test_outliers_at_the_beginning_of_the_source_make_all_rows_late():
     trace = clean(3)
     trace["ts"][:3] += np.array([10, 20, 30]) * DAY_US
     found = findings(trace)
-    assert "line 2 makes 99.98% of the rows late" in found["outlier-dates"].effect
+    assert "line 2 makes 99.98 % of the rows late" in found["outlier-dates"].effect
     assert "source-order" not in found
 
 

@@ -56,8 +56,8 @@ def test_it_is_there_once_and_is_named_so():
     assert [plan.scheme for plan in compared.plans] == [Scheme.UNIFORM]
     assert [row["scheme"] for row in compared.as_data()["rows"]] == ["kafka", "uniform"]
     table = compared.table()
-    assert at_channels(table, 4).values("scheme") == ["do nothing (kafka)", "uniform"]
-    assert "do nothing (kafka)" in str(imbalance_by_channels(table))
+    assert at_channels(table, 4).values("scheme") == ["today (kafka)", "uniform"]
+    assert "today (kafka)" in str(imbalance_by_channels(table))
     assert best_sentence(table, 4, 10.0).startswith("best is uniform")
     alone = replace(compared, rows=compared.rows[:1]).table()
     assert best_sentence(alone, 4, 10.0).startswith("best is kafka")

@@ -91,7 +91,7 @@ def test_a_law_is_drawn_where_it_holds_and_a_threshold_where_keys_come_to_it():
     assert [point["y"] for point in fit] == pytest.approx([0.1, 0.002])
     assert [point["t"] for point in drawn(chart) if point["part"] == "rule"] == ["fair"]
     assert "rank^-1.00, fitted to ranks 2 to 100" in chart.sentence
-    assert "The line at 5.00% is fair." in chart.sentence
+    assert "The line at 5 % is fair." in chart.sentence
     none = Table.from_rows("Zipf law", law.columns, [(None,) * 4])
     assert {point["part"] for point in drawn(rank_frequency(ranks, law=none))} == {"dot", ""}
 
@@ -139,10 +139,10 @@ def test_life_lines_share_one_scale_and_have_times():
             heights.setdefault(point["name"], []).append(point["y"] - point["base"])
     assert max(heights["hot"]) == pytest.approx(2 * max(heights["mild"]))
     assert max(heights["hot"]) < 1
-    assert [point["t"] for point in drawn(chart) if "t" in point] == ["40.00%", "20.00%"]
+    assert [point["t"] for point in drawn(chart) if "t" in point] == ["40 %", "20 %"]
     picture = render_svg(chart.spec)
     assert "start (UTC)" in picture
-    assert "share of load, 0 to 40.00% per row" in picture
+    assert "share of load, 0 to 40 % per row" in picture
 
 
 COLUMNS = (

@@ -182,7 +182,7 @@ TESTED = OutOfSample(
     },
     (1.05, 1.35),
 )
-RULES = {VerdictClass.PINNING: Way.KEPT.value, VerdictClass.REFRESHING: Way.REBUILT.value}
+RULES = {VerdictClass.PINNING: Way.KEPT.value, VerdictClass.REBUILDING: Way.REBUILT.value}
 
 
 def answer_of(verdict_class, tested=TESTED, **others):
@@ -201,7 +201,7 @@ SPLIT = {"keys_to_split": ("hot", "warm"), "number_to_split": 2, "split_share": 
 STATUSES = [
     (VerdictClass.BALANCED, {}, Tone.GOOD, "Nothing to do"),
     (VerdictClass.PINNING, {}, Tone.ACT, "Pin 3 keys"),
-    (VerdictClass.SPLITTING, SPLIT, Tone.BAD, "Split 2 keys, if their aggregate can be merged"),
+    (VerdictClass.SPLITTING, SPLIT, Tone.BAD, "Keep today's placement, unless 2 keys can be split"),
     (VerdictClass.UNKNOWN, {}, Tone.UNKNOWN, "Cannot tell: change nothing yet"),
 ]
 

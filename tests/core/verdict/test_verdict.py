@@ -70,7 +70,7 @@ def test_a_key_that_is_too_heavy_is_split():
     assert (found.verdict_class, found.keys_to_split, found.number_to_split) == (VerdictClass.SPLITTING, ("key0",), 1)
     assert found.split_share == found.top_share == pytest.approx(0.45)
     assert found.useful_workers == pytest.approx(1 / 0.45)
-    assert found.headline.startswith("Split key key0 over at least 2 workers, if its aggregate can be merged (")
+    assert found.headline.startswith("Keep today's placement, unless key key0 can be split over 2 workers (")
     assert [" ".join(found.sentences).count(each) for each in ("key0", "45 %")] == [0, 1]
 
 
@@ -143,7 +143,7 @@ def test_a_few_rows_are_not_judged(weight, channels):
 def test_the_empty_key_has_a_name_in_text_and_stays_empty_in_data():
     counted = frequencies_of(KeyCounts(pa.array(["", *(f"u{at}" for at in range(20))]), np.array([20] + [1] * 20), 40))
     answer = answer_on(counted, Engine.KAFKA, 3, Recipe())
-    assert answer.verdict.headline.startswith("Split key (empty) over at least 2 workers")
+    assert answer.verdict.headline.startswith("Keep today's placement, unless key (empty) can be split over 2 workers")
     assert "send null instead" in " ".join(answer.verdict.sentences)
     assert answer.verdict.as_data()["top_key"] == answer.as_data()["hot_keys"]["keys"][0]["key"] == ""
     keys = answer.hot_keys.table()

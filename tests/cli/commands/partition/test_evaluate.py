@@ -23,7 +23,7 @@ def test_plans_stand_beside_what_they_foresaw(adapt, here):
     told = json.loads(adapt.done(*line.split()).out)
     assert (told["schema"], told["keys"], told["resources"]) == ("adapt.evaluation/2", 299, "LCL")
     nothing, two, three = told["plans"]
-    assert [each["plan"] for each in (nothing, two, three)] == ["do nothing (spark)", "two.plan", "three.plan"]
+    assert [each["plan"] for each in (nothing, two, three)] == ["today (spark)", "two.plan", "three.plan"]
     assert (nothing["measured"]["m"], nothing["predicted"]) == (None, {})
     assert two["measured"]["m"] > 0
     assert three["measured"]["keys_moved"] > 0
