@@ -24,7 +24,7 @@ def rounded(value: float) -> str:
 
 
 def percent(share: float, digits: int = 3) -> str:
-    """A share as a percentage with significant digits: `12.3 %`; 100 % only of all."""
+    """A share as a percentage with significant digits: `12.3 %`."""
     while share < 1 and float(f"{100 * share:.{digits}g}") == 100:
         digits += 1
     return f"{float(f'{100 * share:.{digits}g}'):,.10g} %"

@@ -11,7 +11,7 @@ from adapt.core.engines.names import Engine, Target
 from adapt.core.lint.finding import Finding, Severity
 from adapt.core.out_of_sample.outcome import LEVEL
 from adapt.core.phrases import percent
-from adapt.core.table import Column, Kind, Table
+from adapt.core.table import Table
 from adapt.core.values import duration
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.hot_keys import keys_said, keys_table
@@ -100,31 +100,11 @@ def first_tables(answer: Answer, note: str, *, every: bool = False) -> list[Tabl
 
 
 def evidence_table(verdict: Verdict, note: str = "", *, every: bool = False) -> Table:
-    """The remedies.
-
-    In older artefacts, imbalance today, with the plan, and at best.
-    """
-    if verdict.remedies:
-        tested = verdict.out_of_sample
-        later = None if tested is None else float(np.median(tested.floors))
-        shown = [each for each in verdict.remedies if every or each.way is not Way.KEY]
-        return remedies_table(shown, 0 if tested is None else len(tested.rows), (verdict.best_possible, later), note)
-    columns = (
-        Column("imbalance"),
-        Column("today", Kind.RATIO),
-        Column("recommended", Kind.RATIO),
-        Column("best_possible", Kind.RATIO),
-    )
-    rows: list[tuple[str, float | None, float | None, float | None]] = []
+    """The remedies."""
     tested = verdict.out_of_sample
-    if tested is not None:
-        plan = tested.today if verdict.pins_nothing else tested.plan
-        windows = f"{len(tested.rows)} later windows"
-        rows.append((f"{windows}, median", tested.today.median, plan.median, float(np.median(tested.floors))))
-        rows.append((f"{windows}, worst", tested.today.worst, plan.worst, max(tested.floors)))
-    after = verdict.imbalance if verdict.pins_nothing else verdict.imbalance_after
-    rows.append(("all rows (in-sample)", verdict.imbalance, after, verdict.best_possible))
-    return Table.from_rows("Before and after", columns, rows, note)
+    later = None if tested is None else float(np.median(tested.floors))
+    shown = [each for each in verdict.remedies if every or each.way is not Way.KEY]
+    return remedies_table(shown, 0 if tested is None else len(tested.rows), (verdict.best_possible, later), note)
 
 
 def hot_keys_table(answer: Answer, note: str) -> Table:

@@ -101,9 +101,9 @@ class Verdict(Displayed):
     few_rows: int | None = None  # number of rows, where these are too few to be judged; None otherwise
     mergeable: bool = False  # whether keys may be split
     load: str = "rows"  # what is counted as load: rows, cost or bytes
-    busiest: Busiest | None = None  # the busiest worker today; None in older artefacts
+    busiest: Busiest | None = None  # the busiest worker today
     moved_keys: tuple[MovedKey, ...] = ()  # the keys that the plan moves, hottest first, at most 20
-    remedies: tuple[Remedy, ...] = ()  # what can be done, doing nothing first; empty in older artefacts
+    remedies: tuple[Remedy, ...] = ()  # what can be done, today's placement first
     # the keys to pin with their channels; None where `keys_to_pin` is, and after reading an artefact
     pins: ExplicitMap | None = field(default=None, compare=False, repr=False)
     # the keys to split with their channels; likewise
@@ -123,10 +123,7 @@ class Verdict(Displayed):
 
     @property
     def recommended(self) -> Remedy | None:
-        """The recommended remedy.
-
-        None where too few keys are listed to name those to pin, and in older artefacts.
-        """
+        """The recommended remedy; None where too few keys are listed."""
         return next((each for each in self.remedies if each.recommended), None)
 
     @property

@@ -16,13 +16,13 @@ def test_a_web_log_is_told_of_by_ingest_lint_and_report(adapt, real_traces, tmp_
     log, trace = real_traces("weblog-2015/apache_logs"), tmp_path / "web.trace"
     lines = told(adapt.done("ingest", log, "--format", "clf", "--key", "path", "--bytes", "bytes", "-o", trace))
     assert lines[0] == (
-        "lint: severe: minute-of-hour: Minute 05 of the hour has all rows in 84 hours; an even share is 1.67%."
+        "lint: severe: minute-of-hour: Minute 05 of the hour has all rows in 84 hours; an even share is 1.67 %."
     )
     assert lines[1] == (
-        "lint: warning: bytes-skew: The hottest key by bytes, /misc/sample.log, has 47.44% of the bytes and 0.24% of"
-        " the rows; the hottest by rows, /favicon.ico, has 8.07% of the rows."
+        "lint: warning: bytes-skew: The hottest key by bytes, /misc/sample.log, has 47.4 % of the bytes and 0.24 % of"
+        " the rows; the hottest by rows, /favicon.ico, has 8.07 % of the rows."
     )
-    assert "source-order: 9 447 of the 9 999 rows of the source are late, by up to 59 s" in lines[2]
+    assert "source-order: 9,447 of the 9,999 rows of the source are late, by up to 59 s" in lines[2]
     reported = adapt.done("report", trace, "--html", tmp_path / "web.html")
     assert "Lint: 3 findings (1 severe, 1 warning, 1 note): minute-of-hour, bytes-skew, source-order." in reported.err
     assert "minute-of-hour" in reported.out

@@ -43,7 +43,7 @@ def test_bad_rows_are_counted_shown_and_warned_of(adapt, here):
     (here / "some.csv").write_text(ROWS + "yesterday,u1,3\n" * 20)
     said = adapt.done("ingest", "some.csv", "--key", "user", "--time", "when", "-o", "some.trace")
     assert "Rejected rows" in said.out
-    assert "warning: some.trace: 3.2% of all rows were rejected" in said.err
+    assert "warning: some.trace: 3.23 % of all rows were rejected" in said.err
     assert "some.csv line 602" in " ".join(said.err.split())
 
 

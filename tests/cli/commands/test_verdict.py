@@ -118,7 +118,7 @@ def test_what_is_made_from_a_trace_carries_on_what_its_source_lost(adapt, here, 
         said = adapt.done(*line.split(), "--format", "json")
         assert json.loads(said.out)["readings"] == [{"trace": "some.trace", **HALF}], line
         assert said.err.count("warning: some.trace: 80 % of all rows were rejected: 6 fields") == 1, line
-    assert "80 % of all rows were rejected" in (here / "2.html").read_text()
+    assert "80\u00a0% of all rows were rejected" in (here / "2.html").read_text()
 
 
 ASK = ("verdict", "clicks.csv", "--key", "user", "--engine", "kafka", "--channels", "6")

@@ -84,7 +84,7 @@ def test_a_sample_says_what_it_costs_and_secrets_are_kept_nowhere(adapt, orders,
     secret.write_text("sasl.username=ann-the-user\nsasl.password=hunter2\n")
     out = tmp_path / "s.trace"
     said = adapt.done("ingest", orders, "--sample", "30%", "--client-config", secret, "-o", out, "-v")
-    assert "record-sample: The trace holds a sample of 30.00% of the records of its topic:" in said.err
+    assert "record-sample: The trace holds a sample of 30 % of the records of its topic:" in said.err
     judged = adapt.done("verdict", out, "--engine", "kafka", "--channels", 4)
     assert "rows alone, the imbalance is " in " ".join(judged.out.split())
     assert "(95 % confidence)" in " ".join(judged.out.split())
