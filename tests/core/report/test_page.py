@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from markupsafe import escape
 
 from adapt.core.lint.finding import Finding, Severity
 from adapt.core.out_of_sample.outcome import TODAY, OutOfSample, Track
@@ -213,7 +214,7 @@ def test_the_status_is_a_word_and_a_color(verdict_class, others, tone, status):
     assert (first.tone, first.status) == (tone, status)
     html = render_page(Page("p", [Section(f"Verdict on a.plans: {status}", ["Evidence."], first=first)]))
     assert f'<div class="first {tone}">' in html
-    assert f"<b>{status}</b>" in html
+    assert f"<b>{escape(status)}</b>" in html
     assert "<small>Verdict on a.plans</small>" in html
 
 
