@@ -142,15 +142,18 @@ def source_order(seen: Evidence) -> Finding | None:
         return None
     latest_s = order["latest_us"] / 1e6
     is_jitter = latest_s < thresholds.LATE_SPAN * seen.span_s
+    is_blocks = not is_jitter and order["steps_back"] * 10 < order["rows"]
     files = f" in {count(order['files'])} files" if order["files"] > 1 else ""
     first = "first " if source["all"]["rows"] < seen.rows else ""  # a long source is looked at in part
     back = "time goes backward " + ("once" if order["steps_back"] == 1 else f"{count(order['steps_back'])} times")
+    blocks = f"The {first}{count(order['rows'])} rows of the source{files} are {count(order['steps_back'] + 1)} blocks"
     return Finding(
         "source-order",
-        Severity.NOTE if is_jitter else Severity.WARNING,
-        f"{count(order['late'])} of the {first}{count(order['rows'])} rows of the source{files} are late, by up to"
-        f" {duration(latest_s)}; {back}; "
-        + ("otherwise it is in time order." if is_jitter else _order_of(order["steps_back"], order["rows"])),
+        Severity.NOTE if is_jitter or is_blocks else Severity.WARNING,
+        f"{blocks}, each in time order, as the partitions of a topic are one after another."
+        if is_blocks
+        else f"{count(order['late'])} of the {first}{count(order['rows'])} rows of the source{files} are late, by up to"
+        f" {duration(latest_s)}; {back}; {'otherwise it is' if is_jitter else 'it is not'} in time order.",
         "The trace is sorted by time, so counts, plans and rates hold. Lateness, watermarks and the order of rows with"
         " equal times are not those of production"
         + ("." if is_jitter else ", and a job that reads the source in file order sees another stream."),
@@ -162,13 +165,6 @@ def source_order(seen: Evidence) -> Finding | None:
             "steps_back": order["steps_back"],
         },
     )
-
-
-def _order_of(steps_back: int, rows: int) -> str:
-    """Order of a source that is not in time order."""
-    if steps_back * 10 < rows:
-        return f"it has {count(steps_back + 1)} blocks, each in time order."
-    return "it is not sorted by time."
 
 
 def clocks(seen: Evidence) -> Finding | None:

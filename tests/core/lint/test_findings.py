@@ -89,13 +89,14 @@ def test_the_grain_of_times_is_told(grain, unit):
     assert found.severity is (Severity.NOTE if grain == "minute" else Severity.WARNING)
 
 
-def test_a_source_in_blocks_is_told_with_its_late_rows():
+def test_a_source_in_blocks_is_told_and_not_called_late():
     trace = clean(6)
     rows = len(trace["ts"])
     line = np.arange(rows).reshape(4, -1)[[2, 0, 3, 1]].ravel().argsort()
     found = findings(trace, line=line)["source-order"]
     times = trace["ts"][np.argsort(line)]
-    assert found.severity is Severity.WARNING
+    assert found.severity is Severity.NOTE
+    assert "late" not in found.evidence
     assert found.figures["late"] == np.count_nonzero(times < np.maximum.accumulate(times))
     assert found.figures["steps_back"] == 2
 
