@@ -10,7 +10,7 @@ from adapt.core.phrases import counted, percent
 from adapt.core.table import Cell, Column, Kind
 from adapt.core.values import duration, human
 from adapt.core.verdict.answer import Answer
-from adapt.core.verdict.first_screen import Status, first_lines, next_command, status_of
+from adapt.core.verdict.first_screen import Status, next_command, status_of
 from adapt.core.verdict.verdict import Verdict
 from adapt.core.verdict.verdict_class import VerdictClass
 
@@ -42,7 +42,7 @@ class FirstScreen:
     status: str  # the action in a few words; its sign has the color of `tone`
     about: str  # what was judged
     numbers: tuple[Number, ...]  # imbalance today and after, and state to move
-    sentences: tuple[str, ...]  # what to do, and how certain it is
+    sentence: str  # whether the limit is met
     command: str  # the next command to type
 
 
@@ -64,7 +64,7 @@ def first_screen(answer: Answer, trace: str, plan: str = "") -> FirstScreen | No
         f"{counted(verdict.channels, 'worker')}, keys placed by {verdict.engine},"
         f" limit {verdict.max_imbalance:g}{windows}",
         _numbers(verdict),
-        (verdict.sentences[0], first_lines(answer, ())[-1]),
+        f"{verdict.met[0].upper()}{verdict.met[1:]}.",
         _command(verdict, quote(trace), quote(plan) if plan else ""),
     )
 
@@ -92,15 +92,10 @@ def _numbers(verdict: Verdict) -> tuple[Number, ...]:
         return Number(name, human(cell, ratio), note, Tone.GOOD if is_within else Tone.BAD)
 
     today = imbalance("Imbalance today", before, f"busiest / mean load; {on}")
-    asks = (VerdictClass.PINNING, VerdictClass.SPLITTING, VerdictClass.ANOTHER_KEY)
-    if verdict.verdict_class in asks and verdict.pins_nothing:
-        unknown = human(None, ratio)
-        return (
-            today,
-            Number("Imbalance after", unknown, f"not measured; without splitting keys, {best}"),
-            Number("State to move", unknown, "not measured"),
-        )
-    moved = "nothing moves" if verdict.pins_nothing else f"of all state: {counted(verdict.keys_of_plan, 'key')}"
+    if verdict.pins_nothing:
+        none = Number("State to move", percent(0.0), "nothing moves")
+        return today, imbalance("Best possible", floor, f"while keys stay whole; {on}"), none
+    moved = f"of all state: {counted(verdict.keys_of_plan, 'key')}"
     if verdict.verdict_class is VerdictClass.REBUILDING and tested is not None:
         moved += f"; then {percent(tested.plan.state_to_move)} every {duration(tested.window_us / 1e6)}"
     return (
@@ -108,7 +103,7 @@ def _numbers(verdict: Verdict) -> tuple[Number, ...]:
         imbalance(
             "Imbalance after",
             verdict.judged[0],
-            f"{'unchanged' if verdict.pins_nothing else 'same rows'}; {best}",
+            f"same rows; {best}",
         ),
         Number("State to move", percent(verdict.state_to_move or 0.0), moved),
     )

@@ -162,7 +162,16 @@ class Verdict(Displayed):
     def headline(self) -> str:
         """The action, and whether the limit is then met."""
         asked = ", ".join([counted(self.channels, "worker"), *self.limits.words])
-        return f"{_action(self)} ({asked}): {_met(self)}"
+        return f"{_action(self)} ({asked}): {self.met}"
+
+    @property
+    def met(self) -> str:
+        """Whether the limit is met by what is recommended, and by how much it is missed."""
+        imbalance, where = self.judged
+        limit = f"the limit of {self.max_imbalance:g}"
+        if self.is_met:
+            return f"imbalance {imbalance:.3f} {where}, within {limit}"
+        return f"imbalance {imbalance:.3f} {where}, {percent(imbalance / self.max_imbalance - 1)} above {limit}"
 
     @property
     def sentences(self) -> list[str]:
@@ -356,15 +365,6 @@ def _out_of_sample(verdict: Verdict) -> list[str]:
     if rebuilt:
         sentences.append(f"Each rebuild moves {percent(tested.plan.state_to_move)} of the state.")
     return sentences
-
-
-def _met(verdict: Verdict) -> str:
-    """Whether the limit is met by what is recommended, and by how much it is missed."""
-    imbalance, where = verdict.judged
-    limit = f"the limit of {verdict.max_imbalance:g}"
-    if verdict.is_met:
-        return f"imbalance {imbalance:.3f} {where}, within {limit}"
-    return f"imbalance {imbalance:.3f} {where}, {percent(imbalance / verdict.max_imbalance - 1)} above {limit}"
 
 
 def _if_mergeable(verdict: Verdict) -> str | None:

@@ -51,7 +51,7 @@ FIRST = FirstScreen(
         Number("Imbalance after", "1.020", "same rows; best possible: 1.000", Tone.GOOD),
         Number("State to move", "12.3 %", "of all state: 3 keys"),
     ),
-    ("Pinning them to other workers moves 12.3 % of the state.",),
+    "Imbalance 1.020 in the median later window, within the limit of 1.2.",
     f"adapt partition export '{'web' * 90}.plan' --to kafka",
 )
 
