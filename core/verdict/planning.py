@@ -120,7 +120,7 @@ def _on_windows(whole: Whole, walk: Walk, found: Skewed, goal: Goal) -> Planned:
         is_chosen = one is chosen
         placed = _mapped(whole, walk.windows.keys, one.moves)
         share, after = whole.effect(*placed)
-        moved = one.track.state_to_move if one.way is Rule.REBUILT else share
+        moved = one.cost[0] if one.way is Rule.REBUILT else share
         remedy = Remedy(
             *(_WAYS[one.way], len(placed[0]), len(placed[1]), channels, after),
             state_moved=moved,

@@ -46,7 +46,7 @@ class Remedy:
     later: float | None = None  # median imbalance in later windows; None without any
     worst: float | None = None  # the highest of them
     helped: int | None = None  # number of later windows with a lower imbalance than today's
-    state_moved: float | None = None  # share of all state that moves; in each window, if keys are chosen again
+    state_moved: float | None = None  # share of all state that moves; in all later windows, if keys are chosen again
     certain: bool = False  # whether it lowers the imbalance of later windows for certain
     recommended: bool = False
     partitioner: str = ""  # of all producers, in words
@@ -108,7 +108,7 @@ def remedies_table(remedies: Sequence[Remedy], windows: int, best: tuple[float, 
         *([Column("later", Kind.RATIO, about="median imbalance of later windows")] if tested else []),
         *([Column("helped", about="later windows with a lower imbalance than today's")] if tested else []),
         Column("all_rows", Kind.RATIO, about="imbalance of all rows, in-sample"),
-        Column("state_moved", Kind.SHARE, about="of all state; in each window, if keys are chosen again"),
+        Column("state_moved", Kind.SHARE, about="of all state; in all later windows, if keys are chosen again"),
         Column("needs", about="what it needs of the job"),
     ]
     rows = [
