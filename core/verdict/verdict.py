@@ -123,7 +123,7 @@ class Verdict(Displayed):
 
     @property
     def recommended(self) -> Remedy | None:
-        """The recommended remedy; None where too few keys are listed."""
+        """The recommended remedy; None if too few keys are listed."""
         return next((each for each in self.remedies if each.recommended), None)
 
     @property
@@ -166,7 +166,7 @@ class Verdict(Displayed):
 
     @property
     def met(self) -> str:
-        """Whether the limit is met by what is recommended, and by how much it is missed."""
+        """Whether the recommended remedy meets the limit."""
         imbalance, where = self.judged
         limit = f"the limit of {self.max_imbalance:g}"
         if self.is_met:
