@@ -46,8 +46,10 @@ def typed(command: Command) -> list[str]:
     if WHOLE:
         return words
     if words[0] == "generate":
-        asked = int(words[words.index("--rows") + 1]) if "--rows" in words else GENERATED
-        return [*words, "--rows", str(min(asked, GENERATED))]
+        at = words.index("--rows") + 1 if "--rows" in words else 0
+        asked = int(words[at]) if at else GENERATED
+        others = words[: at - 1] + words[at + 1 :] if at else words
+        return [*others, "--rows", str(min(asked, GENERATED))]
     if words[:2] == ["replay", "compare"]:
         words = [word for word in words if word != "--sustainable"]
         return words if "--scenario" in words else [*words, "--scenario", "static-hybrid", "--scenario", "shed"]
