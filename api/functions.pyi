@@ -332,7 +332,6 @@ class replay:
         costs: File | None = None,
         producers: str | Sequence[str] | Mapping[str, object] | None = None,
         network: str | Sequence[str] | Mapping[str, object] | None = None,
-        interval: str | None = None,
         state: str = "rows",
         migrate: str | Sequence[str] | Mapping[str, object] | None = None,
         master: str | None = None,
@@ -370,7 +369,6 @@ class replay:
         costs: File | None = None,
         producers: str | Sequence[str] | Mapping[str, object] | None = None,
         network: str | Sequence[str] | Mapping[str, object] | None = None,
-        interval: str | None = None,
         state: str | None = None,
     ) -> ElasticRun:
         """Simulate a trace through a stage that adds and removes workers."""
@@ -430,7 +428,6 @@ class replay:
         costs: File | None = None,
         producers: str | Sequence[str] | Mapping[str, object] | None = None,
         network: str | Sequence[str] | Mapping[str, object] | None = None,
-        interval: str | None = None,
         state: str | None = None,
         router: Literal["exchange", "river", "flux"] = "flux",
     ) -> AnyFluxRun:
@@ -453,7 +450,6 @@ class replay:
         check: int | None = None,
         force: bool = False,
         repeats: int = 5,
-        min_time: str = "0.1s",
         rate: str | None = None,
         offered: str | None = None,
         sustainable: bool = False,
@@ -489,7 +485,6 @@ class replay:
         resources: str = "LLL",
         tolerance: float | str = "1.2",
         sigma: float = 0.1,
-        utility: Literal["A", "APM", "APLM", "ATM", "ATLM"] | None = None,
         max_pins: int | None = None,
         max_migration: str | None = None,
         duration: str | None = None,
@@ -502,7 +497,6 @@ class replay:
         load: str | Sequence[str] | None = None,
         slow: str | Sequence[str] | None = None,
         speedup: float = 1.0,
-        baseline: bool = True,
     ) -> RepartitionRun:
         """Replay a trace, with a new plan whenever the trigger adopts one."""
 

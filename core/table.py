@@ -1,7 +1,7 @@
 """Titled tables of typed columns with units."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from html import escape
@@ -97,6 +97,26 @@ class Table(Tabular):
         """One dictionary per row, keyed by column name."""
         names = [column.name for column in self.columns]
         return [dict(zip(names, row, strict=True)) for row in self.rows]
+
+    def only(self, names: str) -> "Table":
+        """Some of its columns, as `name` or `name: heading`; empty ones never."""
+        at = {column.name: place for place, column in enumerate(self.columns)}
+        wanted = [each.strip().partition(": ") for each in names.split(",")]
+        kept = [
+            (at[name], heading or name)
+            for name, _, heading in wanted
+            if name in at and any(row[at[name]] is not None for row in self.rows)
+        ]
+        columns = tuple(replace(self.columns[place], name=heading) for place, heading in kept)
+        return replace(self, columns=columns, rows=tuple(tuple(row[place] for place, _ in kept) for row in self.rows))
+
+    def without_zeros(self, names: Container[str]) -> "Table":
+        """The table without those of some columns that are all 0."""
+        kept = [
+            at for at, each in enumerate(self.columns) if each.name not in names or any(row[at] for row in self.rows)
+        ]
+        rows = tuple(tuple(row[at] for at in kept) for row in self.rows)
+        return replace(self, columns=tuple(self.columns[at] for at in kept), rows=rows)
 
     def to_arrow(self) -> "pa.Table":
         """The cells as columns; times are timestamps, bytes and seconds numbers."""

@@ -54,7 +54,7 @@ def report(
         write_whole(html, render_page(page, library=kept_library).encode(), force=output.force)
         narrate_written(html)
     for artefact in read:
-        if artefact.sentences:
+        if artefact.sentences and artefact.kind != "run":
             narrate(f"{artefact.name}: {' '.join(artefact.sentences)}")
     shown = list(_shown(read, output))
     shown += [replace(table, note=table.note or each.sentences[0]) for each in compared for table in each.tables[:1]]
@@ -62,14 +62,14 @@ def report(
         shown,
         output.format,
         as_document(read, compared),
-        lead=[_lead(artefact, read) for artefact in read if artefact.lead],
+        lead=[_lead(artefact, read) for artefact in read if artefact.lead or artefact.kind == "run"],
     )
     return Report(tuple(read), html)
 
 
 def _lead(artefact: "Reported", read: "Sequence[Reported]") -> list[str]:
     """The verdict of an artefact, with its name if there are several."""
-    headline, *sentences = verdict_of(artefact.lead)
+    headline, *sentences = verdict_of(artefact.lead or artefact.sentences)
     return [f"{artefact.name}: {headline}" if len(read) > 1 else headline, *sentences]
 
 

@@ -1,19 +1,29 @@
 """Options for a command's output."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from adapt.cli.options.groups import option, setting
-from adapt.cli.terminal.narration import narrate_guesses
-from adapt.cli.terminal.output import Format, FormatOption, is_for_programs, narrate, narrate_written, show
-from adapt.cli.terminal.terminal import Paragraph
+from adapt.cli.terminal.narration import narrate_assumption, narrate_guesses
+from adapt.cli.terminal.output import (
+    Format,
+    FormatOption,
+    for_people,
+    is_for_programs,
+    narrate,
+    narrate_written,
+    show,
+    top,
+    verdict_of,
+)
 from adapt.core.table import Table
 
 if TYPE_CHECKING:
     from adapt.core.run import Run
     from adapt.traces.ingest.ingest import Ingested
+    from adapt.traces.store.trace import Trace
 
 BaselineOption: TypeAlias = Annotated[bool, option("Measure today's placement too, for comparison.")]
 ForceOption: TypeAlias = Annotated[
@@ -35,13 +45,15 @@ class Output:
         return self.all or is_for_programs(self.format)
 
 
+LEADING = 12
+"""The most rows of the table below a conclusion."""
+
+
 @dataclass(frozen=True, slots=True)
-class RunOutput:
+class RunOutput(Output):
     """Where a run is written, and how it is shown."""
 
     out: Path | None = setting(None, "Run to write.", "RUN", "--out", "-o")
-    format: FormatOption = Format.TABLE
-    force: ForceOption = False
 
     def check(self) -> None:
         """Check that the run can be written, before any work."""
@@ -50,16 +62,29 @@ class RunOutput:
         if self.out is not None:
             check_folder_free(self.out, force=self.force)
 
-    def show(self, tables: Sequence[Table], document: Mapping[str, Any], lead: Sequence[Paragraph] = ()) -> None:
-        """Show a run and say where it was written."""
+    def show_run(self, run: "Run", trace: "Trace", every: Sequence[Table] = (), further: Sequence[Table] = ()) -> None:
+        """Show a run: its conclusion and a table, or everything.
+
+        Args:
+            every: What programs get as CSV, unless what is shown.
+            further: Tables shown with all.
+        """
+        from adapt.core.lint.findings import judged, on_rates
+
         if self.out is not None:
             narrate_written(self.out)
-        show(tables, self.format, document, lead=lead)
-
-    def show_run(self, run: "Run") -> None:
-        """Show a run, its verdict first."""
-        first, *rest = run.shown()
-        self.show([replace(first, note=""), *rest], run.as_data(), lead=[["Verdict", str(first.note)]])
+        caveat = on_rates(judged(trace.profile) or ()) if run.is_timed else ""
+        if is_for_programs(self.format):
+            if caveat:
+                narrate_assumption(caveat)
+            show([*(every or run.shown()), *further], self.format, run.as_data())
+            return
+        if self.all:
+            tables = [for_people(table, self.format) for table in (*run.shown(), *further)]
+        else:
+            tables = [top(run.leading(), LEADING)]
+        said = [run.conclusion(), *filter(None, [caveat, *(run.notes() if self.all else [])])]
+        show(tables, self.format, lead=[verdict_of(said)])
 
 
 @dataclass(frozen=True, slots=True)

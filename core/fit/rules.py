@@ -205,20 +205,6 @@ def capacities_table(rules: Rules) -> Table:
     return Table.from_rows("Capacities", CAPACITY_COLUMNS, rows)
 
 
-def sentences(rules: Rules) -> Iterator[str]:
-    """What to do, and which capacity is worth most."""
-    table, over = rules_table(rules), len(rules.overloaded)
-    if len(table.rows) == 1:
-        return
-    _, ticks, keep, bottleneck, *_ = table.rows[1]
-    rule = str(keep)[:1].lower() + str(keep)[1:]
-    yield f"Best in {ticks:,} of the {over:,} overloaded ticks: {rule}; bottleneck: {bottleneck}."
-    best = int(np.argmax(rules.gains))
-    if rules.gains[best] > 0:
-        name = Wiring.from_network(rules.network).resources[best]
-        yield f"{MORE:.0%} more capacity of {name} is worth {rules.gains[best]:.1%} of the score in overloaded ticks."
-
-
 def _unshed_row(rules: Rules) -> tuple[int, int, str, str | None, float | None, str | None]:
     calm = np.setdiff1d(np.arange(len(rules.rates)), rules.overloaded)
     wiring = Wiring.from_network(rules.network)

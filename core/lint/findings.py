@@ -1,6 +1,6 @@
 """Lint rules: pure functions of the evidence."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -31,6 +31,16 @@ RULES: Mapping[str, Callable[[Evidence], Finding | None]] = {
     "short-span": time_rules.short_span,
 }
 """Rules by id, in the order of their findings within a severity."""
+
+
+_RATES = ("minute-of-hour", "granularity", "record-sample", "key-sample", "clocks", "outlier-dates")
+"""Rules whose findings make rates, and so queues and latencies, misleading."""
+
+
+def on_rates(findings: Sequence[Finding]) -> str:
+    """What makes the rates of a trace misleading, if anything."""
+    found = next((each for each in findings if each.id in _RATES), None)
+    return "" if found is None else f"Rates, and so latencies, are misleading: {found.evidence} (lint: {found.id})"
 
 
 def judged(profile: Mapping[str, Any]) -> list[Finding] | None:

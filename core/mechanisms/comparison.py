@@ -1,26 +1,26 @@
 """Comparison of scenarios: best in each column, Pareto front, advice, demand."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, ClassVar
 
 from adapt.core.mechanisms.outcome import OUTCOME_COLUMNS
-from adapt.core.mechanisms.recommendation import SHED, Frame, advice_of, is_dominated, point_of, real
-from adapt.core.mechanisms.scenarios import Scenario
+from adapt.core.mechanisms.recommendation import Advice, Frame, advice_of, is_dominated, point_of, ranking, real
+from adapt.core.mechanisms.scenarios import BASELINE, Scenario
 from adapt.core.mechanisms.sweep import (
     Finding,
-    over_seeds_shown,
+    over_seeds,
     over_seeds_table,
-    points_shown,
     points_table,
-    sweep_sentences,
 )
-from adapt.core.metrics import column_named
+from adapt.core.metrics import column_named, columns_named
+from adapt.core.phrases import counted, percent
 from adapt.core.run import Run
 from adapt.core.stage.input.offered_load import OWN_COLUMNS, own_cells
+from adapt.core.stage.outcome import SHED
 from adapt.core.table import Cell, Column, Kind, Table
-from adapt.core.values import duration, human, number
+from adapt.core.values import duration, human
 
 LOWER = (
     "latency_p50",
@@ -42,6 +42,9 @@ MARKED = ("throughput", *LOWER)
 
 DID = "Rescaling and migration"
 """Title of the table of what mechanisms did."""
+
+_FIRST, _BRIEF = 5, ("scenario", "latency_p99", "worker_time", "drop_rate", "state_moved_bytes")
+"""Scenarios below the conclusion, and what is shown of them."""
 
 _SAME = 1.005
 """Two cells are equally good up to this ratio."""
@@ -67,8 +70,6 @@ DEMAND_COLUMNS = (
 )
 
 SUMMARY_COLUMNS = (
-    Column("verdict"),
-    Column("holds", about="how often the recommendation wins, by how much, and where it changes"),
     Column("advice", about="recommended scenario"),
     column_named("rows"),
     Column("channels", Kind.COUNT, about="workers of scenarios that do not scale"),
@@ -88,6 +89,7 @@ class ComparisonRun(Run):
     """The result of a comparison."""
 
     mechanism: ClassVar[str] = "compare"
+    first: ClassVar[str] = "scenarios"
 
     frame: Frame  # stream and stage that the scenarios share
     outcomes: Table  # `OUTCOME_COLUMNS`, one row per scenario, `BASELINE` first
@@ -97,28 +99,50 @@ class ComparisonRun(Run):
     # what is recommended at each point of a sweep, the given one first; empty without a sweep
     findings: Sequence[Finding] = ()
 
-    def summary(self) -> Table:
-        """One row with the verdict and the recommended scenario."""
-        frame = self.frame
+    @property
+    def _advice(self) -> Advice:
         if self.findings:
-            found = self.findings[0].advice
-        else:
-            found = advice_of(self.outcomes.records(), {one.name: one for one in self.scenarios}, frame)
+            return self.findings[0].advice
+        return advice_of(self.outcomes.records(), {one.name: one for one in self.scenarios}, self.frame)
+
+    def conclusion(self) -> str:
+        """The need at the own rate, then what to do."""
+        action = over_seeds(self.findings[0]) if self.findings else self._advice.sentence
+        return f"{self.frame.need} {action}".strip()
+
+    def notes(self) -> list[str]:
+        """What was offered."""
+        frame = self.frame
+        queues = " and ".join(dict.fromkeys(str(each) for each in self.outcomes.values("queueing")))
+        return [
+            f"All {frame.rows:,} rows arrive in {duration(frame.last_s)} and keep {frame.work:.1f} workers busy;"
+            f" latencies are with {queues} queues.",
+        ]
+
+    def facts(self) -> Table:
+        """One row, with the recommended scenario."""
+        frame = self.frame
         rate = frame.rows / frame.last_s if frame.last_s else None
         load = frame.rows, frame.channels, frame.pool, frame.speedup, frame.offered, frame.work, frame.last_s
-        holds = " ".join(sweep_sentences(self.findings)) if self.findings else None
-        told = frame.need(self._best_static()) + found.sentence, holds, found.scenario
-        row = (*told, *load, rate, frame.top_share, *own_cells(frame.own))
+        row = (self._advice.scenario, *load, rate, frame.top_share, *own_cells(frame.own))
         return Table.from_rows("The comparison", SUMMARY_COLUMNS, [row])
 
-    def _best_static(self) -> dict[str, float]:
-        """The static plan whose busiest channel has the least load, and that load; empty if none was compared."""
-        static = {one.name for one in self.scenarios if one.is_static_plan}
-        loads = {
-            str(row["scenario"]): real(row["load"]) for row in self.outcomes.records() if row["scenario"] in static
-        }
-        best = min(loads, key=lambda name: loads[name], default=None)
-        return {} if best is None else {best: loads[best]}
+    def leading(self) -> Table:
+        """The recommended scenario, the baseline, the best others; or the points."""
+        if len(self.findings) > 1:
+            heads = "offered: load, scenario, keeps_up: keeps up, latency_p99: p99, worker_time: worker time"
+            return points_table(self.findings).only(f"workers, {heads}")
+        found = self.findings[0] if self.findings else None
+        means = {str(each["scenario"]): each for each in (found.means() if found else self.outcomes.records())}
+        ranked = ranking(list(means.values()), {one.name: one for one in self.scenarios}, self.frame)
+        first = [name for name in (self._advice.scenario, BASELINE) if name]
+        names = list(dict.fromkeys([*first, *(str(each["scenario"]) for each in ranked)]))[:_FIRST]
+        wins = [f"{found.race.picks().count(name)} of {found.seeds}" if found else None for name in names]
+        rows = [(*(means[name][cell] for cell in _BRIEF), of) for name, of in zip(names, wins, strict=True)]
+        columns = (Column("scenario"), *columns_named(" ".join(_BRIEF[1:])), Column("wins"))
+        title = f"Best of {counted(len(self.scenarios), 'scenario')}"
+        heads = "latency_p99: p99, worker_time: worker time, drop_rate: dropped, state_moved_bytes: state moved"
+        return Table.from_rows(title, columns, rows).only(f"scenario, {heads}, wins")
 
     def tables(self) -> dict[str, Table]:
         """All tables by name.
@@ -142,41 +166,20 @@ class ComparisonRun(Run):
 
     def shown(self) -> list[Table]:
         """Tables for people, the best cells of each column marked."""
-        return shown_tables(self.tables(), self.summary())
-
-    def lead(self) -> list[str]:
-        """A heading, the verdict, and where it holds."""
-        return ["Verdict", str(self.summary().rows[0][0]), *(sweep_sentences(self.findings) if self.findings else [])]
-
-    def displayed(self) -> list[Table]:
-        """Summary and scenarios."""
-        return [self.summary(), marked(self.tables()["scenarios"])]
+        return shown_tables(self.tables())
 
 
-def shown_tables(tables: Mapping[str, Table], summary: Table) -> list[Table]:
+def shown_tables(tables: Mapping[str, Table]) -> list[Table]:
     """Tables for people: quality and cost, mechanisms at work, sustained rates."""
     scenarios = tables["scenarios"]
     shown = ("scenario", "throughput", "latency_p50", "latency_p95", "latency_p99", "drop_rate", "worker_time")
-    quality = picked(scenarios, shown, "Scenarios")
-    queues = " and ".join(dict.fromkeys(str(each) for each in scenarios.values("queueing")))
     names = ("scenario", *MARKED[6:], "workers_max", "messages", "message_bytes")
     did = picked(scenarios, names, DID)
-    best = f"* marks the best of a column, of scenarios that drop at most {SHED:.0%} of the rows"
-    note = f"{_offered(summary)} Throughput is in rows/s, latencies are with {queues} queues; {best}."
-    first = Table(quality.title, quality.columns, quality.rows, note)
+    best = f"* marks the best of a column, of scenarios that drop at most {percent(SHED)} of the rows."
+    first = replace(picked(scenarios, shown, "Scenarios"), note=best)
     rest = [tables[name] for name in ("sustained", "demand") if name in tables]
-    swept = [points_shown(tables["points"]), over_seeds_shown(tables["over_seeds"])] if "points" in tables else []
+    swept = [tables[name] for name in ("points", "over_seeds") if name in tables]
     return [first, *swept, did, *([_beside(rest[0]), _across(rest[1])] if rest else [])]
-
-
-def _offered(summary: Table) -> str:
-    row = summary.records()[0]
-    return (
-        f"{row['rows']:,} rows in {duration(float(row['seconds'] or 0))} of the stage, at speed-up"
-        f" {number(float(row['speedup'] or 0))}: the busiest of {row['channels']} channels of static-uniform gets"
-        f" {float(row['offered'] or 0):.2f} times its capacity, and all rows together keep"
-        f" {float(row['work'] or 0):.1f} workers busy."
-    )
 
 
 def _beside(sustained: Table) -> Table:

@@ -126,7 +126,6 @@ class Wanted:
     least: int | None = None
     per_worker: int = 64
     speed: Speed = Speed(offered=OFFERED)  # noqa: RUF009 - frozen
-    interval_s: float | None = None  # length of a measurement interval; None, a period
     thresholds: Thresholds = Thresholds()  # noqa: RUF009 - frozen
     overload: Overload | None = None  # load shedding; None, a buffer holds what a channel processes in five periods
     min_drop: float = 0.0  # B, without `overload`
@@ -180,7 +179,7 @@ class Wanted:
         derived = {
             "pool": 2 * self.channels if self.pool is None else self.pool,
             "least": self._fewest(busy) if self.least is None else self.least,
-            "interval_s": period_s if self.interval_s is None else self.interval_s,
+            "interval_s": period_s,
             "overload": self.overload or usual_overload,
         }
         return Terms(

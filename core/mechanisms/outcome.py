@@ -31,9 +31,17 @@ class ScenarioRun(Run):
     sustained: Table | None  # sustained rates, one row per number of channels; None if not measured
     parameters: Mapping[str, Any]  # everything that decides the result except the stream; JSON data
 
-    def summary(self) -> Table:
+    def conclusion(self) -> str:
+        """Which scenario it is."""
+        return f"Scenario {self.outcome.case} of a comparison."
+
+    def facts(self) -> Table:
         """One row with all outcomes."""
         return Table.from_rows("The scenario", OUTCOME_COLUMNS, [outcome_row(self.outcome, self.bounds, self.staged)])
+
+    def summary(self) -> Table:
+        """The same, as rows of a comparison."""
+        return self.facts()
 
     def tables(self) -> dict[str, Table]:
         """The series of the stage, `rescales`, and `sustained` where measured."""

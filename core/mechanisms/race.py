@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from adapt.core.mechanisms.recommendation import CALM, CHEAP, SHED, lateness, real
+from adapt.core.mechanisms.recommendation import lateness, real
 from adapt.core.mechanisms.scenarios import BASELINE
+from adapt.core.stage.outcome import CALM, CHEAP, SHED
 from adapt.core.statistics.intervals import Spread, mean_bounds
 from adapt.core.table import Cell
 

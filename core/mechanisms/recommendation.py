@@ -2,19 +2,17 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
 
 from adapt.core.mechanisms.scenarios import BASELINE, Scenario, Static
+from adapt.core.phrases import percent
 from adapt.core.stage.engine.series import Interval
 from adapt.core.stage.input.offered_load import OwnRate
+from adapt.core.stage.outcome import CALM, CHEAP, SHED, late_by
 from adapt.core.table import Cell
 from adapt.core.values import duration, size
 
 GROWTH = 0.005
 """How much longer rows may wait in the second half of a stream, over its length."""
-
-SHED = 0.01
-"""The highest drop rate at a sustained rate."""
 
 PRECISE = 0.01
 """Relative precision of the rate found."""
@@ -94,19 +92,6 @@ def largest_sustained(sustains: Callable[[float], bool], start: float) -> Sustai
     return Sustained(low, probes)
 
 
-LATE = 0.05
-"""A scenario falls behind if its drain time exceeds this fraction of the stream's length, as with 5% too much work."""
-
-SLOW = 0.1
-"""It falls behind for a while if its p99 exceeds this fraction of the stream's length."""
-
-CHEAP = 1.05
-"""Two scenarios cost the same up to this ratio of worker time."""
-
-CALM = 1.25
-"""Two scenarios are equally fast up to this ratio of p99."""
-
-
 @dataclass(frozen=True, slots=True)
 class Frame:
     """Stream and stage that the compared scenarios share."""
@@ -126,18 +111,11 @@ class Frame:
         """Workers kept busy in the busiest hundredth; 0 if unknown."""
         return 0.0 if self.own is None else self.own.peak * self.speedup
 
-    def need(self, static_loads: Mapping[str, float]) -> str:
-        """Sentence on the stream at its own rate, and a space.
-
-        Args:
-            static_loads: Load of the busiest channel of other static placements over its capacity.
-        """
-        if self.own is None:
-            return ""
-        loads = {BASELINE: self.offered, **static_loads}
-        known = sorted((load, name) for name, load in loads.items() if load)
-        saturates: dict[str, float | None] = {name: self.speedup / load for load, name in known}
-        return f"{self.own.sentence(self.channels, saturates)} "
+    @property
+    def need(self) -> str:
+        """The need at the stream's own rate, if it has one."""
+        whose = f"the busiest of {self.channels} workers of {BASELINE}"
+        return "" if self.own is None else self.own.sentence(self.speedup, self.offered, whose)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,8 +210,24 @@ def _none(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Scenari
         least = min(lossy, key=_loss)
         drops = f"{least['scenario']} drops {_dropped(least)} of them, {_p99(least)}{_sends(least)}"
         sentence += f"; if rows may be dropped, {drops}"
-    kept = f"No scenario keeps up with all rows: {why}."
-    return Advice(str(closest["scenario"]) if helps else None, f"{sentence}. {kept}")
+    return Advice(
+        str(closest["scenario"]) if helps else None, f"{sentence}; no scenario keeps up with all rows: {why}."
+    )
+
+
+def ranking(
+    records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Scenario], frame: Frame
+) -> list[Mapping[str, Cell]]:
+    """Records from the best to the worst, by the rule."""
+    groups: dict[tuple[bool, bool], list[Mapping[str, Cell]]] = {}
+    for record in records:
+        groups.setdefault((not keeps_up(record, frame), bool(real(record["drop_rate"]))), []).append(record)
+    ranked = []
+    for (is_late, _), left in sorted(groups.items()):
+        while left:
+            ranked.append(_best(left, scenarios, cost_first=not is_late))
+            left.remove(ranked[-1])
+    return ranked
 
 
 def keeps_up(record: Mapping[str, Cell], frame: Frame) -> bool:
@@ -242,12 +236,9 @@ def keeps_up(record: Mapping[str, Cell], frame: Frame) -> bool:
 
 
 def lateness(record: Mapping[str, Cell], last_s: float) -> float:
-    """Drain time or p99 over its limit, whichever is larger.
-
-    A scenario keeps up until 1. Infinite if rows are left.
-    """
-    limits = ("drain", LATE), ("latency_p99", SLOW)
-    return max(inf if record[name] is None else real(record[name]) / (share * last_s) for name, share in limits)
+    """`late_by` of a scenario, which keeps up until 1."""
+    drain_s, p99_s = (None if record[name] is None else real(record[name]) for name in ("drain", "latency_p99"))
+    return late_by(drain_s, p99_s, last_s)
 
 
 def _lossless(records: Sequence[Mapping[str, Cell]]) -> list[Mapping[str, Cell]]:
@@ -293,9 +284,8 @@ def _effort(record: Mapping[str, Cell]) -> str:
     moved, restarts, merges = (record[name] for name in ("state_moved_bytes", "rescales", "merge_tuples"))
     effort = [f"it drops {_dropped(record)} of the rows{_sends(record)}"] if real(record["drop_rate"]) else []
     if restarts:
-        times = "once" if restarts == 1 else f"{restarts:,} times"
         moves = f" and moves {size(real(moved))} of state" if real(moved) else ""
-        effort.append(f"it changes placement or workers {times}{moves}")
+        effort.append(f"it rescales or rebuilds {'once' if restarts == 1 else f'{restarts:,} times'}{moves}")
     if merges:
         effort.append(f"it needs a mergeable aggregate and adds {merges:,} merge messages")
     return f"; {'; '.join(effort)}" if effort else ""
@@ -308,7 +298,7 @@ def _loss(record: Mapping[str, Cell]) -> tuple[float, ...]:
 
 def _dropped(record: Mapping[str, Cell]) -> str:
     rate = real(record["drop_rate"])
-    return f"{rate:.1%}" if rate >= 0.001 else "less than 0.1%"
+    return percent(rate) if rate >= 0.001 else f"less than {percent(0.001)}"
 
 
 def _sends(record: Mapping[str, Cell]) -> str:

@@ -115,11 +115,6 @@ class Scenario:
         """Whether it plans partitions: by rebuilds, or for other workers."""
         return self.rebuilds or self.elastic is not None
 
-    @property
-    def is_static_plan(self) -> bool:
-        """Whether a plan places the keys, and nothing else is done."""
-        return self.plan is not Static.UNIFORM and set(self.as_data()) == {"name", "plan"}
-
     def _apart(self) -> list[tuple[str, str]]:
         """Pairs of its parts that exclude each other."""
         has = {

@@ -4,15 +4,13 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import groupby, product
+from itertools import product
 from typing import Any
 
 from adapt.core.errors import UsageError
 from adapt.core.mechanisms.cost_model import Terms, Wanted
 from adapt.core.mechanisms.race import METRICS, Race, Record, mean_outcome
 from adapt.core.mechanisms.recommendation import (
-    CALM,
-    CHEAP,
     Advice,
     Frame,
     advice_of,
@@ -22,12 +20,12 @@ from adapt.core.mechanisms.recommendation import (
     real,
 )
 from adapt.core.mechanisms.scenarios import BASELINE, Scenario
-from adapt.core.phrases import counted, listed
+from adapt.core.phrases import counted, listed, percent
 from adapt.core.stage.input.offered_load import Demand
 from adapt.core.stage.input.speed import Speed
-from adapt.core.statistics.intervals import mean_bounds
+from adapt.core.stage.outcome import CALM, CHEAP
+from adapt.core.statistics.intervals import LEVEL, mean_bounds
 from adapt.core.table import Cell, Column, Kind, Table
-from adapt.core.values import duration, number
 
 SEEDS, FEWEST = 10, 3
 """Seeds at a single point, and at each of several or of a long stream."""
@@ -161,13 +159,13 @@ class Finding:
         return sum(self.is_level_at(seed, self.scenario) for seed in range(self.seeds)) - self.wins
 
     @property
-    def phrase(self) -> str:
-        """What to do here, in a sentence."""
-        if 2 * (self.wins + self.level) <= self.seeds:
-            return "the answer changes with the seed"
-        if not self.keeps_up:
-            return "nothing helps" if self.scenario == BASELINE else f"use {self.scenario}, though it falls behind"
-        return f"{BASELINE} is enough" if self.scenario == BASELINE else f"use {self.scenario}"
+    def is_clear(self) -> bool:
+        """Whether it is best, or level with the best, with most seeds."""
+        return 2 * (self.wins + self.level) > self.seeds
+
+    def means(self) -> list[Record]:
+        """Mean outcomes of all scenarios that ran."""
+        return [mean_outcome(each[: self.seeds]) for each in self.race.runs.values()]
 
     def is_level_at(self, seed: int, name: str) -> bool:
         """Whether a scenario is level with the best with a seed."""
@@ -184,32 +182,23 @@ def _is_lossy(outcomes: Sequence[Record]) -> bool:
     return any(real(each["drop_rate"]) > 0 for each in outcomes)
 
 
-def sweep_sentences(findings: Sequence[Finding]) -> list[str]:
-    """The sentences after a recommendation.
-
-    Args:
-        findings: One per point, the given one first.
-    """
-    base = findings[0]
-    told = [_wins(base), *_by_load(findings), *_by_workers(findings)]
-    return [each for each in told if each]
-
-
-def _wins(found: Finding) -> str:
-    """How often it wins at the given point."""
+def over_seeds(found: Finding) -> str:
+    """What to do, and how often that wins over seeds."""
     seeds, wins, level = found.seeds, found.wins, found.level
-    name = found.scenario
+    name, action = found.scenario, found.advice.sentence
     if seeds == 1:
-        return "One seed: how often it wins is unknown; use --seeds."
+        return f"{action} That is one seed: how often it wins is unknown; use --seeds."
     if found.race.is_certain and found.wins == seeds:
-        return f"No seed changes anything: {seeds} give {name} the same latency and cost."
+        return f"{action} No seed changes anything: {seeds} give {name} the same latency and cost."
     if found.race.is_settled:
-        return f"{name} keeps up with {_all_of(seeds)}."
+        return f"{action} {name} keeps up with {_all_of(seeds)}."
     said = f"{name} wins in {wins} of {counted(seeds, 'seed')}"
     others = seeds - wins - level
     if level:
         said += f" and is level with the best in {'the other' if not others and level == 1 else f'{level} more'}"
-    return f"{said}{_instead(found)}."
+    if not found.is_clear:
+        return f"No scenario is best beyond the noise of seeds: {said}{_instead(found)}."
+    return f"{action} {said}{_instead(found)}."
 
 
 def _instead(found: Finding) -> str:
@@ -219,46 +208,18 @@ def _instead(found: Finding) -> str:
     return f"; else {listed([f'{name} in {times}' for name, times in counts.most_common()])}" if counts else ""
 
 
-def _by_load(findings: Sequence[Finding]) -> list[str]:
-    """What is right at each load, with the given workers."""
-    base = findings[0]
-    here = sorted((each for each in findings if each.point.workers == base.point.workers), key=_load)
-    if len(here) < 2:
-        return []
-    groups = [(phrase, [*map(_load, group)]) for phrase, group in groupby(here, key=lambda each: each.phrase)]
-    parts = [f"{_range(loads, at == 0)} {phrase}" for at, (phrase, loads) in enumerate(groups)]
-    return [f"By load, with {base.point.workers} workers: {'; '.join(parts)}."]
-
-
-def _load(found: Finding) -> float:
-    return found.point.offered
-
-
-def _range(loads: Sequence[float], is_first: bool) -> str:
-    if is_first:
-        return f"up to {loads[-1]:g}"
-    return f"at {loads[0]:g}" if len(loads) == 1 else f"from {loads[0]:g} to {loads[-1]:g}"
-
-
-def _by_workers(findings: Sequence[Finding]) -> list[str]:
-    """What more workers would do at the given load."""
-    base, told = findings[0], []
-    for found in sorted(findings[1:], key=lambda each: each.point.workers):
-        if found.point.offered == base.point.offered and found.point.workers > base.point.workers:
-            record = found.race.means()[found.race.compared.index(found.scenario)]
-            p99, cost = (duration(float(record[metric] or 0)) for metric in ("latency_p99", "worker_time"))
-            does = "keeps up" if found.keeps_up else "is best"
-            told.append(f"With {found.point.workers} workers {found.scenario} {does}: p99 {p99} for {cost}.")
-    return told
-
-
 def _all_of(seeds: int) -> str:
     return f"all {counted(seeds, 'seed')}" if seeds > 1 else "one seed"
 
 
 _TIMES = (
     Column("latency_p99", Kind.SECONDS, "s", "geometric mean over seeds"),
-    Column("latency_p99_low", Kind.SECONDS, "s", "lower bound of that, by Student's t over seeds at 95 % confidence"),
+    Column(
+        "latency_p99_low",
+        Kind.SECONDS,
+        "s",
+        f"lower bound of that, by Student's t over seeds at {percent(LEVEL)} confidence",
+    ),
     Column("latency_p99_high", Kind.SECONDS, "s", "upper bound"),
     Column("worker_time", Kind.SECONDS, "s", "geometric mean over seeds"),
 )
@@ -336,58 +297,3 @@ def _times(outcomes: Sequence[Record]) -> list[Cell]:
     )
     ends = (math.exp(each) if math.isfinite(each) else None for each in bounds)
     return [means["latency_p99"], *ends, means["worker_time"]]
-
-
-def points_shown(points: Table) -> Table:
-    """What is recommended at each point, for people."""
-    records = sorted(points.records(), key=lambda row: (row["workers"], row["offered"]))
-    columns = (
-        Column("workers", Kind.COUNT),
-        Column("load", Kind.NUMBER),
-        Column("scenario"),
-        Column("keeps_up"),
-        Column("wins"),
-        Column("latency_p99"),
-        Column("worker_time", Kind.SECONDS),
-    )
-    rows = [
-        (
-            *(row[name] for name in ("workers", "offered", "scenario", "keeps_up")),
-            f"{row['wins']} of {row['seeds']}",
-            _bounded_p99(row),
-            row["worker_time"],
-        )
-        for row in records
-    ]
-    note = "What is recommended at each load, p99 with its interval over seeds at 95 % confidence (Student's t)."
-    return Table.from_rows(points.title, columns, rows, note)
-
-
-def over_seeds_shown(over_seeds: Table) -> Table:
-    """Scenarios at the given point with several seeds, for people."""
-    records = over_seeds.records()
-    place = [records[0][name] for name in ("workers", "offered")]
-    here = [row for row in records if [row[name] for name in ("workers", "offered")] == place]
-    columns = (
-        *(Column("scenario"), Column("seeds", Kind.COUNT), Column("wins", Kind.COUNT)),
-        *(Column("latency_p99"), Column("worker_time", Kind.SECONDS)),
-    )
-    rows = [
-        (
-            *(row[name] for name in ("scenario", "seeds", "wins")),
-            *(_bounded_p99(row), row["worker_time"]),
-        )
-        for row in here
-        if int(row["seeds"] or 0) > 1
-    ]
-    note = f"With {place[0]} workers at load {number(float(place[1] or 0))}. Fewer seeds: dropped as clearly worse."
-    return Table.from_rows(over_seeds.title, columns, rows, note)
-
-
-def _bounded_p99(row: Record) -> str:
-    """The p99 with its interval."""
-    texts = [
-        duration(float(cell)) if cell is not None else ""
-        for cell in (row["latency_p99"], row["latency_p99_low"], row["latency_p99_high"])
-    ]
-    return texts[0] if not texts[1] or texts[1] == texts[2] else f"{texts[0]} ({texts[1]} to {texts[2]})"

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapt.core.arrays import Floats
-from adapt.core.metrics import column_named, columns_named
+from adapt.core.metrics import columns_named
 from adapt.core.phrases import counted
 from adapt.core.repartition.decisions import Schedule
 from adapt.core.repartition.names import IN_SAMPLE, STATIC
+from adapt.core.repartition.periods import GAINS
 from adapt.core.stage.engine.series import Interval
-from adapt.core.stage.input.offered_load import Bounds
-from adapt.core.stage.outcome import QUEUEING, Outcome
+from adapt.core.stage.outcome import CALM, QUEUEING, Outcome
 from adapt.core.table import Cell, Column, Table
-from adapt.core.values import duration, number, size
+from adapt.core.values import duration, size
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,8 +70,10 @@ def _busy(intervals: Sequence[Interval], per_period: int) -> Iterator[Floats]:
         yield np.sum([(1 - one.idle) * (one.end_s - one.start_s) for one in part], axis=0)
 
 
-GAINS = 0.02
-"""Share of the busiest worker's time from which re-planning gains anything."""
+BRIEF = (
+    "case, busiest_time: busiest worker's time, imbalance, migrations, state_moved_bytes: state moved, latency_p99: p99"
+)
+"""Columns of cases shown below the conclusion, and their headings."""
 
 CASE = Column("case", about="static (do nothing), a trigger, Flux on partitions, or an in-sample plan")
 
@@ -82,27 +84,10 @@ CASE_COLUMNS = (
     *columns_named("lag_max drain processed unprocessed"),
 )
 
-LIVE_COLUMNS = (
-    Column("verdict"),
-    column_named("static_full_at"),
-)
-"""What a live replay adds to the summary."""
-
 
 def cases_table(outcomes: Sequence[LiveOutcome]) -> Table:
     """One row per case."""
     return Table.from_rows("Cases", CASE_COLUMNS, [_case(each) for each in outcomes])
-
-
-def live_summary(
-    periods: Table, outcomes: Sequence[LiveOutcome], trigger: str, bounds: Bounds, speedup: float
-) -> Table:
-    """The summary of the periods, with the verdict."""
-    full_at = speedup / bounds.static_load if bounds.static_load else None
-    said = " ".join([_compared(outcomes, trigger), *_full(full_at)])
-    (row,) = periods.rows
-    columns = (LIVE_COLUMNS[0], *periods.columns, LIVE_COLUMNS[1])
-    return Table.from_rows(periods.title, columns, [(said, *row, full_at)])
 
 
 def _case(one: LiveOutcome) -> list[Cell]:
@@ -113,28 +98,38 @@ def _case(one: LiveOutcome) -> list[Cell]:
     return [one.case, one.busiest_s, one.imbalance, one.worst, *moved, *latencies, outcome.queueing, *waited]
 
 
-def _compared(outcomes: Sequence[LiveOutcome], trigger: str) -> str:
+def live_conclusion(outcomes: Sequence[LiveOutcome], trigger: str, when: str) -> str:
+    """Whether to rebuild, by the busiest workers' time.
+
+    Args:
+        when: The trigger in words, such as `every 6h`.
+    """
     by_case = {each.case: each for each in outcomes}
-    best, static, in_sample = by_case[trigger], by_case[STATIC], by_case.get(IN_SAMPLE)
-    took = [f"doing nothing {_time(static)}"]
-    took += [] if in_sample is None else [f"a plan built from the whole trace {_time(in_sample)}"]
-    if best.busiest_s > (1 - GAINS) * static.busiest_s:
-        saved = max(0.0, 1 - best.busiest_s / static.busiest_s)
-        return f"Keep today's placement: re-planning saves at most {saved:.1%} of the busiest workers' time."
-    latencies = (each.outcome.total.share_below_s(0.99) for each in (best, static))
-    p99, p99_static = (duration(each or 0.0) for each in latencies)
+    best, today, in_sample = by_case[trigger], by_case[STATIC], by_case.get(IN_SAMPLE)
+    (p99, moved), (p99_today, _) = _costs(best), _costs(today)
+    beyond = "" if in_sample is None else f" A plan built from the whole trace would take {_time(in_sample)}."
+    if is_worth(best, today):
+        return (
+            f"Rebuild {when}: the busiest workers are busy for {_time(best)} instead of {_time(today)} today, p99"
+            f" {p99} instead of {p99_today}, with {moved}.{beyond}"
+        )
     return (
-        f"Re-plan by {best.case}: the busiest workers are busy for {_time(best)}; {', '.join(took)}. It migrates"
-        f" {counted(best.migrations, 'time')} ({size(best.outcome.moved_bytes)}), and the p99 latency is {p99},"
-        f" {p99_static} when doing nothing."
+        f"Rebuilding {when} does not help: the busiest workers are busy for {_time(best)}, {_time(today)} today, p99"
+        f" {p99}, {p99_today} today, with {moved}.{beyond}"
     )
+
+
+def is_worth(best: LiveOutcome, today: LiveOutcome) -> bool:
+    """Whether rebuilds save time and do not cost latency."""
+    p99, p99_today = (each.outcome.total.share_below_s(0.99) or 0.0 for each in (best, today))
+    return best.busiest_s <= (1 - GAINS) * today.busiest_s and p99 <= CALM * p99_today
+
+
+def _costs(one: LiveOutcome) -> tuple[str, str]:
+    """The p99 latency, and the state moved."""
+    moved = f"{counted(one.migrations, 'migration')} of {size(one.outcome.moved_bytes)}"
+    return duration(one.outcome.total.share_below_s(0.99) or 0.0), moved
 
 
 def _time(one: LiveOutcome) -> str:
     return duration(one.busiest_s)
-
-
-def _full(full_at: float | None) -> list[str]:
-    return (
-        [] if full_at is None else [f"Without re-planning, the busiest worker is full at speed-up {number(full_at)}."]
-    )

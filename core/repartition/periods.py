@@ -17,8 +17,10 @@ from adapt.core.counting.frequencies import Counts
 from adapt.core.errors import BadInput
 from adapt.core.metrics import column_named, columns_named
 from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS, Metrics
+from adapt.core.phrases import counted
 from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.units.row_or_time_span import Length
+from adapt.core.values import human
 
 ROWS_KEPT = 1 << 18
 """Rows to collect before counting them: counting in batches is cheaper."""
@@ -331,6 +333,90 @@ def summary_table(outcomes: Sequence[PeriodOutcome]) -> Table:
         _mean([outcome.nothing for outcome in outcomes]),
     )
     return Table.from_rows("Summary", SUMMARY_COLUMNS, [row])
+
+
+def conclusion_of(outcomes: Sequence[PeriodOutcome], when: str, state: Column) -> str:
+    """Whether to rebuild, by the mean imbalance of the periods.
+
+    Rebuilds help if it falls by more than `GAINS`, and in most periods.
+
+    Args:
+        when: The trigger in words, such as `every 6h`.
+        state: The kind and unit of the state moved.
+    """
+    if not outcomes:
+        return "No period has rows."
+    (row,) = summary_table(outcomes).records()
+    mean, today, best = (_ratio(row[name]) for name in ("mean_imbalance", "mean_imbalance_today", "mean_best_possible"))
+    if len(outcomes) == 1:
+        return f"Nothing was rebuilt: the trace has a single period, of imbalance {mean}; give a shorter period."
+    amount = f"{human(row['all_state_moved'], state)} {state.unit}".strip()
+    moved = f"{counted(cast(int, row['rebuilds']), 'rebuild')} moved {amount} of state"
+    if not row["rebuilds"]:
+        return f"Nothing was rebuilt {when}: imbalance {mean}, best possible {best}."
+    if row["mean_imbalance_today"] is None:
+        return f"Rebuilt {when}: imbalance {mean}, best possible {best}; {moved}."
+    if helps(outcomes):
+        return f"Rebuild {when}: imbalance {mean} instead of {today} today, best possible {best}; {moved}."
+    return f"Rebuilding {when} does not help: imbalance {mean}, {today} today, best possible {best}; {moved}."
+
+
+GAINS = 0.02
+"""Share of the mean imbalance, or of the busiest worker's time, from which rebuilds gain anything."""
+
+
+def helps(outcomes: Sequence[PeriodOutcome]) -> bool:
+    """Whether plans balance better on average and in most periods."""
+    pairs = [(each.metrics.imbalance, each.nothing) for each in outcomes]
+    known = [(one, other) for one, other in pairs if one is not None and other is not None]
+    better, worse = (sum(sign * one < sign * other for one, other in known) for sign in (1, -1))
+    return better > worse and fmean(one for one, _ in known) <= (1 - GAINS) * fmean(other for _, other in known)
+
+
+def state_column(weight: str, resources: str) -> Column:
+    """The state moved, in the unit of the state function."""
+    if weight == "count" and resources.startswith("L"):
+        return Column("state moved", Kind.COUNT, "rows")
+    return Column("state moved", Kind.BYTES if weight == "bytes" and resources.startswith("L") else Kind.NUMBER)
+
+
+def placements_table(outcomes: Sequence[PeriodOutcome], state: Column) -> Table:
+    """Today's placement, the plans, and the best possible, over all periods."""
+    metrics = [each.metrics for each in outcomes]
+    imbalances = {
+        "today": [each.nothing for each in outcomes],
+        "rebuild": [each.imbalance for each in metrics],
+        "best possible": [each.best_possible for each in metrics],
+    }
+    (row,) = summary_table(outcomes).records()
+    done = {
+        "today": (0, 0, 0.0),
+        "rebuild": tuple(row[name] for name in ("rebuilds", "all_keys_moved", "all_state_moved")),
+    }
+    columns = (
+        Column("placement"),
+        Column("imbalance", Kind.RATIO),
+        Column("worst period", Kind.RATIO),
+        Column("rebuilds", Kind.COUNT),
+        Column("keys moved", Kind.COUNT),
+        state,
+    )
+    rows = [
+        (
+            name,
+            _mean(values),
+            max((each for each in values if each is not None), default=None),
+            *done.get(name, (None,) * 3),
+        )
+        for name, values in imbalances.items()
+        if any(each is not None for each in values)
+    ]
+    return Table.from_rows(f"Imbalance over {counted(len(outcomes), 'period')}", columns, rows)
+
+
+def _ratio(value: Cell) -> str:
+    """A ratio in a sentence."""
+    return human(value, Column("", Kind.RATIO))
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

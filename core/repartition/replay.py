@@ -17,6 +17,7 @@ from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
 from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.keys.partitioner import ByColumn, Channels, Partitioner
+from adapt.core.metrics import column_named
 from adapt.core.partitioning.build import build_partitioner
 from adapt.core.partitioning.measures.cells import Hasher, base_of, cells_of
 from adapt.core.partitioning.measures.resources import listed_loads
@@ -24,9 +25,18 @@ from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.repartition.decisions import Batches, Replan, Step, decided
 from adapt.core.repartition.names import FLUX, IN_SAMPLE, STATIC
-from adapt.core.repartition.outcome import LiveOutcome, cases_table, live_outcome_of, live_summary
-from adapt.core.repartition.periods import PeriodOutcome, RecentKeys, channels_table, periods_table, summary_table
-from adapt.core.run import Run, verdict_under
+from adapt.core.repartition.outcome import BRIEF, LiveOutcome, cases_table, live_conclusion, live_outcome_of
+from adapt.core.repartition.periods import (
+    PeriodOutcome,
+    RecentKeys,
+    channels_table,
+    conclusion_of,
+    periods_table,
+    placements_table,
+    state_column,
+    summary_table,
+)
+from adapt.core.run import Run
 from adapt.core.stage.charts import series_tables
 from adapt.core.stage.conditions.settings import StageSettings, even_groups
 from adapt.core.stage.control.workers import Decision, Placed, Scaling, Seen, Waiting
@@ -37,7 +47,7 @@ from adapt.core.stage.input.speed import LEAST_PERIOD_S
 from adapt.core.stage.outcome import INTERVALS, Told, outcome_of, stage_parameters, telling
 from adapt.core.stage.simulate import Actors, simulate
 from adapt.core.stream import KeyType, Weight
-from adapt.core.table import Table
+from adapt.core.table import Column, Table
 from adapt.core.units.settings import SettingError
 
 
@@ -168,7 +178,6 @@ class Live:
 
     settings: StageSettings  # the stage; its partitions are replaced
     reading: Reading  # how rows become tuples, at their times. Its partitions are those under Flux
-    compares: bool = True  # whether to run Flux and the in-sample plan too
     told: Told | None = None  # progress of each case
 
     @property
@@ -182,19 +191,41 @@ class RepartitionRun(Run):
     """Result of a repartitioning replay."""
 
     mechanism: ClassVar[str] = "repartition"
+    brief: ClassVar[str] = BRIEF
 
     outcomes: tuple[PeriodOutcome, ...]  # one per step
     parameters: Mapping[str, Any]  # everything but the stream that determines the result; JSON data
     live: tuple[LiveOutcome, ...] = ()  # outcomes in the stage, doing nothing first, if it was simulated
     bounds: Bounds | None = None  # of its performance
 
-    def summary(self) -> Table:
-        """The run in one row, with its verdict if live."""
+    @property
+    def is_timed(self) -> bool:
+        """Whether rows arrive in a stage."""
+        return bool(self.live)
+
+    def conclusion(self) -> str:
+        """Whether to rebuild."""
+        trigger = self.parameters["trigger"]
+        when = {"period": f"every {self.parameters['period']}", "violation": "on a violation"}.get(
+            trigger, "when worth it"
+        )
+        if self.live:
+            return live_conclusion(self.live, trigger, when)
+        return conclusion_of(self.outcomes, when, self._state)
+
+    @property
+    def _state(self) -> Column:
+        is_measured = "measured" in self.parameters
+        return state_column(self.parameters["weight"], "" if is_measured else self.parameters["resources"])
+
+    def facts(self) -> Table:
+        """The run in one row."""
         periods = summary_table(self.outcomes)
         if self.bounds is None:
             return periods
-        trigger, speedup = self.parameters["trigger"], self.parameters["speedup"]
-        return live_summary(periods, self.live, trigger, self.bounds, speedup or 1.0)
+        full_at, _ = self.bounds.full_at(self.parameters["speedup"] or 1.0)
+        columns = (*periods.columns, column_named("static_full_at"))
+        return replace(periods, columns=columns, rows=((*periods.rows[0], full_at),))
 
     def tables(self) -> dict[str, Table]:
         """`periods`, `channels` by period; if live, `cases` and their series."""
@@ -204,12 +235,14 @@ class RepartitionRun(Run):
         series = series_tables([each.outcome for each in self.live], self.bounds)
         return tables | {"cases": cases_table(self.live)} | series
 
-    def displayed(self) -> list[Table]:
-        """Summary and periods, after the cases if live."""
-        periods = periods_table(self.outcomes)
-        if not self.live:
-            return [self.summary(), periods]
-        return [*verdict_under(cases_table(self.live), self.summary()), periods]
+    def leading(self) -> Table:
+        """The cases if live, else the placements."""
+        return Run.leading(self) if self.live else placements_table(self.outcomes, self._state)
+
+    def shown(self) -> list[Table]:
+        """Facts and periods, after the cases if live."""
+        cases = [cases_table(self.live)] if self.live else []
+        return [*cases, self.facts(), periods_table(self.outcomes)]
 
 
 def replay_repartition(
@@ -249,10 +282,9 @@ def _staged(
             step.outcome.index: step.partitioner for at, step in enumerate(steps) if not at or step.outcome.adopts
         },
     }
-    if live.compares:
-        cases[IN_SAMPLE] = _in_sample(
-            batches, replan, [(step.outcome.index, step.partitioner.channels) for step in rescales]
-        )
+    cases[IN_SAMPLE] = _in_sample(
+        batches, replan, [(step.outcome.index, step.partitioner.channels) for step in rescales]
+    )
     plans = [plan for case in cases.values() for plan in case.values()]
     units = Units.from_plans(plans, ARROW_TYPES[replan.recipe.key_type or KeyType.STRING], replan.pool)
     states = _states(batches, replan, live, units, {at for case in cases.values() for at in case})
@@ -268,7 +300,7 @@ def _staged(
         ]
         placed = DecidedPlans(decided_plans, replan.pool)
         outcomes.append(stage.outcome(case, Actors(scaling=Scaling(placed, placed, stage.step_s))))
-    if live.compares and len(replan.schedule.steps) == 1:
+    if len(replan.schedule.steps) == 1:
         by_flux = _Stage.of(batches, replan, live, live.reading, live.reading.partitions.owners)
         collection_s = max(MIN_COLLECTION_S, stage.bounds.last_s / MOST_ROUNDS)
         controller = controller_of(FluxPolicy.LOAD, collection_s, LoadBalancing())

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from math import inf
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -123,6 +124,15 @@ def round_interval_s(span_s: float) -> float:
 
 QUEUEING = Column("queueing", about="whose queues the latencies are from: flux, flink, kafka or spark")
 
+LATE, SLOW = 0.05, 0.1
+"""A case falls behind if its drain time, or for a while if its p99, exceeds this fraction of the stream's length."""
+
+SHED = 0.01
+"""The highest drop rate of a case that keeps up."""
+
+CHEAP, CALM = 1.05, 1.25
+"""Two cases cost the same up to this ratio of worker time, and are equally fast up to this ratio of p99."""
+
 BELOW = 0.85
 """A case is behind below this share of the workers' capacity, while input waits."""
 
@@ -202,6 +212,17 @@ def outcome_of(case: str, simulated: Simulated, bounds: Bounds) -> Outcome:
     )
 
 
+def late_by(drain_s: float | None, p99_s: float | None, last_s: float) -> float:
+    """Drain time or p99 over its limit, whichever is larger.
+
+    A case keeps up until 1. Infinite if rows are left.
+    """
+    return max(
+        inf if each is None else each / (part * last_s) if last_s else inf
+        for each, part in ((drain_s, LATE), (p99_s, SLOW))
+    )
+
+
 def queues_in(table: Table) -> str:
     """Whose queues the latencies of a table are from, if it says."""
     if QUEUEING.name not in [column.name for column in table.columns] or not table.rows:
@@ -210,22 +231,14 @@ def queues_in(table: Table) -> str:
     return f" (queues: {name}, {SAID[name]})"
 
 
-def with_queues(table: Table, outcomes: Sequence[Outcome]) -> Table:
-    """A summary whose verdict names the queues."""
-    first = outcomes[0].simulated
-    said = f" Latencies are those of {first.queueing}'s queues ({SAID[first.queueing]}"
+def queues_sentence(first: Simulated) -> str:
+    """Whose queues the latencies of a run are from."""
+    said = f"Latencies are those of {first.queueing}'s queues ({SAID[first.queueing]}"
     parts = {"micro-batch": [end - start for start, end, _ in first.batches], "checkpoint": _lengths(first)}
     for what, lengths_s in parts.items():
         if lengths_s:
             said += f"; {counted(len(lengths_s), what)}, the longest {duration(max(lengths_s))}"
-    (verdict, *rest) = table.rows[0]
-    return replace(table, rows=((f"{verdict}{said}).", *rest),))
-
-
-def with_sentence(table: Table, sentence: str) -> Table:
-    """A summary whose verdict ends with a sentence, if there is one."""
-    (verdict, *rest) = table.rows[0]
-    return replace(table, rows=((f"{verdict} {sentence}", *rest),)) if sentence else table
+    return f"{said})."
 
 
 def _lengths(of: Simulated) -> list[float]:

@@ -33,7 +33,7 @@ def _below(value: float, freedom: int) -> float:
     return 1 - beta_part(freedom / 2, 0.5, freedom / (freedom + value * value)) / 2
 
 
-LEVEL = 0.95
+LEVEL = 0.9
 """The confidence level."""
 
 

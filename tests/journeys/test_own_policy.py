@@ -15,7 +15,7 @@ from tests.docs.pages import blocks
 from tests.traces.small_traces import write_trace
 
 ROWS = 6_000
-STAGE = "--speedup 20 --partitions 8 --state 100 --interval 50ms"
+STAGE = "--speedup 20 --partitions 8 --state 100"
 SCALES = """
 import math
 

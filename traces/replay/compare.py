@@ -1,6 +1,6 @@
 """Comparison of scenarios on a trace, each a run of its own."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -16,7 +16,7 @@ from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.mechanisms.comparison import SUSTAINED_COLUMNS, ComparisonRun, outcome_table
 from adapt.core.mechanisms.cost_model import Terms, Wanted
 from adapt.core.mechanisms.outcome import ScenarioRun, outcome_of_scenario
-from adapt.core.mechanisms.recommendation import SHED, Frame, advice_of, is_sustained, largest_sustained
+from adapt.core.mechanisms.recommendation import Frame, is_sustained, largest_sustained
 from adapt.core.mechanisms.scenario import Stream, check_scenario, simulated, staged
 from adapt.core.mechanisms.scenarios import Scenario, read_scenarios
 from adapt.core.mechanisms.sweep import Sweep
@@ -24,6 +24,7 @@ from adapt.core.own.own_code import OwnCode
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Demand, bounds_of, network_s
+from adapt.core.stage.outcome import SHED
 from adapt.core.stream import Weight
 from adapt.core.table import Table
 from adapt.core.units.seals import as_json
@@ -102,7 +103,6 @@ class Comparison:
     sweep: Sweep | None = None  # loads, workers and seeds to vary; None, one run of each scenario
     jobs: int | None = None  # processes on this machine; None, one per core. Ignored on Spark
     spark: Spark = None  # where scenarios run: on Spark only if requested
-    say: Callable[[str], None] = lambda _: None  # called with the first answer, before a sweep
 
     @property
     def runner(self) -> RunnerName:
@@ -154,10 +154,6 @@ class Comparison:
             if self.sweep is not None:
                 outcomes = Outcomes(folder, asked.out)
                 start = Swept(trace, self.scenarios, wanted, demand, terms, frame, code_hash())
-                found = advice_of(
-                    [run.summary.records()[0] for run in runs], {each.name: each for each in self.scenarios}, frame
-                )
-                self.say(f"with one seed: {found.sentence} Now other seeds.")
                 first = {job.scenario.name: run.summary.records()[0] for job, run in zip(jobs, runs, strict=True)}
                 findings = sweep(start, self.sweep, first, outcomes, run_all, asked.progress)
                 parts |= {f"{FOLDER}/{FILE}": path for path in [outcomes.folder / FILE] if path.is_file()}
@@ -302,9 +298,9 @@ def _check_length(jobs: Sequence[Job], sweep: Sweep | None, least_s: float) -> N
     trace, terms = open_trace(jobs[0].trace), jobs[0].terms
     counts = PROBES * len(jobs[0].sustained) + (1 if sweep is None else sweep.most_runs)
     lasts_s = (trace.last_us - trace.first_us) / 1e6 / terms.speedup
-    ends_s = min(max(lasts_s, least_s, terms.interval_s), inf if terms.duration_s is None else terms.duration_s)
+    ends_s = min(max(lasts_s, least_s, terms.period_s), inf if terms.duration_s is None else terms.duration_s)
     rows = max(1, round(trace.rows * min(1.0, ends_s / lasts_s)))
-    length = Length(rows, ends_s / terms.period_s, ends_s / terms.interval_s, len(jobs) * counts)
+    length = Length(rows, ends_s / terms.period_s, len(jobs) * counts)
     length.check("choose fewer scenarios with --scenario, a higher --offered, or set --duration")
 
 

@@ -10,17 +10,16 @@ from adapt.core.phrases import counted
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.input.offered_load import Bounds, network_s
 from adapt.core.stage.outcome import usual_interval_s
-from adapt.core.stage.simulate import MOST_SAMPLES
 
-MOST = {"row": 10_000_000_000, "control period": 500_000, "sample": MOST_SAMPLES}
+MOST = {"row": 10_000_000_000, "control period": 500_000}
 """Most of each in a replay, over all cases.
 
-A case may always have as many control periods and samples as rows, and `FEW`. So a replay of few rows takes seconds,
+A case may always have as many control periods as rows, and `FEW`. So a replay of few rows takes seconds,
 however far apart they are.
 """
 
 FEW = 1000
-"""Control periods and samples of a case that are always possible."""
+"""Control periods of a case that are always possible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,6 @@ class Length:
 
     rows: int  # of the stream
     periods: float = 0.0  # control periods
-    samples: float = 0.0  # samples of the time series
     cases: int = 1  # how often the stream is run
 
     def check(self, instead: str, further: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -39,7 +37,7 @@ class Length:
             instead: What makes it shorter.
             further: What also does where there is too much of one thing.
         """
-        for (what, most), each in zip(MOST.items(), (self.rows, self.periods, self.samples), strict=True):
+        for (what, most), each in zip(MOST.items(), (self.rows, self.periods), strict=True):
             most = max(most, self.cases * max(self.rows, FEW)) if what != "row" else most
             if self.cases * each > most:
                 raise UsageError(
@@ -52,7 +50,6 @@ def stage_length(
     bounds: Bounds,
     settings: StageSettings,
     period_s: float,
-    interval_s: float | None,
     cases: int,
     duration_s: float | None,
     restart_s: float = 0.0,
@@ -63,11 +60,10 @@ def stage_length(
 
     Args:
         period_s: How often controllers run.
-        interval_s: How often the series are sampled.
         restart_s: Fixed time of a restart, which may come last.
     """
     ends_s = bounds.static_s if isfinite(bounds.static_s) else bounds.last_s
-    interval_s = usual_interval_s(bounds, duration_s, restart_s) if interval_s is None else interval_s
+    interval_s = usual_interval_s(bounds, duration_s, restart_s)
     ends_s = max(ends_s, network_s(settings, bounds.rows), restart_s, interval_s)  # a sample ends late
     ends_s = ends_s if duration_s is None else min(ends_s, duration_s)
-    return Length(bounds.rows, ends_s / period_s, ends_s / interval_s, cases)
+    return Length(bounds.rows, ends_s / period_s, cases)

@@ -39,7 +39,6 @@ class StageReplay:
     mechanism: Flux | Elastic = Flux()  # noqa: RUF009 - frozen; how the stage rebalances or scales
     operator: Operator = Operator()  # noqa: RUF009 - frozen
     duration_s: float | None = None  # upper limit of the simulated time; None, until all rows are processed
-    interval_s: float | None = None  # sampling interval; None, about 300 samples
     plan: NamedPlan | None = None  # the plan of the initial placement, if any
 
     @contextmanager
@@ -55,11 +54,9 @@ class StageReplay:
         rows = rows_of(trace, reading)
         faults = None if flux is None else flux.faults
         demand = Demand.from_chunks(rows.chunks(), settings, faults)
-        bounds, pace = bounds_of(demand, settings, faults), Pace(reading.speedup, self.duration_s, self.interval_s)
+        bounds, pace = bounds_of(demand, settings, faults), Pace(reading.speedup, self.duration_s)
         restart_s = of.restart_s if isinstance(of, Elastic) else 0.0
-        length = stage_length(
-            *(bounds, settings, of.period_s, pace.interval_s, len(of.cases()), pace.duration_s, restart_s)
-        )
+        length = stage_length(*(bounds, settings, of.period_s, len(of.cases()), pace.duration_s, restart_s))
         length.check("set --duration", shorter(reading, of))
         named = {} if flux is None else {"plan": plan and plan.plan.content_hash()}
         run = of.replay(
@@ -94,8 +91,8 @@ class StageReplay:
 def shorter(reading: Reading, of: Flux | Elastic) -> dict[str, str]:
     """Options that make a replay shorter, by what is too much."""
     speedup = "" if reading.speedup is None else " or --speedup"
-    options = {"control period": "--min-collection" if isinstance(of, Flux) else "--period", "sample": "--interval"}
-    return {what: f"increase {option}{speedup}, or " for what, option in options.items()}
+    option = "--min-collection" if isinstance(of, Flux) else "--period"
+    return {"control period": f"increase {option}{speedup}, or "}
 
 
 def read_faults(path: Path, settings: StageSettings) -> FaultSchedule:

@@ -55,10 +55,9 @@ class DagReplay:
         flux.check(stage.settings)
         asked.progress("reading", 0, trace.rows)
         of = _dag(file, [_Stage(trace, entry, stage) for entry in file.stages])
-        pace = Pace(stage.reading.speedup, stage.duration_s, stage.interval_s)
-        ends_s = min(max(of.least_s(flux.faults or FaultSchedule()), pace.interval_s or 0.0), pace.duration_s or np.inf)
-        samples = ends_s / (pace.interval_s or np.inf)
-        length = Length(of.rows, ends_s / flux.period_s, samples, len(flux.cases()))
+        pace = Pace(stage.reading.speedup, stage.duration_s)
+        ends_s = min(of.least_s(flux.faults or FaultSchedule()), pace.duration_s or np.inf)
+        length = Length(of.rows, ends_s / flux.period_s, len(flux.cases()))
         length.check("set --duration, or let queries arrive earlier", shorter(stage.reading, flux))
         run = replay_dag(
             *(of, flux, pace),

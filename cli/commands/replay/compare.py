@@ -6,13 +6,12 @@ from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import setting, short_help
 from adapt.cli.options.replay.compare import (
     ComparedStage,
-    ComparisonOutput,
     ScenarioOptions,
     WorkerOptions,
 )
+from adapt.cli.options.result import RunOutput
 from adapt.cli.options.spark import ScenarioRunnerOptions
 from adapt.cli.terminal.command_line import command_line
-from adapt.cli.terminal.output import is_for_programs, narrate
 from adapt.cli.terminal.stages import stages
 from adapt.core.errors import Interrupted
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 )
 def compare(
     trace: TracePath,
-    output: ComparisonOutput,
+    output: RunOutput,
     workers: WorkerOptions,
     scenarios: ScenarioOptions,
     stage: ComparedStage,
@@ -49,7 +48,7 @@ def compare(
     opened = open_trace(trace)
     wanted = workers.wanted(stage, opened)
     comparison = Comparison(
-        *(wanted, chosen, scenarios.sustained(wanted.channels), workers.sweep(), jobs, spark.options(), narrate)
+        *(wanted, chosen, scenarios.sustained(wanted.channels), workers.sweep(), jobs, spark.options())
     )
     try:
         with stages() as progress:
@@ -58,7 +57,6 @@ def compare(
         if output.out is None:
             raise
         raise Interrupted("interrupted; repeat the command to resume with the missing scenarios") from stopped
-    tables = list(run.tables().values()) if is_for_programs(output.format) else run.shown()
     stage.costs.say_what_is_assumed(opened, None if workers.speed.chosen else wanted.speed.offered)
-    output.show(tables, run.as_data(), lead=[run.lead()])
+    output.show_run(run, opened, every=list(run.tables().values()))
     return run

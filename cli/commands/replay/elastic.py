@@ -70,7 +70,6 @@ def elastic(
         reading=stage.reading(opened, placed, 1.0),
         operator=operator,
         duration_s=stage.duration_s,
-        interval_s=stage.interval_s,
     )
     with stages() as progress:
         tempo = staged.tempo(opened, asked, pooled=True, progress=progress)
@@ -92,5 +91,5 @@ def elastic(
             opened, staged, output.out, force=output.force, command=command_line(), progress=progress
         )
     stage.costs.say_what_is_assumed(opened, None if speed.chosen else asked.offered, tempo.lasts_s)
-    output.show_run(run)
+    output.show_run(run, opened)
     return run

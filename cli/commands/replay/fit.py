@@ -97,5 +97,5 @@ def fit(
         narrate_written(plans)
     if running.rules is not None:
         narrate_written(running.rules)
-    output.show((*run.shown(), *(() if fitted is None else (fitted.table,))), run.as_data())
+    output.show_run(run, opened, further=() if fitted is None else (fitted.table,))
     return run

@@ -47,8 +47,8 @@ def flux(
     """Replay a trace through a simulated stage and rebalance it online.
 
     Every row is queued, sent and processed. Flux policies move partitions with their state between workers while rows
-    keep arriving; the static case with the same seed is the baseline. Network and disk default
-    to those of the Flux paper.
+    keep arriving; today's placement with the same seed is the baseline. Network and disk
+    default to those of the Flux paper.
 
     Example: adapt replay flux web.trace --workers 8 --speedup 20000 --load 3@5s -o web.flux
     """
@@ -74,7 +74,6 @@ def flux(
         reading=replace(stage.reading(opened, placed, None), rotates=arrivals is Arrivals.ROTATE),
         operator=stage.operator(join, opened),
         duration_s=stage.duration_s,
-        interval_s=stage.interval_s,
         plan=plan,
     )
     conditions, tempo = faults.conditions(settings), Tempo(None)
@@ -95,5 +94,5 @@ def flux(
     stage.costs.say_what_is_assumed(
         opened, None if speed.chosen or tempo.speedup is None else asked.offered, tempo.lasts_s
     )
-    output.show_run(run)
+    output.show_run(run, opened)
     return run

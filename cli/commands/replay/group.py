@@ -16,11 +16,10 @@ from adapt.cli.options.counting import WeightOption
 from adapt.cli.options.groups import grouped, setting, short_help
 from adapt.cli.options.placement import Today
 from adapt.cli.options.replay.repartition import LiveOptions, RecipeOptions, ReplanOptions
-from adapt.cli.options.result import BaselineOption, RunOutput
+from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.help import Command, Group
 from adapt.cli.terminal.narration import narrate_keys
-from adapt.cli.terminal.output import for_people
 from adapt.cli.terminal.stages import stages
 from adapt.core.stream import Weight
 
@@ -42,15 +41,14 @@ def repartition(
     stage: LiveOptions,
     today: Today,
     weight: WeightOption = None,
-    baseline: BaselineOption = True,
     live: bool = setting(False, "Also simulate a stage, in which keys migrate while rows arrive.", None, "--live"),
 ) -> "RepartitionRun":
     """Replay a trace, with a new plan whenever the trigger adopts one.
 
     Rows are routed by the current plan and measured; recent rows build the next plan, and the state moved is counted.
-    Decisions use earlier rows alone, and the first period uses hashing alone. Doing nothing, with the engine's own
-    placement, is measured too. With --live, a simulated stage runs the same decisions, next to doing nothing, Flux, and
-    one plan built from all rows.
+    Decisions use earlier rows alone, and the first period uses hashing alone. Today's placement, that
+    of the engine, is measured too. With --live, a simulated stage runs the same decisions, next to today's placement,
+    Flux, and one plan built from all rows.
 
     Example: adapt replay repartition web.trace --channels 8 --period 6h -o web.run
     """
@@ -67,10 +65,10 @@ def repartition(
     if live:
         weight = weight or (Weight.COST if stage.stage.costs.by_cost(opened) else Weight.COUNT)
         replan = weighed(replan, opened, weight)
-        staged = stage.live(opened, replan, compares=baseline)
+        staged = stage.live(opened, replan)
     else:
         replan = weighed(replan, opened, weight)
-    replan = replace(replan, today=today.engine if baseline else None, costs=stage.stage.costs.costs())
+    replan = replace(replan, today=today.engine, costs=stage.stage.costs.costs())
     with stages() as progress:
         run = replay(
             opened,
@@ -82,8 +80,7 @@ def repartition(
         )
     if live:
         stage.stage.costs.say_what_is_assumed(opened)
-    *lead, periods = run.displayed()
-    output.show([*lead, for_people(periods, output.format)], run.as_data())
+    output.show_run(run, opened)
     return run
 
 

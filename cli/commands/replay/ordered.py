@@ -4,7 +4,6 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from adapt.cli.options.amounts import above_0
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import option, setting, short_help
 from adapt.cli.options.replay.ordered import ArrivalOptions, InputOptions, RuntimeOptions, WorkerOptions
@@ -13,7 +12,7 @@ from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.effect import settled
 from adapt.cli.terminal.narration import narrate_keys
-from adapt.cli.terminal.output import Format, is_for_programs, narrate, narrate_written, written_out
+from adapt.cli.terminal.output import Format, narrate, narrate_written, written_out
 from adapt.cli.terminal.stages import stages
 from adapt.core.ordered.chain.names import Backend
 
@@ -99,7 +98,6 @@ def ordered(
         backend=backend,
         settings=runtime.settings(),
         contention=assumed_contention(runtime.scheduling.heuristic),
-        min_time_s=above_0("--min-time", workers.min_time),
         seed=seed,
         cores=cores,
         check=check,
@@ -135,8 +133,7 @@ def ordered(
         if run.chain.skipped is not None and run.chain.skipped.rows:
             narrate(run.chain.skipped.sentence())
         return run
-    whole = [run.summary(), *run.tables().values()]
-    output.show(whole if is_for_programs(output.format) else run.shown(), run.as_data())
+    output.show_run(run, opened, every=[run.summary(), *run.tables().values()])
     return run
 
 

@@ -9,7 +9,6 @@ from adapt.cli.options.channels import channel_counts
 from adapt.cli.options.groups import setting
 from adapt.cli.options.own import OwnPolicy
 from adapt.cli.options.replay.stage import EngineStage
-from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.effect import settled
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.stage_settings import ComparedBuffer, MigrationSettings
@@ -22,13 +21,6 @@ if TYPE_CHECKING:
     from adapt.core.mechanisms.scenarios import Scenario
     from adapt.core.mechanisms.sweep import Sweep
     from adapt.traces.store.trace import Trace
-
-
-@dataclass(frozen=True, slots=True)
-class ComparisonOutput(RunOutput):
-    """Where to keep a comparison."""
-
-    out: Path | None = setting(None, "Where to keep the comparison, with a run per scenario.", "RUN", "--out", "-o")
 
 
 @settings(kw_only=True)
@@ -162,7 +154,6 @@ class WorkerOptions:
             least=self.workers,
             per_worker=self.partitions,
             speed=self.speed.highest,
-            interval_s=stage.interval_s,
             thresholds=Thresholds.of(stage.shedding),
             overload=Overload.of(stage.shedding),
             min_drop=stage.shedding.min_drop,

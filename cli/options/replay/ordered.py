@@ -50,7 +50,6 @@ class WorkerOptions:
     repeats: int = setting(
         5, "Runs of threads with each number of workers; the median is shown.", "N", needs="--backend threads"
     )
-    min_time: str = setting("0.1s", "Least CPU time of each of five runs that measure an operator's cost.", "0.1s")
 
     @property
     def are_searched(self) -> bool:

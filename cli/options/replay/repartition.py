@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 from adapt.cli.options.amounts import amount_of
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.groups import setting
-from adapt.cli.options.placement import SCHEME, SchemeChoice, Today, UtilityOption
+from adapt.cli.options.placement import SCHEME, SchemeChoice, Today
 from adapt.cli.options.replay.stage import SpeedupOption, StageOptions, TroubleOptions
 from adapt.core.engines.names import AnyScheme
 from adapt.core.errors import UsageError
@@ -102,7 +102,7 @@ class LiveOptions:
     trouble: TroubleOptions
     speedup: SpeedupOption = 1.0
 
-    def live(self, trace: "Trace", replan: "Replan", *, compares: bool) -> "Live":
+    def live(self, trace: "Trace", replan: "Replan") -> "Live":
         """The stage of a trace."""
         from adapt.core.repartition.replay import Live
         from adapt.core.stage.input.mini_partitions import MiniPartitions
@@ -111,7 +111,7 @@ class LiveOptions:
         today = replan.unpinned(replan.schedule.channels_at(0))
         placed = MiniPartitions(replan.pool, PARTITIONS, partitioner=today)
         settings = self.stage.settings(placed, self.trouble)
-        return Live(settings, self.stage.reading(trace, placed, self.speedup), compares)
+        return Live(settings, self.stage.reading(trace, placed, self.speedup))
 
 
 @settings()
@@ -125,7 +125,6 @@ class RecipeOptions:
     resources: str = same(PlanSettings, "resources")
     tolerance: str = same(PlanSettings, "tolerance")
     sigma: float = same(PlanSettings, "sigma")
-    utility: UtilityOption = None
     max_pins: int | None = same(PlanSettings, "max_pins")
     max_migration: str | None = same(PlanSettings, "max_migration")
 
@@ -145,10 +144,9 @@ class RecipeOptions:
             self.scheme,
             self.construction,
             resources,
-            self.utility,
-            self.max_pins,
-            today.hash or HashName.MURMUR3,
-            today.replicas or DEFAULT_REPLICAS,
+            max_pins=self.max_pins,
+            hash=today.hash or HashName.MURMUR3,
+            replicas=today.replicas or DEFAULT_REPLICAS,
             max_parallelism=today.max_parallelism,
             constraints=Constraints(
                 max_migration=None if self.max_migration is None else MigrationLimit.parse(self.max_migration)

@@ -151,7 +151,6 @@ class StageOptions:
 class EngineStage(StageOptions):
     """A simulated stage with an engine's queues and state per partition."""
 
-    interval_s: float | None = same(Sampling, "interval_s")
     state: str | None = setting(
         None,
         "State: tuples per partition, or what it grows by: a tuple per row or key, or the rows' bytes. After @10m of"

@@ -18,10 +18,18 @@ from adapt.core.elastic.policies.registry import (
 from adapt.core.elastic.policies.scaler import ElasticController, Patience, Rebuild, check_pool
 from adapt.core.elastic.policies.thresholds import initial_workers, starts_at, workers_for
 from adapt.core.elastic.replay.outcome import ElasticOutcome, elastic_outcome_of
-from adapt.core.elastic.replay.tables import elastic_cases, elastic_series, elastic_summary
+from adapt.core.elastic.replay.tables import (
+    BRIEF,
+    elastic_cases,
+    elastic_conclusion,
+    elastic_facts,
+    elastic_notes,
+    elastic_series,
+)
 from adapt.core.engines.units import EngineUnits
 from adapt.core.own.own_code import by_case, own_parameters
 from adapt.core.partitioning.build import Recipe
+from adapt.core.phrases import counted
 from adapt.core.run import Run
 from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.faults import segments_of
@@ -30,15 +38,7 @@ from adapt.core.stage.conditions.settings import StageSettings, check_buffer
 from adapt.core.stage.conditions.shed_factor import Thresholds
 from adapt.core.stage.control.workers import Migration, Placement, Scaling
 from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
-from adapt.core.stage.outcome import (
-    Pace,
-    Told,
-    outcome_of,
-    telling,
-    usual_interval_s,
-    with_queues,
-    with_sentence,
-)
+from adapt.core.stage.outcome import Pace, Told, outcome_of, queues_sentence, telling, usual_interval_s
 from adapt.core.stage.simulate import Actors, simulate
 from adapt.core.table import Table
 
@@ -51,6 +51,7 @@ class ElasticRun(Run):
     """The result of an elastic replay."""
 
     mechanism: ClassVar[str] = "elastic"
+    brief: ClassVar[str] = BRIEF
 
     outcomes: tuple[ElasticOutcome, ...]  # one per case, fixed workers first
     bounds: Bounds  # upper bounds of the pool's throughput
@@ -60,11 +61,25 @@ class ElasticRun(Run):
     parameters: Mapping[str, Any]  # everything that decides the result except the stream; JSON data
     placed: str = ""  # a sentence on the engine that places keys; empty if plans or ranges do
 
-    def summary(self) -> Table:
-        """One row with the verdict."""
+    def conclusion(self) -> str:
+        """Whether to scale."""
         speedup = self.parameters.get("speedup")
-        table = elastic_summary(self.outcomes, self.bounds, self.least, self.settings, self.starts, speedup)
-        return with_queues(with_sentence(table, self.placed), [one.outcome for one in self.outcomes])
+        return elastic_conclusion(self.outcomes, self.bounds, self.least, self.settings, speedup)
+
+    def notes(self) -> list[str]:
+        """Buffers, policies, placement and queues."""
+        queues = queues_sentence(self.outcomes[0].outcome.simulated)
+        return [*elastic_notes(self.outcomes, self.bounds, self.settings, self.starts), self.placed, queues]
+
+    def facts(self) -> Table:
+        """One row."""
+        speedup = self.parameters.get("speedup")
+        return elastic_facts(self.bounds, self.least, self.settings, self.starts, speedup)
+
+    @property
+    def today(self) -> str:
+        """The workers without a policy."""
+        return counted(self.least, "worker")
 
     def tables(self) -> dict[str, Table]:
         """`cases`, the stage's series, and `rescales`."""

@@ -1,22 +1,29 @@
-"""Tables of an elastic replay: cases, series, rescales, summary with the verdict."""
+"""Tables of an elastic replay: cases, series, rescales, facts, conclusion."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 
 from adapt.core.elastic.replay.outcome import ElasticOutcome
 from adapt.core.metrics import column_named, columns_named
-from adapt.core.phrases import counted, listed, rounded
+from adapt.core.phrases import counted, percent, rounded
 from adapt.core.stage.charts import series_tables
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.control.elasticity import Step
-from adapt.core.stage.input.offered_load import OWN_COLUMNS, Bounds, own_cells, stressed
+from adapt.core.stage.input.offered_load import OWN_COLUMNS, Bounds, own_cells
 from adapt.core.stage.movement.controller import STEPS
-from adapt.core.stage.outcome import QUEUEING
+from adapt.core.stage.outcome import CALM, CHEAP, QUEUEING, SHED, late_by
 from adapt.core.table import Column, Kind, Table
 from adapt.core.values import duration
 
+_OTHERS = 2
+"""Cases that the conclusion names besides what it recommends."""
+
+BRIEF = "case, workers_mean: workers, rescales, latency_p99: p99, worker_time: worker time, rows_dropped: dropped"
+"""Columns of cases shown below the conclusion, and their headings."""
+
 OSCILLATES = 2
-"""Reversals from which the verdict calls a policy oscillating."""
+"""Reversals from which notes call a policy oscillating."""
 
 CASE = Column("case", about="fixed (do nothing), fixed workers with plan rebuilds, or a scaling policy")
 
@@ -117,21 +124,11 @@ def _of_cases(table: Table) -> Table:
     return replace(table, columns=(CASE, *table.columns[1:]))
 
 
-def elastic_summary(
-    outcomes: Sequence[ElasticOutcome],
-    bounds: Bounds,
-    least: int,
-    settings: StageSettings,
-    starts: float | None,
-    speedup: float | None,
+def elastic_facts(
+    bounds: Bounds, least: int, settings: StageSettings, starts: float | None, speedup: float | None
 ) -> Table:
-    """One row with the verdict; arguments as in `ElasticRun`."""
-    pool, partitions, own = settings.workers, settings.partitions, bounds.own_rate(speedup)
-    limit = {f"a pool of {counted(pool, 'worker')}": bounds.full_at(speedup)[1]}
-    stress = stressed(speedup or 1.0, bounds.last_s, bounds.even_load, "the whole pool")
-    need = "" if own is None else f"{own.sentence(pool, limit)} {stress} {_buffered(bounds, settings)}"
+    """One row; arguments as in `ElasticRun`."""
     columns = (
-        Column("verdict"),
         column_named("rows"),
         Column("workers", Kind.COUNT, about="workers at the start"),
         Column("pool", Kind.COUNT, "workers", "maximum number of workers"),
@@ -143,58 +140,110 @@ def elastic_summary(
     )
     known = None if starts is None or starts == float("inf") else starts
     capacity = 1 / bounds.row_s if bounds.row_s else None
+    pool, partitions = settings.workers, settings.partitions
     stage = bounds.rows, least, pool, partitions, capacity, bounds.heaviest_share, bounds.even_load
-    row = need + _verdict(outcomes, least, starts), *stage, known, *own_cells(own)
+    row = *stage, known, *own_cells(bounds.own_rate(speedup))
     return Table.from_rows("The run", columns, [row])
 
 
+def elastic_conclusion(
+    outcomes: Sequence[ElasticOutcome], bounds: Bounds, least: int, settings: StageSettings, speedup: float | None
+) -> str:
+    """Whether to scale, and what the trace needs at its own rate."""
+    own = bounds.own_rate(speedup)
+    whose = f"a pool of {counted(settings.workers, 'worker')}"
+    rate = [] if own is None else [own.sentence(speedup or 1.0, bounds.even_load, whose)]
+    return " ".join([_action(outcomes, bounds.last_s, least), *rate])
+
+
+def chosen_of(outcomes: Sequence[ElasticOutcome], last_s: float) -> ElasticOutcome:
+    """The recommended case.
+
+    The cheapest that keeps up, of alike ones the fastest; the first unless another is clearly better. If none keeps
+    up, the fastest of those that lose no more rows than the first.
+    """
+    fixed = outcomes[0]
+    keep_up = [one for one in outcomes if keeps_up(one, last_s)]
+    if fixed in keep_up:
+        better = [
+            one
+            for one in keep_up
+            if one.worker_s * CHEAP < fixed.worker_s and _p99(one) <= CALM * _p99(fixed) and _gone(one) <= _gone(fixed)
+        ]
+        return min(better, key=lambda one: one.worker_s, default=fixed)
+    if keep_up:
+        whole = [one for one in keep_up if not _gone(one)] or keep_up
+        least_s = min(one.worker_s for one in whole)
+        return min((one for one in whole if one.worker_s <= CHEAP * least_s), key=_p99)
+    closest = min((one for one in outcomes if _gone(one) <= _gone(fixed)), key=_p99)
+    return closest if _p99(closest) * CALM < _p99(fixed) or _gone(closest) < _gone(fixed) else fixed
+
+
+def keeps_up(one: ElasticOutcome, last_s: float) -> bool:
+    """Whether a case ends in time, with few drops and low p99."""
+    outcome = one.outcome
+    return late_by(outcome.late_s, outcome.total.share_below_s(0.99), last_s) <= 1 and one.drop_rate <= SHED
+
+
+def _action(outcomes: Sequence[ElasticOutcome], last_s: float, least: int) -> str:
+    fixed, workers, best = outcomes[0], counted(least, "worker"), chosen_of(outcomes, last_s)
+    others = sorted((one for one in outcomes[1:] if one is not best), key=lambda one: (not one.restarts, _p99(one)))
+    did = {one.case: f"{_quality(one)} for {_worker_time(one, fixed)}" for one in others[:_OTHERS]}
+    told = [f"{one.case} {did[one.case] if one.restarts else 'never rescales'}" for one in others[:_OTHERS]]
+    if best is not fixed:
+        falls = "" if keeps_up(best, last_s) else "; no case keeps up with this load"
+        took = _worker_time(best, fixed)
+        return f"Use {best.case}: {_quality(best)} for {took}, {_quality(fixed)} with {workers}{falls}."
+    if len(outcomes) == 1 or keeps_up(fixed, last_s):
+        return f"{'; '.join([f'Keep {workers}: {_quality(fixed)}', *told])}."
+    return f"{'; '.join([f'Scaling does not help: {workers} fall behind, {_quality(fixed)}', *told])}."
+
+
+def _worker_time(one: ElasticOutcome, fixed: ElasticOutcome) -> str:
+    ratio = one.worker_s / fixed.worker_s if fixed.worker_s else 1.0
+    if 1 / CHEAP <= ratio <= CHEAP:
+        return "the same worker time"
+    return f"{percent(ratio, 2)} of the worker time" if ratio < 1 else f"{ratio:.3g} times the worker time"
+
+
+def elastic_notes(
+    outcomes: Sequence[ElasticOutcome], bounds: Bounds, settings: StageSettings, starts: float | None
+) -> list[str]:
+    """Loads of the buffers, and why policies rescale late, never or back."""
+    said = [_buffered(bounds, settings)]
+    said += [f"{one.case[0].upper()}{one.case[1:]} {late}." for one in outcomes if (late := _too_short(one))]
+    said += [_oscillation(one) for one in outcomes]
+    if starts is not None and starts == float("inf"):
+        said.append(
+            "Dropping rows keeps utilization below tau3, so thresholds never scale out; use"
+            " --policy thresholds:signal=offered."
+        )
+    elif starts is not None and starts > 1:
+        said.append(
+            f"Dropping rows hides the load: thresholds scale out only at {starts:.2f} times the workers' capacity; with"
+            " thresholds:signal=offered they do so at tau3."
+        )
+    return said
+
+
 def _buffered(bounds: Bounds, settings: StageSettings) -> str:
-    """Sentence on the mean load of the buffers, and a space; empty without shedding."""
+    """Sentence on the mean load of the buffers; empty where no rows are dropped."""
     overload = settings.overload
     if overload is None or not bounds.last_s:
         return ""
     rate = overload.capacity_tuples / overload.window_s
     load = bounds.rows / bounds.last_s / settings.workers / rate
     return (
-        f"Its buffers, {overload.capacity_tuples:,} rows per {duration(overload.window_s)} and worker, are offered"
-        f" {rounded(load)} times what they hold, on average; more in bursts. "
+        f"The buffers, {overload.capacity_tuples:,} rows per {duration(overload.window_s)} and worker, are offered"
+        f" {rounded(load)} times what they hold, on average; more in bursts."
     )
-
-
-def _verdict(outcomes: Sequence[ElasticOutcome], least: int, starts: float | None) -> str:
-    fixed, *others = outcomes
-    said = [f"With {counted(least, 'worker')} throughout, {_quality(fixed)}."]
-    at_rest = [one.case for one in others if not one.restarts and not _too_short(one)]
-    if at_rest:
-        said.append(f"With {listed(at_rest)}, no rescale.")
-    for one in others:
-        if one.case in at_rest:
-            continue
-        if not one.restarts:
-            said.append(f"With {one.case}, no rescale{_too_short(one)}.")
-            continue
-        by = f" by {one.start[1]}" if one.start is not None and one.downtime_s else ""
-        rescales = f"{counted(one.restarts, 'rescale')}{by}"
-        workers = f"{one.mean_workers:.1f} workers on average, at most {one.most_workers}"
-        said.append(f"With {one.case} ({workers}, {rescales}), {_quality(one)}{_oscillation(one)}.")
-    if starts is not None and starts == float("inf"):
-        said.append(
-            "Shedding keeps utilization below tau3, so thresholds never scale out; use"
-            " --policy thresholds:signal=offered."
-        )
-    elif starts is not None and starts > 1:
-        said.append(
-            f"Shedding hides the load: thresholds scale out only at {starts:.2f} times the workers' capacity; with"
-            " thresholds:signal=offered they do so at tau3."
-        )
-    return " ".join(said)
 
 
 def _too_short(one: ElasticOutcome) -> str:
     """Why a policy cannot have rescaled; empty if it could."""
     if one.start is None or one.ended_s >= one.start[0]:
         return ""
-    return f": it decides first after {duration(one.start[0])}, the run takes {duration(one.ended_s)}"
+    return f"decides first after {duration(one.start[0])}, the run takes {duration(one.ended_s)}"
 
 
 def _oscillation(one: ElasticOutcome) -> str:
@@ -203,19 +252,27 @@ def _oscillation(one: ElasticOutcome) -> str:
     if len(times) < OSCILLATES:
         return ""
     took = duration(times[-1][1] - times[0][0])
-    return f"; {one.case} reverses {len(times)} times in {took}"
+    return f"{one.case[0].upper()}{one.case[1:]} takes rescales back {len(times)} times in {took}."
+
+
+def _p99(one: ElasticOutcome) -> float:
+    p99 = one.outcome.total.share_below_s(0.99)
+    return inf if p99 is None else p99
+
+
+def _gone(one: ElasticOutcome) -> int:
+    """Rows without a result."""
+    return one.outcome.shed + one.outcome.left
 
 
 def _quality(one: ElasticOutcome) -> str:
-    p99 = one.outcome.total.share_below_s(0.99)
-    rows = one.outcome.processed + one.outcome.shed + one.outcome.left
-    said = "no row is processed" if p99 is None else f"p99 latency is {duration(p99)}"
+    said = "no row is processed" if _p99(one) == inf else f"p99 {duration(_p99(one))}"
     if one.downtime_s:
-        said += f", restarts take {duration(one.downtime_s)} and {duration(one.stopped_worker_s)} of worker time"
+        said += f", stopped for {duration(one.downtime_s)}"
     if one.outcome.shed:
-        said += f", {one.outcome.shed / rows:.1%} of the rows are shed"
+        said += f", {percent(one.drop_rate)} of the rows dropped"
     if one.recall is not None and one.recall < 1:
-        said += f", {one.recall:.1%} of the answers are found"
+        said += f", {percent(one.recall)} of the answers found"
     if one.outcome.left:
-        said += f", {one.outcome.left:,} rows are unprocessed"
+        said += f", {one.outcome.left:,} rows unprocessed"
     return said

@@ -16,7 +16,6 @@ from adapt.core.fit.planners.program import Program
 from adapt.core.fit.replay.tables import FitOutcome, overloaded
 from adapt.core.fit.running.observing import KINDS
 from adapt.core.table import Cell, Column, Kind, Table
-from adapt.core.values import duration
 
 Mask: TypeAlias = NDArray[np.bool_]
 
@@ -159,18 +158,6 @@ def observed_tables(
     }
 
 
-def observed_sentence(best: str, statistics: Table) -> str:
-    """Errors of the best planner, and how long nodes were overloaded."""
-    row = next(row for row in statistics.records() if row["planner"] == best)
-    off = (
-        f"costs {_percent(row['cost_error'])} and selectivities {_percent(row['selectivity_error'])} off the true ones"
-    )
-    return (
-        f"The optimum knows the true values. Plans of {best} used {off}, on average, after {row['changes']:,} important"
-        f" changes; a node or link was overloaded for {duration(float(row['overloaded'] or 0))}."
-    )
-
-
 def _statistics(outcome: FitOutcome, errors: Errors, optimum: Floats, tick_s: float) -> list[Cell]:
     followed, replans = outcome.followed, int(errors.changes.any(axis=(1, 2)).sum())
     reached, sent = outcome.reached(optimum), followed.bytes - followed.first_bytes if followed else 0
@@ -253,7 +240,3 @@ def _longest(marks: Mask) -> int:
     """The longest run of marks."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], marks, [0]))))
     return int((edges[1::2] - edges[::2]).max(initial=0))
-
-
-def _percent(share: Cell) -> str:
-    return f"{float(share or 0.0):.1%}"

@@ -28,26 +28,29 @@ from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.planners.solver import Learnt, Observed, Workload
 from adapt.core.fit.registry import PlannerOptions, planner_of
 from adapt.core.fit.replay.bound_rows import Binding, Counts, binding_text
-from adapt.core.fit.replay.observed import Judged, observed_sentence, observed_tables
+from adapt.core.fit.replay.observed import Judged, observed_tables
 from adapt.core.fit.replay.tables import (
+    BRIEF,
     FitOutcome,
     Followed,
     drops_table,
+    facts_table,
+    fit_conclusion,
+    fit_notes,
     kept_use,
     nodes_table,
     overloaded,
     planners_shown,
     planners_table,
     shedders_table,
-    summary_table,
     ticks_table,
     traffic_table,
 )
-from adapt.core.fit.rules import Rules, capacities_table, rules_table, sentences
+from adapt.core.fit.rules import Rules, capacities_table, rules_table
 from adapt.core.fit.running.fluid import Fluid, Running, Tick, scales
 from adapt.core.fit.running.tuples import Tuples
 from adapt.core.fit.running.window_drop import LivingWindows, windows_of_arcs
-from adapt.core.run import Run, verdict_under
+from adapt.core.run import Run
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
 from adapt.core.table import Table
 from adapt.core.units.settings import SettingError, settings
@@ -97,6 +100,8 @@ class FitRun(Run):
     """The measurements of a replay."""
 
     mechanism: ClassVar[str] = "fit"
+    first: ClassVar[str] = "planners"
+    brief: ClassVar[str] = BRIEF
 
     outcomes: tuple[FitOutcome, ...]  # one per planner
     network: Network
@@ -135,13 +140,19 @@ class FitRun(Run):
             self._made.append(Rules.from_network(self.network, self.rates, headroom, seed))
         return self._made[0]
 
-    def summary(self) -> Table:
-        """The run in one row, with its verdict."""
-        table = summary_table(self.outcomes, self.counts, self.optimum, self.offered_use, self.options.settings)
-        verdict, best, *rest = table.rows[0]
-        observed = observed_sentence(str(best), self._observed()["statistics"]) if self.true is not None else ""
-        said = (str(verdict), observed, self._known(), *sentences(self.rules))
-        return replace(table, rows=((" ".join(filter(None, said)), best, *rest),))
+    def conclusion(self) -> str:
+        """By which plans to drop."""
+        return fit_conclusion(self.outcomes, self.optimum, self.offered_use)
+
+    def notes(self) -> list[str]:
+        """Plans, and what they know."""
+        ranked = self.outcomes, self.optimum, self.offered_use
+        true = [] if self.true is None else ["The optimum knows the true values."]
+        return [*fit_notes(*ranked, self.options.settings), *true, self._known()]
+
+    def facts(self) -> Table:
+        """The run in one row."""
+        return facts_table(self.outcomes, self.counts, self.optimum, self.offered_use, self.options.settings)
 
     @property
     def _sample(self) -> str | None:
@@ -189,9 +200,13 @@ class FitRun(Run):
             return {}
         return observed_tables(self.outcomes, self.network, self.true, self.optimum, self.options.settings.tick_us)
 
+    def leading(self) -> Table:
+        """The planners."""
+        return self._planners().only(self.brief)
+
     def shown(self) -> tuple[Table, ...]:
-        """Planners below the verdict, the summary, rules, capacities."""
-        tables = verdict_under(planners_shown(self._planners()), self.summary())
+        """Planners, facts, rules, capacities."""
+        tables = planners_shown(self._planners()), self.facts()
         further = [] if self.true is None else [self._observed()["statistics"]]
         traffic = traffic_table(self.outcomes)
         further += [traffic] if traffic.rows else []
@@ -202,10 +217,6 @@ class FitRun(Run):
     def _planners(self) -> Table:
         wiring, tick_us = Wiring.from_network(self.network), self.options.settings.tick_us
         return planners_table(self.outcomes, wiring, self.optimum, self.full, tick_us, self._sample)
-
-    def displayed(self) -> list[Table]:
-        """Summary and planners."""
-        return list(self.shown())
 
 
 def replay_fit(

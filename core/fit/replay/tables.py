@@ -1,7 +1,7 @@
 """Results of each planner in a replay, as tables."""
 
-from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -22,6 +22,7 @@ from adapt.core.fit.running.observing import Observation
 from adapt.core.fit.running.window_drop import windows_behind
 from adapt.core.histogram import percentile
 from adapt.core.metrics import column_named, columns_named
+from adapt.core.phrases import listed, percent
 from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.values import duration
 
@@ -176,8 +177,13 @@ _SHOWN_IF_ANY = {
 }
 """Columns of planners shown only if a cell is neither empty nor 0."""
 
+BRIEF = (
+    "planner, optimum_share: of the best score, optimum_share_full: in overloaded ticks, drop_rate: dropped,"
+    "wait_max: longest queue, messages"
+)
+"""Columns of planners shown below the conclusion, and their headings."""
+
 SUMMARY_COLUMNS = (
-    Column("verdict"),
     Column("best", about="planner closest to the best score, of those whose queues do not grow"),
     *columns_named("rows unbound ticks full"),
     Column("tick", Kind.SECONDS, "s"),
@@ -294,120 +300,109 @@ def _planner(outcome: FitOutcome, wiring: Wiring, optimum: Floats, full: Mask) -
 
 def planners_shown(planners: Table) -> Table:
     """The table of planners without its empty columns."""
-    kept = [
-        at
-        for at, column in enumerate(planners.columns)
-        if column.name not in _SHOWN_IF_ANY or any(row[at] for row in planners.rows)
-    ]
-    return replace(
-        planners,
-        columns=tuple(planners.columns[at] for at in kept),
-        rows=tuple(tuple(row[at] for at in kept) for row in planners.rows),
-    )
+    return planners.without_zeros(_SHOWN_IF_ANY)
 
 
 def _longest_wait_s(outcome: FitOutcome) -> float:
     return max(float(tick.wait_s.max(initial=0.0)) for tick in outcome.ticks)
 
 
-def summary_table(
-    outcomes: Sequence[FitOutcome], counts: Counts, optimum: Floats, offered_use: Floats, settings: SheddingSettings
-) -> Table:
-    """All planners in one row, with the verdict.
+def best_of(outcomes: Sequence[FitOutcome], optimum: Floats, offered_use: Floats) -> list[FitOutcome]:
+    """The best planner, and those that do as well.
 
-    Planners whose queues do not grow come first, then those that score more in the overloaded ticks, if there are any.
+    Planners whose queues do not grow come first, then those that score more in the overloaded ticks, if there are any,
+    then those whose queues are shorter.
     """
     full = overloaded(offered_use)
     ticks = full if optimum[full].any() else np.ones_like(full)
-    growing = {each.planner for each in outcomes if each.grows(offered_use)}
-    best = max(
-        outcomes,
-        key=lambda each: (
-            each.planner not in growing,
-            round(each.reached(optimum, ticks) or 0.0, 3),
-            -_longest_wait_s(each),
-        ),
-    )
-    row = (
-        " ".join((*_verdict(outcomes, best, growing, optimum, full, settings), *_proofs(outcomes, settings.epsilon))),
-        best.planner,
-        counts.rows,
-        counts.unbound,
-        len(counts.by_tick),
-        int(full.sum()),
-        settings.tick_us / 1e6,
-        float(optimum.mean()),
-    )
-    return Table.from_rows("The run", SUMMARY_COLUMNS, [row])
+
+    def rank(each: FitOutcome) -> tuple[bool, float]:
+        return not each.grows(offered_use), round(each.reached(optimum, ticks) or 0.0, 3)
+
+    most = max(map(rank, outcomes))
+    return sorted((each for each in outcomes if rank(each) == most), key=_longest_wait_s)
 
 
-def _proofs(outcomes: Sequence[FitOutcome], asked: float) -> Iterator[str]:
+def facts_table(
+    outcomes: Sequence[FitOutcome], counts: Counts, optimum: Floats, offered_use: Floats, settings: SheddingSettings
+) -> Table:
+    """All planners in one row."""
+    best, full = best_of(outcomes, optimum, offered_use)[0], overloaded(offered_use)
+    of_rows = best.planner, counts.rows, counts.unbound, len(counts.by_tick), int(full.sum())
+    return Table.from_rows("The run", SUMMARY_COLUMNS, [(*of_rows, settings.tick_us / 1e6, float(optimum.mean()))])
+
+
+def proofs(outcomes: Sequence[FitOutcome], asked: float) -> Iterator[str]:
     """What precomputed plans promise, where it is not what was asked for."""
     for outcome in outcomes:
         name, proof = outcome.planner, outcome.proof
         kept = proof.epsilon is not None and proof.epsilon <= asked
         if outcome.table is None or (kept and not proof.unproved):
             continue
-        some = f"{proof.unproved:.2%} of the overloaded rates"
+        some = f"{percent(proof.unproved)} of the overloaded rates"
         if proof.beyond:
             yield f"{name}: nothing is proved of its plans for overloaded rates above those that they cover."
         elif proof.epsilon is None:
             yield f"{name}: nothing is proved of its plans while messages are on their way."
         elif proof.bounds is not None:
-            yield f"{name}: its table cannot prove epsilon {asked:.1%} in {some}, so these are planned exactly."
+            yield f"{name}: its table cannot prove epsilon {percent(asked)} in {some}, so these are planned exactly."
         elif name in (DropPlanner.C_FIT, DropPlanner.D_FIT):
-            yield f"{name} may lose {proof.epsilon:.1%} of the best score, and more than {asked:.1%} in {some}."
+            lost = percent(proof.epsilon)
+            yield f"{name} may lose {lost} of the best score, and more than {percent(asked)} in {some}."
         else:
-            yield f"{name} may lose {proof.epsilon:.1%} of the best score, not {asked:.1%}; raise max-plans."
+            yield f"{name} may lose {percent(proof.epsilon)} of the best score, not {percent(asked)}; raise max-plans."
 
 
-def _verdict(
-    outcomes: Sequence[FitOutcome],
-    best: FitOutcome,
-    growing: Container[str],
-    optimum: Floats,
-    full: Mask,
-    settings: SheddingSettings,
-) -> Iterator[str]:
-    """What to do, with what each planner reached and what its queues did.
-
-    Args:
-        growing: The planners whose queues grow.
-    """
-    all_ticks = {each.planner: each.reached(optimum) for each in outcomes}
-    if all_ticks[best.planner] is None:
-        yield "Nothing to do: no arriving tuple has a value at an output."
-        return
-    action = f"Shed load with {best.planner}"
+def fit_conclusion(outcomes: Sequence[FitOutcome], optimum: Floats, offered_use: Floats) -> str:
+    """By which plans to drop, with scores and queues."""
+    best, *alike = best_of(outcomes, optimum, offered_use)
+    full = overloaded(offered_use)
+    if best.reached(optimum) is None:
+        return "Nothing to do: no arriving row has a value at an output."
     if not full.any():
-        action = f"Nothing to do: no tick is overloaded. Planner {best.planner}"
-    elif best.planner in growing:
+        return f"Nothing to do: no tick is overloaded; {best.planner} reaches {_reached(best, optimum)}."
+    ticks = full if best.reached(optimum, full) is not None else np.ones_like(full)
+    of_ticks = "" if ticks.all() else f" in the {full.sum():,} overloaded ticks (of {len(full):,})"
+    reached = f"{_reached(best, optimum, ticks)}{of_ticks}, {_queues(best, offered_use)}"
+    others = [
+        f"{each.planner} {percent(each.reached(optimum, ticks) or 0.0)} ({_queues(each, offered_use)})"
+        for each in outcomes
+        if each is not best and each not in alike
+    ]
+    told = (
+        f" {listed([each.planner for each in alike])} {'score' if alike[1:] else 'scores'} the same." if alike else ""
+    )
+    if others:
+        told += f" Others: {', '.join(others[:3])}{', ...' if others[3:] else ''}."
+    if best.grows(offered_use):
         known = any(each.planner == DropPlanner.EXACT for each in outcomes)
         how = "shorten the tick or raise the headroom" if known else "add planner exact"
-        action = f"With each planner, queues grow in the overloaded ticks; {how}. Closest is {best.planner}"
-    in_full = {each.planner: each.reached(optimum, full) for each in outcomes}
-    reached = all_ticks if full.all() or in_full[best.planner] is None else in_full
-    said = f"{action}: {all_ticks[best.planner]:.1%} of the best possible score"
-    some = f"the {full.sum():,} overloaded ticks (of {len(full):,})"
-    yield f"{said}, and {in_full[best.planner]:.1%} in {some}." if reached is in_full else f"{said}."
-    waits = {
-        each.planner: f"queues {'grow' if each.planner in growing else 'up'} to {duration(_longest_wait_s(each))}"
-        for each in outcomes
-    }
-    others = [
-        f"{name} {share:.1%} ({waits[name]})"
-        for name, share in reached.items()
-        if name != best.planner and share is not None
-    ]
-    if others:
-        yield f"Others: {', '.join(others)}."
+        grow = f"With each planner, queues grow in the overloaded ticks; {how}."
+        return f"{grow} Closest is {best.planner}: {reached}.{told}"
+    if best.planner == DropPlanner.NONE or any(each.planner == DropPlanner.NONE for each in alike):
+        return f"Dropping does not help: without it, the network reaches {reached}."
+    return f"Drop by the plans of {best.planner}: {reached}.{told}"
+
+
+def _reached(one: FitOutcome, optimum: Floats, ticks: Mask | None = None) -> str:
+    return f"{percent(one.reached(optimum, ticks) or 0.0)} of the best possible score"
+
+
+def _queues(one: FitOutcome, offered_use: Floats) -> str:
+    longest = duration(round(_longest_wait_s(one), 6))
+    return f"queues {'grow' if one.grows(offered_use) else 'up'} to {longest}"
+
+
+def fit_notes(
+    outcomes: Sequence[FitOutcome], optimum: Floats, offered_use: Floats, settings: SheddingSettings
+) -> Iterator[str]:
+    """Overloads by the best plans, headroom, proofs."""
+    best, full = best_of(outcomes, optimum, offered_use)[0], overloaded(offered_use)
     if best.overloaded.any():
-        yield (
-            f"The plans of {best.planner} overload a node or link in {best.overloaded.mean():.1%} of the ticks;"
-            f" {waits[best.planner]} of work."
-        )
+        yield f"The plans of {best.planner} overload a node or link in {percent(best.overloaded.mean())} of the ticks."
     if full.any() and settings.headroom and any(each.planner != DropPlanner.NONE for each in outcomes):
-        yield f"Plans leave {settings.headroom:.1%} of every node and link free, so that queues drain."
+        yield f"Plans leave {percent(settings.headroom)} of every node and link free, so that queues drain."
+    yield from proofs(outcomes, settings.epsilon)
 
 
 def ticks_table(outcomes: Sequence[FitOutcome], wiring: Wiring, rates: Floats, optimum: Floats, tick_us: int) -> Table:

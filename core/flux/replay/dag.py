@@ -7,10 +7,9 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from adapt.core.flux.replay.replay import Flux, FluxRun
-from adapt.core.flux.replay.tables import COSTS, GAINS, KEEPS_UP
+from adapt.core.flux.replay.tables import BRIEF, Compared, action, best_of
 from adapt.core.metrics import column_named, columns_named
-from adapt.core.phrases import counted
-from adapt.core.run import Run, verdict_under
+from adapt.core.run import Run
 from adapt.core.stage.charts import CASE
 from adapt.core.stage.conditions.arrivals import Made, Source
 from adapt.core.stage.conditions.faults import FaultSchedule
@@ -21,7 +20,6 @@ from adapt.core.stage.movement.controller import STEPS
 from adapt.core.stage.outcome import Pace, Told, round_interval_s
 from adapt.core.stage.simulate import Simulated
 from adapt.core.table import Cell, Column, Kind, Table
-from adapt.core.values import duration, size
 
 _LATENCY = "from the arrival of a row until the last stage has processed what was made of it"
 _WAY = "from the arrival of a row until the stage has processed what was made of it"
@@ -88,9 +86,10 @@ class DagOutcome:
         return min(1.0, work_s / capacity.by(end_s))
 
     @property
-    def moves(self) -> int:
-        """Moves of all stages."""
-        return sum(len(one.moves) for one in self.run.stages)
+    def compared(self) -> Compared:
+        """The case as the conclusion compares it."""
+        moves, moved = _moved(self.run.stages)
+        return Compared(self.case, self.of_capacity, self.left, _p99(self) or 0.0, moves, moved)
 
     def latency(self, stages: Iterable[int]) -> Latencies:
         """Latency from the arrival of a row, at these stages."""
@@ -224,10 +223,9 @@ def _workers(outcomes: Sequence[DagOutcome]) -> Table:
     return Table.from_rows("Workers", columns, rows)
 
 
-def summary(outcomes: Sequence[DagOutcome]) -> Table:
-    """Summary of all cases in one row, with the verdict."""
+def facts(outcomes: Sequence[DagOutcome]) -> Table:
+    """All cases in one row."""
     columns = [
-        Column("verdict"),
         Column("best", about="the case closest to capacity"),
         column_named("rows"),
         Column("stages", Kind.COUNT),
@@ -236,37 +234,11 @@ def summary(outcomes: Sequence[DagOutcome]) -> Table:
     ]
     static, *moving = outcomes
     of = static.of
-    best = max(moving, key=lambda one: (round(one.of_capacity, 3), -(_p99(one) or 0.0)), default=None)
+    best = best_of(static.compared, [one.compared for one in moving])
     queries = len({entry.query for entry in of.file.stages})
     partitions = sum(stage.partitions for stage in of.settings.stages)
-    row = (_verdict(static, best), best.case if best else None, of.rows, len(of.settings.stages), queries)
-    return Table.from_rows("The run", columns, [(*row, of.settings.workers, partitions)])
-
-
-def without_zeros(table: Table) -> Table:
-    """A table without losses and spilling where there are none."""
-    rare = {"lost", *(column.name for column in _HELD)}
-    kept = [at for at, column in enumerate(table.columns) if column.name not in rare or any(table.values(column.name))]
-    rows = tuple(tuple(row[at] for at in kept) for row in table.rows)
-    return replace(table, columns=tuple(table.columns[at] for at in kept), rows=rows)
-
-
-def _verdict(static: DagOutcome, best: DagOutcome | None) -> str:
-    reached = f"reaches {static.of_capacity:.1%} of the possible rate"
-    left = f" Tuples not processed at the end: {(best or static).left:,}." if (best or static).left else ""
-    if static.of_capacity >= KEEPS_UP and not static.left:
-        reached = "keeps up with all rows"
-    times = [duration(_p99(one) or 0.0) for one in (static, best) if one is not None]
-    alike = best is not None and best.of_capacity * GAINS >= static.of_capacity and best.left <= static.left
-    faster = best is not None and alike and (_p99(static) or 0.0) > COSTS * (_p99(best) or 0.0)
-    if best is None or (best.of_capacity < GAINS * static.of_capacity and not faster):
-        against = "" if best is None else f"; {best.case} reaches {best.of_capacity:.1%}, p99 latency {times[1]}"
-        return f"Keep the static placement: it {reached}, p99 latency {times[0]}{against}.{left}"
-    moved = f"{counted(best.moves, 'move')} ({size(int(_moved(best.run.stages)[1]))})"
-    return (
-        f"Use {best.case}: it reaches {best.of_capacity:.1%} of the possible rate with {moved}, p99 latency"
-        f" {times[1]}; the static placement {reached}, p99 latency {times[0]}.{left}"
-    )
+    row = (best and best.case, of.rows, len(of.settings.stages), queries, of.settings.workers, partitions)
+    return Table.from_rows("The run", columns, [row])
 
 
 def _p99(one: DagOutcome) -> float | None:
@@ -306,13 +278,24 @@ class DagRun(Run):
     """Result of a Flux replay of a DAG of stages."""
 
     mechanism: ClassVar[str] = "flux-dag"
+    brief: ClassVar[str] = BRIEF
 
     outcomes: tuple[DagOutcome, ...]  # outcome of each case, static first
     parameters: Mapping[str, Any]  # all parameters of the replay, as JSON data
 
-    def summary(self) -> Table:
-        """The run as one row, with its verdict."""
-        return summary(self.outcomes)
+    @property
+    def is_timed(self) -> bool:
+        """Whether rows arrive by their times."""
+        return self.parameters.get("arrivals") == "trace"
+
+    def conclusion(self) -> str:
+        """Whether to rebalance."""
+        static, *moving = (one.compared for one in self.outcomes)
+        return action(static, best_of(static, moving))
+
+    def facts(self) -> Table:
+        """The run as one row."""
+        return facts(self.outcomes)
 
     def tables(self) -> dict[str, Table]:
         """Tables by case, stage, query, interval, worker, move and crash."""
@@ -324,15 +307,9 @@ class DagRun(Run):
         }
 
     def shown(self) -> tuple[Table, ...]:
-        """The cases with the verdict, the stages and the queries."""
-        tables = self.tables()
-        cases, rest = verdict_under(tables["cases"], self.summary())
-        return *map(without_zeros, (cases, tables["stages"], tables["queries"])), rest
-
-    def displayed(self) -> list[Table]:
-        """Summary, cases and stages."""
-        tables = self.tables()
-        return [self.summary(), tables["cases"], tables["stages"]]
+        """The cases, the stages and the queries."""
+        tables, rare = self.tables(), ("lost", *(column.name for column in _HELD))
+        return *(tables[name].without_zeros(rare) for name in ("cases", "stages", "queries")), self.facts()
 
 
 AnyFluxRun: TypeAlias = FluxRun | DagRun

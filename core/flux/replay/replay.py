@@ -9,7 +9,15 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.core.flux.policies.load_policy import MIN_COLLECTION_S, LoadBalancing
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import ChosenFluxPolicy, controller_of
-from adapt.core.flux.replay.tables import cases_table, rounds_table, summary_table
+from adapt.core.flux.replay.tables import (
+    BRIEF,
+    STATIC,
+    cases_table,
+    flux_conclusion,
+    limit_sentence,
+    rounds_table,
+    summary_table,
+)
 from adapt.core.own.own_code import by_case, own_parameters
 from adapt.core.run import Run
 from adapt.core.stage.charts import series_tables
@@ -21,12 +29,9 @@ from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
 from adapt.core.stage.movement.controller import Controller
 from adapt.core.stage.movement.spilling import Memory, check_memory, check_room
 from adapt.core.stage.movement.splitting import HotSplit
-from adapt.core.stage.outcome import Outcome, Pace, Told, outcome_of, telling, usual_interval_s, with_queues
+from adapt.core.stage.outcome import Outcome, Pace, Told, outcome_of, queues_sentence, telling, usual_interval_s
 from adapt.core.stage.simulate import Actors, simulate
 from adapt.core.table import Table
-
-STATIC = "static"
-"""Name of the case without moves."""
 
 LOAD, NONE = (ChosenFluxPolicy(policy, LoadBalancing()) for policy in (FluxPolicy.LOAD, FluxPolicy.NONE))
 
@@ -36,6 +41,7 @@ class FluxRun(Run):
     """Result of a Flux replay."""
 
     mechanism: ClassVar[str] = "flux"
+    brief: ClassVar[str] = BRIEF
 
     outcomes: tuple[Outcome, ...]  # outcome of each case, static first
     bounds: Bounds  # performance bounds
@@ -43,10 +49,22 @@ class FluxRun(Run):
     speedup: float | None  # trace seconds per simulated second; None, as fast as workers accept rows
     parameters: Mapping[str, Any]  # all parameters of the replay, as JSON data
 
-    def summary(self) -> Table:
-        """The run as one row, with its verdict."""
-        table = summary_table(self.outcomes, self.bounds, self.settings, self.speedup)
-        return with_queues(table, self.outcomes)
+    @property
+    def is_timed(self) -> bool:
+        """Whether rows arrive by their times."""
+        return self.speedup is not None
+
+    def conclusion(self) -> str:
+        """Whether to rebalance."""
+        return flux_conclusion(self.outcomes, self.bounds, self.speedup)
+
+    def notes(self) -> Sequence[str]:
+        """The limit of whole partitions, and the queues."""
+        return limit_sentence(self.outcomes, self.bounds), queues_sentence(self.outcomes[0].simulated)
+
+    def facts(self) -> Table:
+        """The run as one row."""
+        return summary_table(self.outcomes, self.bounds, self.settings, self.speedup)
 
     def tables(self) -> dict[str, Table]:
         """`cases`, and `intervals`, `workers`, `moves`, `crashes` and `rounds` of all cases."""

@@ -1,17 +1,20 @@
-"""Tables and verdict of a Flux replay."""
+"""Tables and conclusion of a Flux replay."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from adapt.core.metrics import column_named, columns_named
-from adapt.core.phrases import counted
+from adapt.core.phrases import counted, percent
 from adapt.core.stage.charts import CASE
 from adapt.core.stage.conditions.settings import StageSettings
-from adapt.core.stage.input.offered_load import OWN_COLUMNS, Bounds, own_cells, stressed
+from adapt.core.stage.input.offered_load import OWN_COLUMNS, Bounds, own_cells
 from adapt.core.stage.outcome import QUEUEING, Outcome
 from adapt.core.stage.simulate import CRASH_COLUMNS
 from adapt.core.table import Column, Kind, Table
 from adapt.core.values import duration, size
+
+STATIC = "static"
+"""Name of the case without moves."""
 
 KEEPS_UP = 0.98
 """Share of the possible rate from which there is nothing to gain."""
@@ -24,117 +27,104 @@ COSTS = 2.0
 """Ratio of latency from which one case is worse."""
 
 
-@dataclass(frozen=True, slots=True)
-class FluxVerdict:
-    """Verdict on the cases of a replay."""
+class Compared(NamedTuple):
+    """A case as the conclusion compares it."""
 
-    best: str | None  # the policy closest to the possible rate; None without policies
-    static_full_at: float | None  # speed-up at which the busiest worker is fully utilized on average
-    best_full_at: float | None  # the same for the best placement of whole partitions
-    sentence: str
+    case: str
+    of_capacity: float  # rate over the possible rate
+    gone: int  # rows without a result
+    p99_s: float
+    moves: int
+    moved_bytes: int
+
+    @classmethod
+    def from_outcome(cls, one: Outcome) -> "Compared":
+        """A case of one stage."""
+        gone = one.left + one.lost + one.shed
+        p99_s = one.total.share_below_s(0.99) or 0.0
+        return cls(one.case, one.of_capacity, gone, p99_s, len(one.simulated.moves), one.moved_bytes)
+
+    @property
+    def keeps_up(self) -> bool:
+        """Whether there is nothing to gain."""
+        return self.of_capacity >= KEEPS_UP and not self.gone
+
+    @property
+    def reached(self) -> str:
+        """How much of the rows, and how fast."""
+        rate = (
+            "keeps up with all rows" if self.keeps_up else f"reaches {percent(self.of_capacity)} of the possible rate"
+        )
+        moved = f", with {counted(self.moves, 'move')} ({size(self.moved_bytes)} of state)" if self.moves else ""
+        return f"{rate}, p99 {duration(self.p99_s)}{moved}"
+
+    def beats(self, static: "Compared") -> bool:
+        """Whether its rate is clearly better, or its p99 at the same."""
+        alike = self.of_capacity * GAINS >= static.of_capacity and self.gone <= static.gone
+        return self.of_capacity >= GAINS * static.of_capacity or (alike and static.p99_s > COSTS * self.p99_s)
 
 
-def verdict_of(outcomes: Sequence[Outcome], bounds: Bounds, workers: int, speedup: float | None) -> FluxVerdict:
-    """Compare the policies with the static case, which comes first."""
-    static, *moving = outcomes
-    best = _best(static, moving)
-    static_at, best_at = bounds.full_at(speedup)
-    own = bounds.own_rate(speedup)
-    places = {"this placement": static_at, "the best placement of whole partitions": best_at}
-    stress = stressed(speedup or 1.0, bounds.last_s, bounds.static_load, "the busiest worker")
-    sentences = [
-        *([] if own is None else [own.sentence(workers, places), stress]),
-        *(
-            _compared(static, best),
-            *(f"{_failed(each)}." for each in outcomes if each.simulated.failed),
-            *_left(static, best),
-            *_limit(bounds, best or static),
-        ),
-    ]
-    return FluxVerdict(best.case if best else None, static_at, best_at, " ".join(sentences))
-
-
-def _best(static: Outcome, others: Sequence[Outcome]) -> Outcome | None:
-    """The case with the lowest p99 of those about as close to what is possible as any."""
+def best_of(static: Compared, others: Sequence[Compared]) -> Compared | None:
+    """The case with the lowest p99 of those with the best rate."""
     most = max((each.of_capacity for each in others), default=0.0)
     gains = GAINS * static.of_capacity
     least = max(KEEPS_UP * most, gains if most >= gains else 0.0)
-    return min((each for each in others if each.of_capacity >= least), key=_p99, default=None)
+    return min((each for each in others if each.of_capacity >= least), key=lambda each: each.p99_s, default=None)
 
 
-def _compared(static: Outcome, best: Outcome | None) -> str:
-    reached = f"{static.of_capacity:.1%} of the possible rate{_with_p99(static)}"
-    if static.of_capacity >= KEEPS_UP and not static.shed:
-        reached = f"keeps up with all rows{_with_p99(static)}"
-    else:
-        reached = f"reaches {reached}"
+def action(static: Compared, best: Compared | None) -> str:
+    """What to do: use the best case, or keep today's placement."""
+    today = f"today's placement {static.reached}"
     if best is None:
-        return f"The static placement {reached}."
-    alike = best.of_capacity * GAINS >= static.of_capacity and _gone(best) <= _gone(static)
-    if best.of_capacity >= GAINS * static.of_capacity or (alike and _p99(static) > COSTS * _p99(best)):
-        moved = f"{counted(len(best.simulated.moves), 'move')} ({size(best.moved_bytes)}){_with_p99(best)}"
-        return (
-            f"Use {best.case}: it reaches {best.of_capacity:.1%} of the possible rate with {moved}; the static"
-            f" placement {reached}."
-        )
-    return f"Keep the static placement: it {reached}{_instead(static, best)}."
+        return f"{today[0].upper()}{today[1:]}; no policy was compared with it."
+    if best.beats(static):
+        return f"Use {best.case}: it {best.reached}; {today}."
+    other = f"{best.case} {best.reached if best.moves else 'finds nothing to move'}"
+    if static.keeps_up:
+        return f"Keep today's placement: it {static.reached}; {other}."
+    return f"Moving partitions does not help: {today}; {other}."
 
 
-def _gone(one: Outcome) -> int:
-    """Rows without a result."""
-    return one.left + one.lost + one.shed
+def flux_conclusion(outcomes: Sequence[Outcome], bounds: Bounds, speedup: float | None) -> str:
+    """What to do, losses, and the need at the own rate."""
+    static, *moving = (Compared.from_outcome(each) for each in outcomes)
+    own = bounds.own_rate(speedup)
+    rate = "" if own is None else own.sentence(speedup or 1.0, bounds.static_load, "the busiest worker")
+    return " ".join(filter(None, (action(static, best_of(static, moving)), _losses(outcomes), rate)))
 
 
-def _with_p99(one: Outcome) -> str:
-    """Its p99 latency, if it processed rows."""
-    p99 = one.total.share_below_s(0.99)
-    return "" if p99 is None else f", p99 latency {duration(p99)}"
+def _losses(outcomes: Sequence[Outcome]) -> str:
+    """What each case did not process, lost and dropped, or why it failed; empty if nothing."""
+    told: dict[str, list[str]] = {}
+    for one in outcomes:
+        state = sum(each.lost_state_bytes for each in one.simulated.crashes)
+        lost = {"rows not processed at the end": one.left, "rows lost in crashes": one.lost, "rows dropped": one.shed}
+        texts = {what: f"{count:,}" * bool(count) for what, count in lost.items()}
+        for what, text in {**texts, "state lost in crashes": size(state) * bool(state)}.items():
+            if text:
+                told.setdefault(what, []).append(f"{text} {'today' if one.case == STATIC else f'with {one.case}'}")
+    failed = [f"{each.case} fails: {each.simulated.failed}".rstrip(".") for each in outcomes if each.simulated.failed]
+    said = "; ".join([*(f"{what}: {', '.join(cells)}" for what, cells in told.items()), *failed])
+    return f"{said[0].upper()}{said[1:]}." if said else ""
 
 
-def _instead(static: Outcome, best: Outcome) -> str:
-    """What moves would do where the static placement stays."""
-    if not best.simulated.moves:
-        return f"; {best.case} finds nothing to move"
-    costs = "; moves only cost latency" if _p99(best) > COSTS * _p99(static) else ""
-    moved = f"{counted(len(best.simulated.moves), 'move')} ({size(best.moved_bytes)}){_with_p99(best)}"
-    return f"; {best.case} reaches {best.of_capacity:.1%} with {moved}{costs}"
-
-
-def _failed(one: Outcome) -> str:
-    return f"{one.case.capitalize()} fails: {one.simulated.failed}"
-
-
-def _left(static: Outcome, best: Outcome | None) -> list[str]:
-    """Rows not processed at the end, lost in crashes, and shed."""
-    left = [f"{each.left:,} with {each.case}" for each in (static, best) if each is not None and each.left]
-    lost = [f"{each.lost:,} with {each.case}" for each in (static, best) if each is not None and each.lost]
-    shed = [f"{each.shed:,} with {each.case}" for each in (static, best) if each is not None and each.shed]
-    of_state = {
-        each.case: sum(one.lost_state_bytes for one in each.simulated.crashes) for each in (static, best or static)
-    }
-    state = [f"{size(lost)} with {case}" for case, lost in of_state.items()] if any(of_state.values()) else []
-    return [
-        *([f"Rows not processed at the end: {', '.join(left)}."] if left else []),
-        *([f"Rows lost in crashes: {', '.join(lost)}."] if lost else []),
-        *([f"State lost in crashes: {', '.join(state)}."] if state else []),
-        *([f"Rows dropped by load shedding: {', '.join(shed)}."] if shed else []),
-    ]
-
-
-def _p99(outcome: Outcome) -> float:
-    return outcome.total.share_below_s(0.99) or 0.0
-
-
-def _limit(bounds: Bounds, best: Outcome) -> list[str]:
-    """Limit of any placement of whole partitions."""
+def limit_sentence(outcomes: Sequence[Outcome], bounds: Bounds) -> str:
+    """Limit of any placement of whole partitions, if reached."""
     reachable = bounds.even_s / bounds.least_s if bounds.least_s else 1.0
-    if _gone(best) or max(best.of_capacity, reachable) >= KEEPS_UP or best.of_capacity > reachable:
-        return []  # a rate by rows is not the share of the time that the limit is
-    return [
-        f"The hottest partition alone has {bounds.heaviest_share:.1%} of the work, which limits any placement of whole"
-        f" partitions to {reachable:.1%} of the possible rate."
-    ]
+    found = [Compared.from_outcome(each) for each in outcomes]
+    most = max(each.of_capacity for each in found)
+    if min(each.gone for each in found) or max(most, reachable) >= KEEPS_UP or most > reachable:
+        return ""  # a rate by rows is not the share of the time that the limit is
+    return (
+        f"The hottest partition alone has {percent(bounds.heaviest_share)} of the work, which limits any placement of"
+        f" whole partitions to {percent(reachable)} of the possible rate."
+    )
 
+
+BRIEF = (
+    "case, capacity_share: of the possible rate, latency_p99: p99, moves, state_moved_bytes: state moved, unprocessed"
+)
+"""Columns of cases shown below the conclusion, and their headings."""
 
 CASE_COLUMNS = (
     CASE,
@@ -156,7 +146,6 @@ JOIN_COLUMNS = (Column("answers", Kind.COUNT, "", "matches found"),)
 """Further columns of cases with a join."""
 
 SUMMARY_COLUMNS = (
-    Column("verdict"),
     Column("best", about="the policy closest to the possible rate, or of those alike, that with the lowest p99"),
     *columns_named("rows workers partitions capacity busiest_worker hottest_partition static_full_at best_full_at"),
     column_named("offered"),
@@ -208,13 +197,13 @@ def _case(one: Outcome) -> list[str | int | float | None]:
 
 
 def summary_table(outcomes: Sequence[Outcome], bounds: Bounds, settings: StageSettings, speedup: float | None) -> Table:
-    """Summary of all cases in one row, with the verdict."""
-    found = verdict_of(outcomes, bounds, settings.workers, speedup)
+    """All cases in one row."""
+    static, *moving = (Compared.from_outcome(each) for each in outcomes)
+    best = best_of(static, moving)
     capacity = settings.workers / bounds.row_s if bounds.row_s else None
     stage = bounds.rows, settings.workers, settings.partitions, capacity, bounds.busiest_share, bounds.heaviest_share
-    own = own_cells(bounds.own_rate(speedup))
-    full_at = found.static_full_at, found.best_full_at
-    row = (found.sentence, found.best, *stage, *full_at, bounds.static_load, *own)
+    own, full_at = own_cells(bounds.own_rate(speedup)), bounds.full_at(speedup)
+    row = (best and best.case, *stage, *full_at, bounds.static_load, *own)
     return Table.from_rows("The run", SUMMARY_COLUMNS, [row])
 
 

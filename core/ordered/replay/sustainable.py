@@ -15,7 +15,7 @@ from adapt.core.metrics import column_named
 from adapt.core.ordered.engine.settings import MOST_WORKERS
 from adapt.core.ordered.replay.arrivals import LatencyTarget, Sustained
 from adapt.core.ordered.replay.outcome import WorkersOutcome
-from adapt.core.phrases import counted, percent
+from adapt.core.phrases import percent
 from adapt.core.table import Column, Kind, Table
 from adapt.core.values import duration
 
@@ -197,25 +197,6 @@ def break_even(speeds: Sequence[Speed]) -> Speed | None:
     return next(
         one for at, one in enumerate(speeds) if not any(more.is_worth_more_than(one) for more in speeds[at + 1 :])
     )
-
-
-def break_even_sentence(speeds: Sequence[Speed]) -> str:
-    """Sentence on the break-even; empty with fewer than two speeds."""
-    found, most = break_even(speeds), speeds[-1] if speeds else None
-    if found is None or most is None:
-        return ""
-    if found == most:
-        before = speeds[-2]
-        times = f"{most.median / before.median:.2f} times as fast as {before.workers:,}"
-        above = counted(most.workers, "worker")
-        return f"Break-even is above {above}: {most.workers:,} are {times}."
-    at = counted(found.workers, "worker")
-    said = f"Break-even is at {at}: up to {most.workers:,}, more add less than {percent(GAIN)} of throughput"
-    if any(more.median > (1 + GAIN) * found.median for more in speeds if more.workers > found.workers):
-        said += " or less than the noise of the runs"
-    if found.is_worth_more_than(most):
-        said += f"; {most.workers:,} are {percent(1 - most.median / found.median)} slower"
-    return f"{said}."
 
 
 def searched_workers(run: Callable[[int], WorkersOutcome]) -> dict[int, WorkersOutcome]:

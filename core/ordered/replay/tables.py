@@ -1,23 +1,23 @@
-"""Tables and verdict of an ordered replay."""
+"""Tables and conclusion of an ordered replay."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from adapt.core.metrics import column_named, columns_named
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
-from adapt.core.ordered.chain.names import Backend, CostSource, OperatorKind, Parallelism, Reorder
+from adapt.core.ordered.chain.names import Backend, OperatorKind
 from adapt.core.ordered.engine.memory import STATIC, runs_functions
 from adapt.core.ordered.engine.reference import Egress, OperatorTally
-from adapt.core.ordered.engine.settings import Contention, RunSettings
-from adapt.core.ordered.model.model import RUNS, Costs
+from adapt.core.ordered.engine.settings import Contention
+from adapt.core.ordered.model.model import Costs
 from adapt.core.ordered.replay.arrivals import Ordered
 from adapt.core.ordered.replay.outcome import Bound, Latency, WorkersOutcome, bound_of, fullest_share, imbalance_of
-from adapt.core.ordered.replay.sustainable import Probe, break_even, break_even_sentence, search_table, speeds_of
+from adapt.core.ordered.replay.sustainable import GAIN, Probe, Speed, break_even, search_table, speeds_of
 from adapt.core.phrases import counted, listed, percent
-from adapt.core.run import Run, verdict_under
+from adapt.core.run import Run
 from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.values import duration, number
 
@@ -32,39 +32,15 @@ _FAR = 4
 _STARVED = 0.9
 """Workers that fall behind are busy: with less than this share of a core, other processes had it."""
 
-WORKERS_FIRST = (
-    "workers",
-    "used",
-    "throughput",
-    "throughput_low",
-    "throughput_high",
-    "speed_up",
-    "processing_p50",
-    "processing_p99",
-    "cores",
-    "ordered",
-)
-PACED_FIRST = (
-    "workers",
-    "rate",
-    "sustainable",
-    "capacity",
-    "keeps_up",
-    "processing_p50",
-    "processing_p99",
-    "end_to_end_p50",
-    "end_to_end_p99",
-    "feeder_lag_p99",
-    "ordered",
-)
+BRIEF = "workers, throughput, speed_up: speed-up, processing_p99: p99, cores, ordered: in order"
+PACED_BRIEF = "workers, rate, sustainable, keeps_up: keeps up, end_to_end_p99: p99, ordered: in order"
+"""Columns of workers shown below the conclusion, and their headings."""
+
 _OF_LOADS = (
     *("workers", "throughput", "rate", "capacity", "sustainable", "keeps_up", "drain", "feeder_lag"),
     *("processing", "wait", "end_to_end", "ordered", "cores"),
 )
 """How names of the columns of the table of loads begin."""
-
-OPERATORS_FIRST = ("operator", "kind", "reads", "time_share", "cost", "selectivity", "partition_imbalance", "ring_max")
-"""Columns shown first; a report has all of them."""
 
 WORKERS = Column("workers", Kind.COUNT)
 OPERATOR = Column("operator")
@@ -255,15 +231,6 @@ def of_most_workers(operators: Table) -> Table:
     return replace(operators, title=f"Operators, with {counted(most, 'worker')}", rows=rows)
 
 
-def with_columns(table: Table, names: Sequence[str]) -> Table:
-    """A table with some of its columns, without empty ones."""
-    own = [column.name for column in table.columns]
-    kept = [name for name in names if name in own and any(cell is not None for cell in table.values(name))]
-    places = [own.index(name) for name in kept]
-    rows = tuple(tuple(row[at] for at in places) for row in table.rows)
-    return replace(table, columns=tuple(table.columns[at] for at in places), rows=rows)
-
-
 def occupancy_table(outcomes: Sequence[WorkersOutcome]) -> Table:
     """Ring buffer occupancy as chunks are claimed."""
     columns = (
@@ -358,10 +325,14 @@ class OrderedRun(Run):
     lower: tuple[WorkersOutcome, ...] = ()
     probes: tuple[Probe, ...] = ()  # runs of the searches for the sustainable rate
 
-    def summary(self) -> Table:
-        """Summary of the run in one row, with its verdict."""
+    @property
+    def is_timed(self) -> bool:
+        """Whether rows arrive by their times."""
+        return any(each.follows_trace for each in self.ordered.arrivals)
+
+    def facts(self) -> Table:
+        """The run in one row."""
         columns = (
-            Column("verdict"),
             Column("backend"),
             column_named("rows"),
             Column("tuples_out", Kind.COUNT, about="tuples that left the chain"),
@@ -377,7 +348,6 @@ class OrderedRun(Run):
         bound = bound_of(self.chain.operators, outcomes[0])
         known = [one.is_ordered for one in outcomes if one.is_ordered is not None]
         row = (
-            self._verdict(outcomes, bound),
             ordered.backend.value,
             self.chain.rows,
             self.egress.tuples,
@@ -391,25 +361,33 @@ class OrderedRun(Run):
         )
         return Table.from_rows("Run", columns, [row])
 
-    def _verdict(self, outcomes: Sequence[WorkersOutcome], bound: Bound | None) -> str:
-        chain, ordered = self.chain, self.ordered
-        highest = tuple({one.workers: one for one in outcomes}.values())
-        told = [_speed(highest, ordered.backend), *filter(None, [break_even_sentence(speeds_of(highest))])]
+    def conclusion(self) -> str:
+        """How many workers to use, and what makes that uncertain."""
+        outcomes = tuple({one.workers: one for one in (*self.lower, *self.outcomes)}.values())
+        wrong = [one.workers for one in outcomes if one.is_ordered is False]
+        opening = "In the model, " if self.ordered.backend is Backend.SIM else ""
+        bug = "differs from the serial run; this is a bug."
+        told = [f"OUT OF ORDER: the output of {_listed(wrong)} workers {bug}"] if wrong else []
+        told.append(
+            _first_capital(opening + (_speed(outcomes) if outcomes[0].throughput else "the trace has no rows to run."))
+        )
+        if self.obstacles:
+            told.append(f"It ran serially in plain Python, and would with more workers: {'; '.join(self.obstacles)}.")
+        elif self.ordered.backend is Backend.THREADS:
+            told += _of_threads(outcomes, self.ordered.cores)
+        return " ".join(told[:3])
+
+    def notes(self) -> list[str]:
+        """The bound, the comparison of outputs, skew, and skipped rows."""
+        chain, ordered, outcomes = self.chain, self.ordered, (*self.lower, *self.outcomes)
         skipped = [] if chain.skipped is None else [chain.skipped.sentence()]
         if self.obstacles:
-            alone = f"It ran serially in plain Python, and would with more workers: {'; '.join(self.obstacles)}."
-            return " ".join([told[0], alone, *skipped]).strip()
-        if ordered.backend is Backend.THREADS:
-            told += _of_threads(highest, ordered.cores)
-        if bound is not None and bound.speed_up < _FAR * max(one.workers for one in outcomes):
-            told.append(_bounded(bound))
-        runs = runs_functions(chain)
+            return skipped
+        bound, runs = bound_of(chain.operators, outcomes[0]), runs_functions(chain)
+        told = [_bounded(bound)] if bound and bound.speed_up < _FAR * max(one.workers for one in outcomes) else []
         told += _order(outcomes, ordered.backend is Backend.SIM and not runs)
-        if self.costs is not None:
-            told += [_where_from(self.costs), *([] if runs else _even_keys(chain.operators))]
-            told.append(_assumed(ordered.contention))
-        scheme = _scheme_sentence(ordered.settings, self.outcomes)
-        return f"{' '.join([*told, *skipped]).strip()} {scheme}".strip()
+        told += [] if self.costs is None or runs else _even_keys(chain.operators)
+        return [*told, *skipped]
 
     def tables(self) -> dict[str, Table]:
         """Tables of the run by name.
@@ -436,37 +414,17 @@ class OrderedRun(Run):
             tables["constants"] = constants_table(self.ordered.contention)
         return tables
 
-    def shown(self) -> tuple[Table, ...]:
-        """Tables shown first: answer, workers, operators, a model's assumptions."""
+    def leading(self) -> Table:
+        """The workers, at each rate if there are several."""
+        table = self.tables()["loads" if self.lower else "workers"]
+        return table.only(PACED_BRIEF if self.ordered.arrivals else BRIEF)
+
+    def shown(self) -> list[Table]:
+        """Answer, workers, loads, operators, a model's assumptions."""
         tables = self.tables()
-        workers, summary = verdict_under(tables["workers"], self.summary())
-        never_blocks = self.ordered.settings.reorder is Reorder.CLAIM
-        first = OPERATORS_FIRST if never_blocks else (*OPERATORS_FIRST, "blocked_time")
-        return (
-            *([] if self.answer is None else [self.answer]),
-            with_columns(workers, PACED_FIRST if self.ordered.arrivals else WORKERS_FIRST),
-            *([with_columns(tables["loads"], PACED_FIRST)] if self.lower else []),
-            with_columns(of_most_workers(tables["operators"]), first),
-            *(tables[name] for name in ("costs", "constants") if name in tables),
-            summary,
-        )
-
-
-def _scheme_sentence(settings: RunSettings, outcomes: Sequence[WorkersOutcome]) -> str:
-    """How the workers shared the operators; empty for dynamic scheduling."""
-    most = max(outcomes, key=lambda one: one.workers)
-    match settings.parallelism:
-        case Parallelism.DYNAMIC:
-            return ""
-        case Parallelism.MICRO_BATCH:
-            return f"Batches of at most {counted(settings.batch, 'row')} pass one operator at a time."
-        case Parallelism.PIPELINE:
-            said = "Each operator has one worker"
-        case Parallelism.REPLICATED:
-            said = "Tuples are split statically over the replicas of an operator, each with its own worker"
-    if most.used < most.workers:
-        said += f", so {most.used:,} of {counted(most.workers, 'worker')} are used"
-    return f"{said}."
+        first = [tables[name] for name in ("answer", "workers", "loads") if name in tables]
+        assumed = [tables[name] for name in ("costs", "constants") if name in tables]
+        return [*first, of_most_workers(tables["operators"]), *assumed, self.facts()]
 
 
 def _served_table(chain: BoundChain, outcomes: Sequence[WorkersOutcome]) -> Table:
@@ -487,50 +445,69 @@ def _served_table(chain: BoundChain, outcomes: Sequence[WorkersOutcome]) -> Tabl
     return Table.from_rows("Tuples by worker", columns, rows)
 
 
-def _speed(outcomes: Sequence[WorkersOutcome], backend: Backend) -> str:
-    first, *_ = outcomes
-    if not first.throughput:
-        return "The trace has no rows to run."
-    opening = "In the model, " if backend is Backend.SIM else ""
+def _speed(outcomes: Sequence[WorkersOutcome]) -> str:
+    """How many workers to use, by throughput, or at the rate of the arrivals."""
+    first = outcomes[0]
     if first.paced is not None:
-        return " ".join(said for one in outcomes for said in (*_sustained(one, opening), _pace(one, opening)))
-    processes = "processes" if first.workers == 1 else "process"
-    said = f"{opening}{counted(first.workers, 'worker')} {processes} {number(first.throughput)} rows/s"
-    if first.repeats is not None and first.repeats.runs > 1:
-        said += (
-            f" (median of {first.repeats.runs} runs, {number(first.repeats.lowest)} to {number(first.repeats.highest)})"
+        return _paced(outcomes)
+    speeds = speeds_of(outcomes)
+    best, most = break_even(speeds) or speeds[0], speeds[-1]
+    one = next(each for each in outcomes if each.workers == best.workers)
+    at, p99 = counted(best.workers, "worker"), f", p99 latency {duration(one.processing.p99)}" if one.processing else ""
+    spread = ""
+    if one.repeats is not None and one.repeats.runs > 1:
+        low, high = number(one.repeats.lowest), number(one.repeats.highest)
+        spread = f" (median of {one.repeats.runs} runs, {low} to {high})"
+    process = f"{'processes' if best.workers == 1 else 'process'} {number(best.median)} rows/s{spread}{p99}"
+    if len(speeds) == 1:
+        return f"{at} {process}."
+    least = speeds[0]
+    if best is least:
+        return (
+            f"more than {at} {'does' if best.workers == 1 else 'do'} not help: {at} {process}; {_beyond(best, speeds)}."
         )
-    if first.processing:
-        said += f", with a p99 processing latency of {duration(first.processing.p99)}"
-    others = [one for one in outcomes[1:] if one.throughput]
-    if not others:
-        return f"{said}."
-    best = max(others, key=lambda one: one.throughput or 0.0)
-    times = (best.throughput or 0.0) / first.throughput
-    run = (
-        f"the fastest of the others, with {counted(best.workers, 'worker')}, is"
-        if len(others) > 1
-        else f"with {counted(best.workers, 'worker')} it is"
-    )
-    said += f"; {run} {times:.2f} times as fast"
-    if best.processing:
-        said += f" (p99 {duration(best.processing.p99)})"
-    return f"{said}."
+    times = f"{best.median / least.median:.2f} times as fast as {least.workers:,}"
+    more = "more were not tried" if best is most else _beyond(best, speeds)
+    return f"use {at}: they {process}, {times}; {more}."
 
 
-def _sustained(one: WorkersOutcome, opening: str) -> list[str]:
+def _beyond(best: Speed, speeds: Sequence[Speed]) -> str:
+    """What more workers than the best number do."""
+    most = speeds[-1]
+    said = f"up to {most.workers:,}, more add less than {percent(GAIN)} of throughput"
+    if any(more.median > (1 + GAIN) * best.median for more in speeds if more.workers > best.workers):
+        said += " or less than the noise of the runs"
+    if best.is_worth_more_than(most):
+        said += f", and {most.workers:,} are {percent(1 - most.median / best.median)} slower"
+    return said
+
+
+def _paced(outcomes: Sequence[WorkersOutcome]) -> str:
+    """The fewest workers that keep up where all get the same rate; else each number of workers at its own."""
+    rates = {one.paced and one.paced.rate for one in outcomes}
+    if len(outcomes) == 1 or len(rates) > 1 or any(one.paced and one.paced.sustained for one in outcomes):
+        return "; ".join(f"{_sustained(one)}{_pace(one)}" for one in outcomes) + "."
+    enough = [one for one in outcomes if one.keeps_up]
+    if not enough:
+        return f"no number of workers keeps up: {'; '.join(map(_pace, outcomes))}."
+    best = min(enough, key=lambda one: one.workers)
+    fewer = [one for one in outcomes if one.workers < best.workers]
+    untried = ["fewer were not tried"] if best.workers > 1 and not fewer else []
+    return f"use {counted(best.workers, 'worker')}: {'; '.join([_pace(best), *map(_pace, fewer[-1:]), *untried])}."
+
+
+def _sustained(one: WorkersOutcome) -> str:
     """The sustainable rate of a number of workers, if it was searched."""
     found = None if one.paced is None else one.paced.sustained
     if found is None:
-        return []
-    sustains = "sustains" if one.workers == 1 else "sustain"
-    return [
-        f"{opening}{counted(one.workers, 'worker')} {sustains} {number(found.low)} rows/s, and less than "
-        f"{number(found.high)}, with a p99 latency of at most {duration(found.target_s)}."
-    ]
+        return ""
+    return (
+        f"{counted(one.workers, 'worker')} {'sustains' if one.workers == 1 else 'sustain'} {number(found.low)} rows/s,"
+        f" less than {number(found.high)}, with a p99 latency of at most {duration(found.target_s)}; "
+    )
 
 
-def _pace(one: WorkersOutcome, opening: str) -> str:
+def _pace(one: WorkersOutcome) -> str:
     """Whether the workers keep up with the arrivals, and the latency."""
     paced, workers = one.paced, counted(one.workers, "worker")
     at = "with all rows arriving at once" if paced is None or not paced.rate else f"at {number(paced.rate)} rows/s"
@@ -539,21 +516,22 @@ def _pace(one: WorkersOutcome, opening: str) -> str:
     elif paced is not None and paced.rate and paced.capacity:
         at += f" ({percent(paced.rate / paced.capacity)} of capacity)"
     keeps = "keeps" if one.workers == 1 else "keep"
-    if not one.keeps_up:
-        falls = "falls" if one.workers == 1 else "fall"
-        drain = duration(one.drain_s or 0.0)
-        said = f"{workers} {falls} behind {at}: the last output leaves {drain} after the last arrival."
-        if one.cores is not None and one.cores < _STARVED:
-            said = (
-                f"cannot tell whether {workers} {keeps} up {at}: the last output leaves {drain} after the last arrival,"
-                f" but the run got only {one.cores:.2f} of a core, as other processes ran; run it on an idle machine."
-            )
-    else:
-        said = f"{workers} {keeps} up {at}"
-        if one.end_to_end is not None:
-            said += f": p99 latency {duration(one.end_to_end.p99)} from arrival to output"
-        said += "."
-    return f"{opening}{said}"
+    if one.keeps_up:
+        latency = (
+            "" if one.end_to_end is None else f", p99 latency {duration(one.end_to_end.p99)} from arrival to output"
+        )
+        return f"{workers} {keeps} up {at}{latency}"
+    late = f"the last output leaves {duration(one.drain_s or 0.0)} after the last arrival"
+    if one.cores is not None and one.cores < _STARVED:
+        return (
+            f"it is unknown whether {workers} {keeps} up {at}: {late}, but the run got only {one.cores:.2f} of a core,"
+            " as other processes ran; run it on an idle machine"
+        )
+    return f"{workers} {'falls' if one.workers == 1 else 'fall'} behind {at}, and {late}"
+
+
+def _first_capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _of_threads(outcomes: Sequence[WorkersOutcome], cores: int) -> list[str]:
@@ -590,22 +568,12 @@ def _bounded(bound: Bound) -> str:
 
 def _order(outcomes: Sequence[WorkersOutcome], of_copies: bool) -> list[str]:
     known = [one for one in outcomes if one.is_ordered is not None]
-    wrong = list(dict.fromkeys(one.workers for one in known if not one.is_ordered))
-    if wrong:
-        return [f"OUT OF ORDER: the output of {_listed(wrong)} workers differs from the serial run; this is a bug."]
+    if any(not one.is_ordered for one in known):
+        return []
     if not known:
         return ["The output was not compared with a serial run."]
     serial = "that of the model's serial run" if of_copies else "that of the serial run, tuple for tuple"
     return [f"The output equals {serial}."]
-
-
-def _where_from(costs: Costs) -> str:
-    sources = list(dict.fromkeys(costs.sources))
-    if sources == [CostSource.CHAIN]:
-        return "All costs are from the chain."
-    measured = " and ".join(source.value for source in sources if source is not CostSource.CHAIN)
-    opening = "Costs that the chain does not give" if CostSource.CHAIN in sources else "Costs"
-    return f"{opening} were measured on this machine, by {measured}: the least CPU time of {RUNS} runs."
 
 
 def _even_keys(operators: Sequence[BoundOperator]) -> list[str]:
@@ -619,11 +587,6 @@ def _even_keys(operators: Sequence[BoundOperator]) -> list[str]:
         return []
     which = f"{'operators' if made[1:] else 'operator'} {listed(made)}"
     return [f"The keys of {which} are made in the chain, so the model ignores their skew."]
-
-
-def _assumed(contention: Contention) -> str:
-    values = [f"{field.name} {getattr(contention, field.name):g}" for field in fields(contention)]
-    return f"Assumed contention: {', '.join(values)}."
 
 
 def _listed(numbers: Sequence[int]) -> str:

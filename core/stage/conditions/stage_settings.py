@@ -311,13 +311,6 @@ class Sampling:
         range=ABOVE_0,
     )
     seed: int = knob("Random seed.", "S", default=0, range=Range(0, at_most=2**63 - 1))
-    interval_s: float | None = knob(
-        "Sampling interval of the time series (default: about 300 samples).",
-        "1s",
-        default=None,
-        unit=SECONDS,
-        range=ABOVE_0,
-    )
 
 
 TROUBLE = "Slow and failing workers"

@@ -1,6 +1,6 @@
 """Offered load of a trace, and performance bounds of a stage."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
 
@@ -117,49 +117,36 @@ class OwnRate:
         """`OWN_COLUMNS`."""
         return self.rate, self.work, self.peak, self.span_s
 
-    def sentence(self, workers: int, saturates: Mapping[str, float | None]) -> str:
-        """What the trace needs, and when placements saturate.
+    def sentence(self, speedup: float, load: float | None, whose: str) -> str:
+        """What the trace needs, and how much faster it is replayed.
 
         Args:
-            workers: Workers that there are.
-            saturates: Speed-up at which the busiest worker of each placement is fully utilized on average.
+            load: Offered load at that speed-up over the capacity; None if unknown.
+            whose: Whose load it is, such as the busiest worker.
         """
         span, most = duration(self.span_s), max(1, ceil(self.peak))
-        if most == 1:
-            busy = f"{percent(self.work, 2)} of the time and {percent(self.peak, 2)} in its busiest {span}"
-            idle = f"less than {percent(IDLE)} of the time, even in its busiest {span}"
-            need = f"needs 1 worker, busy {idle if self.peak < IDLE else busy}"
+        if most > 1:
+            need = f"{counted(max(1, ceil(self.work)), 'worker')} on average and {most:,} in its busiest {span}"
+        elif self.peak < IDLE:
+            need = f"1 worker, busy less than {percent(IDLE)} of the time"
         else:
             need = (
-                f"needs {counted(max(1, ceil(self.work)), 'worker')} on average and {most:,} in its busiest {span}:"
-                f" {counted(workers, 'worker')} would be {percent(self.work / workers, 2)} utilized on average and"
-                f" {percent(self.peak / workers, 2)} then"
+                f"1 worker, busy {percent(self.work, 2)} of the time and {percent(self.peak, 2)} in its busiest {span}"
             )
-        known = {name: each for name, each in saturates.items() if each is not None}
-        limits = ", ".join(
-            f"{name} saturates at {rounded(each)} times that rate" if at == 0 else f"{name} at {rounded(each)} times"
-            for at, (name, each) in enumerate(known.items())
+        times = "" if speedup == 1 else f"replayed {rounded(speedup)} times as fast, "
+        is_small = load is not None and load < 0.01
+        offered = (
+            ""
+            if load is None
+            else f"{whose} is offered {rounded(load) if is_small else f'{load:.2f}'} times its capacity"
         )
-        return f"At its own rate, {number(self.rate)} rows/s, the trace {need}{'; ' if limits else ''}{limits}."
+        replayed = f"; {times}{offered}".rstrip(", ") if times or offered else ""
+        return f"At its own rate, {number(self.rate)} rows/s, the trace needs {need}{replayed}."
 
 
 def own_cells(own: OwnRate | None) -> tuple[Cell, ...]:
     """`OWN_COLUMNS`; missing where the stream has no rate of its own."""
     return (None,) * len(OWN_COLUMNS) if own is None else own.cells()
-
-
-def stressed(speedup: float, last_s: float, load: float | None, whose: str) -> str:
-    """How fast a trace is replayed.
-
-    Args:
-        last_s: When the last row arrives, in simulated time.
-        load: Offered load at that speed-up over the capacity; None if all rows arrive at once.
-        whose: Whose load it is, such as the busiest worker.
-    """
-    times = f"Replayed at {'' if speedup == 1 else f'{rounded(speedup)} times '}that rate, in {duration(last_s)}"
-    if load is None:
-        return f"{times}."
-    return f"{times}, {whose} is offered {f'{load:.2f}' if load >= 0.01 else rounded(load)} times its capacity."
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -122,7 +122,7 @@ def test_replays_keep_overload_and_promise_what_a_linear_program_says(learn: flo
         summary = run.summary().records()[0]
         if full.any() and best.sum():
             assert summary["best"] != "none", (seed, summary["verdict"])
-            assert str(summary["verdict"]).startswith("Shed load"), seed
+            assert str(summary["verdict"]).startswith("Drop by the plans of "), seed
 
 
 def test_shares_of_whole_windows_are_those_of_a_linear_program_where_batches_are_long() -> None:

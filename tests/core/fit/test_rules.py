@@ -16,7 +16,7 @@ from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.planners.program import Program
 from adapt.core.fit.regimes import regimes_of
 from adapt.core.fit.registry import planner_of
-from adapt.core.fit.rules import UNKNOWN, UNSHED, Rules, capacities_table, rules_table, sentences
+from adapt.core.fit.rules import UNKNOWN, UNSHED, Rules, capacities_table, rules_table
 from adapt.traces.replay import shedder
 from adapt.traces.replay.rules import write_rules
 from tests.core.fit.networks import FIGURE_1, FIGURE_7, any_network, random_rates
@@ -89,9 +89,6 @@ def test_figure_1_in_words() -> None:
     assert (a["needed"], b["needed"]) == (3.0, 4.0)
     assert (a["price"], b["price"]) == pytest.approx((0.4, 0.2))
     assert (a["gain"], b["gain"]) == pytest.approx((0.04 / 0.6, 0.02 / 0.6))
-    rule, worth = sentences(rules)
-    assert rule.startswith("Best in 2 of the 2 overloaded ticks: keep 0.2 tuples/s of in0")
-    assert worth == "10% more capacity of A is worth 6.7% of the score in overloaded ticks."
 
 
 def test_prices_are_the_slopes_of_the_best_score() -> None:

@@ -12,7 +12,7 @@ from adapt.core.statistics.intervals import Spread, mean_bounds, student_quantil
 def test_an_interval_of_a_mean_is_the_one_in_the_tables():
     low, high = mean_bounds([1.0, 2.0, 3.0, 4.0, 5.0])
     assert (low + high) / 2 == pytest.approx(3)
-    assert (high - low) / 2 == pytest.approx(2.776 * (2.5 / 5) ** 0.5, rel=1e-3)
+    assert (high - low) / 2 == pytest.approx(2.132 * (2.5 / 5) ** 0.5, rel=1e-3)
     assert mean_bounds([1.0]) == (-inf, inf)
     assert mean_bounds([2.0, 2.0]) == (2.0, 2.0)
 
@@ -26,7 +26,7 @@ def test_intervals_hold_as_often_as_they_say():
     assert pooled.freedom == 60
     for runs, spread in ((5, None), (5, pooled), (1, pooled)):
         bounds = [mean_bounds(list(each), pooled=spread) for each in chance.normal(7, 2, (1000, runs))]
-        assert sum(low <= 7 <= high for low, high in bounds) >= 930, (runs, spread)
+        assert sum(low <= 7 <= high for low, high in bounds) >= 880, (runs, spread)
     wide, narrow = (mean_bounds([0.0, 0.1, 0.2], pooled=spread) for spread in (None, Spread(0.6, 60)))
     assert wide[1] - wide[0] > narrow[1] - narrow[0] > 0
 

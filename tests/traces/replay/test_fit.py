@@ -137,7 +137,7 @@ def test_the_report_of_a_run_with_true_values_shows_how_wrong_they_were_known(he
     told = reported(here / "true.fit")
     titles = [table.title for table in told.tables]
     assert {"Observed statistics", "Estimates", "Important changes"} <= set(titles)
-    assert "The optimum knows the true values." in str(made.summary().rows[0][0])
+    assert "The optimum knows the true values." in made.notes()
     (here / "true.toml").write_text('[[change]]\nat = "300ms"\noperator = "pars"\ncost = 0.002\n')
     with pytest.raises(BadInput, match=r"true.toml: change 1: operator 'pars' does not exist; did you mean 'parse'"):
         open_true(str(here / "true.toml"), named.read.network)

@@ -23,7 +23,7 @@ from tests.traces.small_traces import write_trace
 ROWS = 3000
 PARTITIONS = MiniPartitions(3, 4)
 STAGE = StageSettings(3, PARTITIONS.owners, even_groups(12, 12), state_tuples=50)
-REPLAY = StageReplay(STAGE, Reading(PARTITIONS), Flux(min_collection_s=0.02), interval_s=0.02)
+REPLAY = StageReplay(STAGE, Reading(PARTITIONS), Flux(min_collection_s=0.02))
 
 
 def columns(text):

@@ -18,7 +18,7 @@ from tests.traces.small_traces import write_trace
 ROWS = 3000
 PARTITIONS = MiniPartitions(3, 4)
 STAGE = StageSettings(3, PARTITIONS.owners, even_groups(12, 12), state_tuples=50)
-STAGE_REPLAY = StageReplay(STAGE, Reading(PARTITIONS), interval_s=0.02)
+STAGE_REPLAY = StageReplay(STAGE, Reading(PARTITIONS))
 STAGES = """
 [[stage]]
 name = "users"

@@ -14,7 +14,7 @@ from tests.traces.small_traces import write_trace
 
 ROWS = 6_000
 QUICK = (
-    "--speedup 1 --pool 4 --workers 1 --partitions 4 --state 100 --service-time 500us --period 50ms --interval 100ms"
+    "--speedup 1 --pool 4 --workers 1 --partitions 4 --state 100 --service-time 500us --period 50ms"
     " --scale-out-delay 100ms --cooldown 300ms --window 500ms --scheme construction=scan"
 )
 
@@ -50,7 +50,7 @@ def test_a_run_is_printed_kept_and_reported(adapt, here):
     assert kept.parameters["pool"] == 4
     assert (kept.parameters["scale_out_delay_s"], kept.parameters["cooldown_s"]) == (0.1, 0.3)
     said = adapt.done("report", "x.run", "--html", "x.html")
-    assert document["summary"]["verdict"] in said.err
+    assert " ".join(document["summary"]["verdict"].split()) in " ".join(said.out.split())
     page = (here / "x.html").read_text()
     for title in ("Workers", "Imbalance", "Throughput", "Latency", "Workers, fixed", "Workers, thresholds"):
         assert f"<h3>{title}</h3>" in page
@@ -81,7 +81,7 @@ def test_every_option_is_taken(adapt, here):
     assert sum(row["processed"] + row["rows_dropped"] for row in document["cases"]) == 3 * ROWS
 
 
-ON_ENGINE = "--pool 4 --workers 3 --service-time 100us --interval 100ms --policy fixed --format json"
+ON_ENGINE = "--pool 4 --workers 3 --service-time 100us --policy fixed --format json"
 
 
 @pytest.mark.parametrize("chosen", ["--engine flink", "--scheme flink"])
@@ -95,7 +95,7 @@ def test_an_engine_moves_its_own_units(adapt, here, chosen):
     assert rows.tolist() == np.bincount(FlinkPartitioner(3).channels_of(keys), minlength=4).tolist()
     assert (document["parameters"]["scheme"], document["parameters"]["units"]) == ("flink", 128)
     assert document["parameters"]["construction"] is None
-    assert "Flink places 128 key groups, not a plan." in document["summary"]["verdict"]
+    assert "Flink places 128 key groups, not a plan." in document["summary"]["notes"]
     assert document["summary"]["partitions"] == 128
 
 
@@ -110,7 +110,7 @@ def test_the_speed_is_that_of_the_offered_load(adapt, here):
         lasts_s = 2 / told["speedup"]
         periods = told["scale_out_delay_s"] / 2, told["cooldown_s"] / 10, told["counting"]["window_s"] / 10
         assert [told["period_s"], *periods] == pytest.approx([lasts_s / 100] * 4, rel=0.01)
-        assert f"the whole pool is offered {offered:.2f} times its capacity" in summary["verdict"]
+        assert f"a pool of 4 workers is offered {offered:.2f} times its capacity" in summary["verdict"]
     line = "x.trace --pool 4 --workers 1 --speedup 3 --period 50ms --format json"
     told = json.loads(adapt.done("replay", "elastic", *line.split()).out)["parameters"]
     assert (told["speedup"], told["period_s"], told["cooldown_s"]) == (3, 0.05, 30)
@@ -154,7 +154,7 @@ def test_two_streams_are_joined(adapt, venues):
 
 
 def test_policies_of_flux_move_the_window_of_a_join_and_keep_its_answers(adapt, venues):
-    line = "two.trace --speedup 1 --workers 3 --partitions 9 --service-time 500us --interval 50ms --join"
+    line = "two.trace --speedup 1 --workers 3 --partitions 9 --service-time 500us --join"
     line += " stream:window=400ms"
     (venues / "f.json").write_text(
         '{"schema": "adapt.faults/1", "faults": [{"kind": "crash", "worker": 2, "at_s": 0.3}], "detection_s": 0.05}'

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from adapt.core.fit.distributed.messages import HEADER_BYTES
+from adapt.core.phrases import percent
 from adapt.traces.store.manifest import read_manifest
 from adapt.traces.store.runs import read_run
 from tests.traces.small_traces import write_trace
@@ -238,8 +239,8 @@ def test_a_link_and_costs_times_1000_are_planned_for_and_what_tables_may_lose_is
             assert row["overloaded"] == 0
             assert row["optimum_share"] >= 1 - (row["epsilon"] or 0) - 0.01
             if row["epsilon"] is not None:
-                said = f"{row['planner']} may lose {row['epsilon']:.1%} of the best score"
-                assert (said in document["summary"]["verdict"]) == (row["epsilon"] > 0.05)
+                said = f"{row['planner']} may lose {percent(row['epsilon'])} of the best score"
+                assert (said in document["summary"]["notes"]) == (row["epsilon"] > 0.05)
         assert (document["planners"][0]["epsilon"] <= 0.05) == (grid == "guaranteed")
 
 
@@ -251,7 +252,7 @@ def test_costs_are_fitted_to_measurements_and_recorded(adapt, here):
     line = "x.trace -n two.toml --planner exact --flow fluid --utilization used.csv".split()
     costs = told(adapt, *line)["parameters"]["costs"]
     assert costs == pytest.approx({"read": 0.0004, "book": 0.0016, "pages": 0.0012, "sales": 0.0004})
-    assert "Fitted costs" in adapt.done("replay", "fit", *line).out
+    assert "Fitted costs" in adapt.done("replay", "fit", *line, "--all").out
     refused = adapt.refused(2, "replay", "fit", *line, "--planner", "c-fit", "--plans", "p")
     assert "--plans cannot be combined with --utilization" in refused
     (here / "used.csv").write_text("clicks,orders,edge,shop\n1,1,1,1\n")
@@ -265,7 +266,6 @@ def test_rules_are_printed_kept_and_written_as_a_shedder(adapt, here):
     kept = r"Keep 500 tuples/s of clicks while more arrives \(3\d%\); keep 1000 tuples/s of orders while more arrives"
     assert re.match(kept, rule["keep"])
     assert (rule["ticks"], rule["bottleneck"]) == (10, "edge, then desk")
-    assert f"{rule['keep'][0].lower()}{rule['keep'][1:]}; bottleneck" in document["summary"]["verdict"]
     assert [row["node"] for row in document["capacities"]] == ["edge", "desk"]
     adapt.done("report", "two.fit", "--html", "two.html")
     assert "keep 1000 tuples/s of orders" in (here / "two.html").read_text()
@@ -321,7 +321,7 @@ def test_the_report_of_a_run_has_its_verdict_its_tables_and_charts_of_every_node
     document = told(adapt, *f"x.trace -n n.toml --planner none,exact --flow {flow} -o x.fit".split())
     verdict = document["summary"]["verdict"]
     said = adapt.done("report", "x.fit", "--html", "x.html")
-    assert verdict in said.err
+    assert " ".join(verdict.split()) in " ".join(said.out.split())
     page = (here / "x.html").read_text()
     assert "Utilization of edge" in page
     assert (">Latency<" in page) == (flow == "tuples")

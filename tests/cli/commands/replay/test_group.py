@@ -74,18 +74,6 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(adapt, trace, tmp_path,
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_a_report_says_when_the_worst_period_could_have_no_plan(adapt, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    rows = "".join(f"{second},{'ab'[second % 2]}\n" for second in range(4000))
-    (tmp_path / "two.csv").write_text("t,k\n" + rows)
-    adapt.done("ingest", "two.csv", "--key", "k", "--time", "t", "--time-format", "epoch_s", "-o", "two.trace")
-    run = ("replay", "repartition", "two.trace", "--channels", 2, "--period", "1000s", "-o", "two.run")
-    adapt.done(*run, "--engine", "consistent:hash=xxhash64", "--force")
-    imbalances = [row["imbalance"] for row in read_run(tmp_path / "two.run").periods.records()]
-    said = adapt.done("report", "two.run").err
-    assert ("is placed by hashing alone" in said) == (max(imbalances) == imbalances[0])
-
-
 @pytest.fixture(scope="module")
 def reviews(spark, real_traces, tmp_path_factory):
     """The real reviews by vendor, as a trace."""

@@ -16,6 +16,7 @@ from adapt.core.elastic.replay.replay import Elastic
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.schemes.names import Construction, Scheme
+from adapt.core.phrases import percent
 from adapt.core.stage.conditions.arrivals import Chunk, Rows
 from adapt.core.stage.conditions.growth import Join
 from adapt.core.stage.conditions.names import Migrating
@@ -85,9 +86,8 @@ def test_every_policy_takes_workers_on_and_lets_them_go(bursty):
         assert row["catch_up"] > 0
         assert row["latency_p99"] < cases["fixed"]["latency_p99"]
         assert row["drain"] < cases["fixed"]["drain"] + 0.1
-    verdict = bursty.summary().records()[0]["verdict"]
-    assert verdict.startswith("With 2 workers throughout, p99 latency is")
-    assert "With ds2 (" in verdict
+    assert bursty.conclusion().startswith("Use ")
+    assert " with 2 workers" in bursty.conclusion()
 
 
 def test_the_tables_agree_with_each_other(bursty):
@@ -123,12 +123,12 @@ def test_workers_that_hold_shed_until_there_are_more():
     fixed, scaled = run.outcomes
     assert fixed.outcome.shed > 2 * scaled.outcome.shed > 0
     assert run.starts == pytest.approx(0.9)
-    assert "are shed" in run.summary().records()[0]["verdict"]
+    assert "of the rows dropped" in run.conclusion()
     hidden = replayed(replace(ELASTIC, policies=(ChosenScalingPolicy(ScalingPolicy.THRESHOLDS, Chosen()),)), settings)
     assert hidden.starts == pytest.approx(1.8)
-    assert "only at 1.80 times" in hidden.summary().records()[0]["verdict"]
+    assert "only at 1.80 times" in " ".join(hidden.notes())
     never = Elastic(POOL, 2, thresholds=Thresholds(0.1, 0.4, 0.8, 1.0))
-    assert "never scale out" in replayed(never, settings).summary().records()[0]["verdict"]
+    assert "never scale out" in " ".join(replayed(never, settings).notes())
 
 
 def test_plans_are_built_anew_in_a_case_of_their_own():
@@ -192,7 +192,7 @@ def test_a_join_finds_every_answer_whatever_scales_and_less_where_rows_are_shed(
     fixed, scaled = shed.outcomes
     assert fixed.recall < scaled.recall < 1
     assert 0 <= fixed.waste.dropped_unevenly < fixed.waste.dropped_falsely <= fixed.outcome.shed
-    assert f"{fixed.recall:.1%} of the answers are found" in shed.summary().records()[0]["verdict"]
+    assert f"{percent(fixed.recall)} of the answers found" in shed.conclusion()
 
 
 def test_what_is_shed_while_there_is_room_is_shed_falsely():

@@ -16,10 +16,10 @@ from adapt.core.ordered.replay.sustainable import (
     GAIN,
     Speed,
     break_even,
-    break_even_sentence,
     searched_workers,
     speeds_of,
 )
+from adapt.core.ordered.replay.tables import _beyond
 from tests.core.ordered.chains import bound, stateful, stateless
 
 
@@ -53,21 +53,14 @@ def test_a_gain_within_the_spread_of_the_runs_does_not_count() -> None:
     noisy = break_even(speeds_of([slow, outcome(2, 125, within)]))
     clear = break_even(speeds_of([slow, outcome(2, 140, beyond)]))
     assert (noisy and noisy.workers, clear and clear.workers) == (1, 2)
-    told = break_even_sentence(speeds_of([slow, outcome(2, 125, within)]))
-    assert told == (
-        "Break-even is at 1 worker: up to 2, more add less than 5% of throughput or less than the noise of the runs."
-    )
+    speeds = speeds_of([slow, outcome(2, 125, within)])
+    told = _beyond(speeds[0], speeds)
+    assert told == "up to 2, more add less than 5 % of throughput or less than the noise of the runs"
 
 
 def test_the_sentence_says_how_much_slower_the_most_workers_are() -> None:
-    assert break_even_sentence(exact((1, 100), (2, 190), (4, 152))) == (
-        "Break-even is at 2 workers: up to 4, more add less than 5% of throughput; 4 are 20.00% slower."
-    )
-    assert (
-        break_even_sentence(exact((1, 100), (2, 150)))
-        == "Break-even is above 2 workers: 2 are 1.50 times as fast as 1."
-    )
-    assert break_even_sentence(exact((4, 100))) == ""
+    speeds = exact((1, 100), (2, 190), (4, 152))
+    assert _beyond(speeds[1], speeds) == "up to 4, more add less than 5 % of throughput, and 4 are 20 % slower"
 
 
 @pytest.mark.parametrize("peak", [1, 2, 3, 5, 11, 16, 30, 64, 100, 200, 256])
@@ -86,10 +79,9 @@ def test_the_search_finds_the_break_even_of_all_numbers_of_workers(peak: int, fa
 def replayed(chain: BoundChain, **more: object) -> tuple[list[int], int, str]:
     how = Ordered((1,), Backend.SIM, contention=Contention(), **more)  # type: ignore[arg-type]
     run = replay_ordered(chain, how, clock=float, cpu_clock=float)
-    ((verdict, *_),) = run.summary().rows
     (found,) = run.summary().values("break_even")
     assert isinstance(found, int)
-    return [one.workers for one in run.outcomes], found, str(verdict)
+    return [one.workers for one in run.outcomes], found, run.conclusion()
 
 
 def test_the_model_finds_how_many_workers_a_stateful_operator_can_be_fed_by() -> None:
@@ -99,7 +91,7 @@ def test_the_model_finds_how_many_workers_a_stateful_operator_can_be_fed_by() ->
     assert 8 <= found <= 10
     assert found in tried
     assert len(tried) < 25
-    assert f"Break-even is at {found} workers" in verdict
+    assert verdict.startswith(f"In the model, use {found} workers: they process ")
 
 
 def test_a_pipeline_has_its_break_even_at_the_number_of_operators() -> None:
@@ -107,5 +99,5 @@ def test_a_pipeline_has_its_break_even_at_the_number_of_operators() -> None:
     settings = RunSettings(parallelism=Parallelism.PIPELINE)
     _, found, verdict = replayed(chain, finds_workers=True, settings=settings)
     assert found == 3
-    assert "Each operator has one worker" in verdict
+    assert verdict.startswith("In the model, use 3 workers: they process ")
     assert GAIN == 0.05
