@@ -361,7 +361,7 @@ def conclusion_of(outcomes: Sequence[PeriodOutcome], when: str, state: Column) -
     return f"Rebuilding {when} does not help: imbalance {mean}, {today} today, best possible {best}; {moved}."
 
 
-GAINS = 0.02
+GAINS = 0.05
 """Share of the mean imbalance, or of the busiest worker's time, from which rebuilds gain anything."""
 
 

@@ -188,12 +188,14 @@ def keeps_up(one: ElasticOutcome, last_s: float) -> bool:
 def _action(outcomes: Sequence[ElasticOutcome], last_s: float, least: int) -> str:
     fixed, workers, best = outcomes[0], counted(least, "worker"), chosen_of(outcomes, last_s)
     others = sorted((one for one in outcomes[1:] if one is not best), key=lambda one: (not one.restarts, _p99(one)))
-    did = {one.case: f"{_quality(one)} for {_worker_time(one, fixed)}" for one in others[:_OTHERS]}
+    did = {one.case: f"{_quality(one)} ({_worker_time(one, fixed)})" for one in others[:_OTHERS]}
     told = [f"{one.case} {did[one.case] if one.restarts else 'never rescales'}" for one in others[:_OTHERS]]
     if best is not fixed:
         falls = "" if keeps_up(best, last_s) else "; no case keeps up with this load"
-        took = _worker_time(best, fixed)
-        return f"Use {best.case}: {_quality(best)} for {took}, {_quality(fixed)} with {workers}{falls}."
+        today = f"{_quality(fixed)} with {workers}"
+        return (
+            f"{'; '.join([f'Use {best.case}: {_quality(best)} ({_worker_time(best, fixed)})', today, *told])}{falls}."
+        )
     if len(outcomes) == 1 or keeps_up(fixed, last_s):
         return f"{'; '.join([f'Keep {workers}: {_quality(fixed)}', *told])}."
     return f"{'; '.join([f'Scaling does not help: {workers} fall behind, {_quality(fixed)}', *told])}."
