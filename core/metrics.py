@@ -111,10 +111,10 @@ latency_p50 | seconds lower s | repartition=cases flux,elastic,fit,compare |
 latency_p95 | seconds lower s | elastic,fit,compare | 95th percentile of the latency
 latency_p99 | seconds lower s | repartition=cases flux,elastic,fit,compare | 99th percentile of the latency
 processing_p50 | seconds lower s | ordered | median time from the first operator until the last output has left
-processing_p95 | seconds lower s | ordered | its 95th percentile
-processing_p99 | seconds lower s | ordered | its 99th percentile
+processing_p95 | seconds lower s | ordered | 95th percentile of that time
+processing_p99 | seconds lower s | ordered | 99th percentile of that time
 end_to_end_p50 | seconds lower s | ordered | median time from the arrival until the last output has left
-end_to_end_p99 | seconds lower s | ordered | its 99th percentile
+end_to_end_p99 | seconds lower s | ordered | 99th percentile of that time
 lag_max | count lower rows | repartition=cases flux,elastic,compare |
     most rows that had arrived and were not processed at a time: consumer lag (Kafka), pending records (Flink)
 wait_max | seconds lower s | fit | longest time to drain a queue
@@ -152,7 +152,7 @@ capacity | number higher rows/s | flux=summary | what all undisturbed workers ca
 busiest_worker | share lower | flux=summary | initial share of all work of the busiest worker
 hottest_partition | share lower | flux=summary | share of all work of the hottest partition
 static_full_at | number higher | repartition,flux=summary | speed-up of the trace that saturates the busiest worker
-best_full_at | number higher | flux=summary | the same for the best placement of whole partitions
+best_full_at | number higher | flux=summary | speed-up that saturates the best placement of whole partitions
 busiest_time | seconds lower s | repartition=cases |
     busy time of the busiest worker of each period, migration included
 migrations | count lower | repartition=cases | times at which partitions moved
@@ -166,7 +166,7 @@ stopped | seconds lower s | - | time of workers without work in restarts
 catch_up | seconds lower s | elastic,compare |
     longest time from a rescale until its backlog was gone; missing if it stays
 dropped_falsely | count lower rows | elastic | rows dropped though the pool, evenly loaded, had room
-dropped_unevenly | count lower rows | elastic | of these, rows dropped though the present workers had room
+dropped_unevenly | count lower rows | elastic | rows dropped though the present workers had room
 answers | count higher | elastic | matches that a join found
 recall | share higher | elastic | matches of a join over those of a serial run
 workers_mean | number lower | elastic,compare | mean number of workers
@@ -174,7 +174,7 @@ workers_max | count lower | elastic,compare | maximum number of workers
 offered | number neither | compare,flux,elastic=summary | offered load over capacity, of the busiest worker or the pool
 # shedding
 optimum_share | share higher | fit | score over the best possible of each tick, without late results
-optimum_share_full | share higher | fit | the same, over overloaded ticks: more arrived than fits
+optimum_share_full | share higher | fit | optimum_share over the overloaded ticks, in which more arrived than fits
 score | number higher tuples/s | fit | mean weighted output rate
 error_p50 | share lower | fit | median over ticks of the loss against the best score
 error_p95 | share lower | fit | 95th percentile of that loss
@@ -182,13 +182,13 @@ error_p99 | share lower | fit | 99th percentile of that loss
 overloaded | share lower | fit | ticks in which more was kept than can be processed
 drop_rate | share lower | fit,compare | share of the rows dropped
 queue_drops | count lower tuples | fit | tuples dropped at full queues
-results_dropped | number lower results | fit | of windows that lost tuples to full queues; not in the score
+results_dropped | number lower results | fit | results of windows that lost tuples to full queues; not in the score
 waiting | count lower tuples | fit | tuples in queues at the end
 plans | count neither | fit | different drop plans used
 changes | count lower ticks | fit | ticks with a changed drop rate
 messages | count lower | fit,compare | messages between nodes to make plans
-message_rows | count lower rows | fit | table rows in these messages
-message_bytes | bytes lower bytes | fit,compare | bytes of these messages
+message_rows | count lower rows | fit | table rows in the messages between nodes
+message_bytes | bytes lower bytes | fit,compare | bytes of the messages between nodes
 unbound | count lower rows | fit=summary | rows that no input reads
 ticks | count neither | fit=summary | number of ticks
 full | count lower ticks | fit=summary | overloaded ticks: more arrived than can be processed
