@@ -77,7 +77,7 @@ def rekey_bundle(table: RekeyTable) -> Bundle:
     known = definition_of(table.job.engine)
     files = {
         JSON: File(table.to_json(), "keys and their replacements"),
-        CSV: File(table.to_csv().encode(), "the same as rows, for joins"),
+        CSV: File(table.to_csv().encode(), "keys and their replacements as rows, for joins"),
         "rekey.py": File(python_file(table), "`rekey` and `original` in Python"),
         "Rekey.java": File(java_file(table), "`Rekey.key` and `Rekey.original` in Java"),
     }
