@@ -232,7 +232,7 @@ def count(
     key: str | Sequence[str] | None = None,
     over: Literal["time", "stream"] | None = None,
     channels: int = 10,
-    engine: str = "spark",
+    engine: str | None = None,
     method: Literal["lossy", "exact", "sliding"] = "lossy",
     window: str | None = None,
     force: bool = False,
@@ -248,7 +248,7 @@ def count(
     master: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
 ) -> Surveyed:
-    """Count the keys of a trace and judge its skew."""
+    """Count the keys of a trace; with --engine, judge its skew."""
 
 def diff(
     source: Artefact | Frame | Sequence[Artefact | Frame],

@@ -19,7 +19,7 @@ from adapt.traces.locations.series_path import SeriesPath
 from adapt.traces.store.atomic import replace_whole
 from adapt.traces.store.manifest import program_versions
 from adapt.traces.store.tables import packed
-from adapt.traces.store.trace import BLOCK_ROWS, Trace, TraceBlock
+from adapt.traces.store.trace import BLOCK_ROWS, TraceBlock
 
 CACHE = ".adapt-counts"
 """The cache folder next to a trace; it can be deleted at any time."""
@@ -80,19 +80,13 @@ def kept_blocks(
     return partial(_kept_or_made, work, paths, held)
 
 
-def rows_held(
-    trace: Trace, blocks: Sequence[TraceBlock], most: Callable[[TraceBlock], int], together: int | None = None
-) -> int:
-    """Rows that decide where work runs.
-
-    Of a trace, all. Of a series, those that a process holds, as a new day costs less than the start of Spark.
+def rows_held(blocks: Sequence[TraceBlock], most: Callable[[TraceBlock], int], together: int | None = None) -> int:
+    """Rows of results in one process; they decide where work runs.
 
     Args:
         most: Rows that the result of a block has at most.
         together: Rows of all results added up, at most; None if they are not added up on the way.
     """
-    if not isinstance(trace.path, SeriesPath):
-        return trace.rows
     apart = sum(min(block.rows, most(block)) for block in blocks)
     return apart if together is None else min(apart, together + BLOCK_ROWS)
 

@@ -75,13 +75,3 @@ def above_0(option: str, text: str) -> float:
     if value == 0:
         raise UsageError(f"{option} must be above 0 (got {text})")
     return value
-
-
-def above_0_or_none(option: str, text: str | None) -> float | None:
-    """An option's duration in seconds, above 0, or None."""
-    return None if text is None else above_0(option, text)
-
-
-def above_0_or(option: str, text: str | None, usual_s: float) -> float:
-    """An option's duration in seconds, above 0, or the usual one."""
-    return usual_s if text is None else above_0(option, text)

@@ -44,7 +44,7 @@ class RunnerOptions(Spark):
 
     master: str | None = setting(
         None,
-        f"{MASTER}; or in-process. Default: in-process up to 4 million rows, then local[*].",
+        f"{MASTER}; or in-process. Default: in-process if memory suffices, else local[*].",
         **MASTER_OF_ALL,
     )
 

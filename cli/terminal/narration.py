@@ -105,7 +105,7 @@ def narrate(message: str, level: Verbosity = Verbosity.NORMAL) -> None:
             print(line.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr, flush=True)
 
 
-def narrate_keys(source: "Path", scheme: "AnyScheme") -> None:
+def narrate_keys(source: "Path", scheme: "AnyScheme | None") -> None:
     """Say the type by which an engine places keys, if unsure."""
     from adapt.traces.store.trace import note_on_keys
 

@@ -70,7 +70,8 @@ class Frequencies(Tabular):
         count_low: Lower bounds, shape (keys,); int64 for counts and bytes, float64 for cost.
         count_high: Upper bounds, shape (keys,); equal to `count_low` if exact.
         total: The weight of all rows.
-        epsilon: Error bound as a share of `total`: true - epsilon * total <= count_low <= true; 0 if exact.
+        epsilon: Error bound as a share of `total`: true - epsilon * total <= count_low <= true of a listed key; 0 if
+            exact.
         complete_above: Every key above this weight is listed; 0 if all are.
         distinct: Number of distinct keys, estimated unless `epsilon` is 0.
         measured: Further columns summed by listed key.
@@ -134,7 +135,8 @@ class Frequencies(Tabular):
     def as_counted(self) -> dict[str, Any]:
         """How the keys were counted, as JSON data."""
         if self.exact:
-            return {"weight": self.weight.value, "counts": CountMethod.EXACT.value}
+            omitted = {"complete_above": self.complete_above} if self.complete_above else {}
+            return {"weight": self.weight.value, "counts": CountMethod.EXACT.value, **omitted}
         bounds = {"epsilon": self.epsilon, "complete_above": self.complete_above}
         return {"weight": self.weight.value, "counts": CountMethod.LOSSY.value, **bounds}
 

@@ -69,7 +69,8 @@ def counts_table(frequencies: Frequencies) -> Table:
 def _guarantee(frequencies: Frequencies) -> str:
     """The guarantee of lossy counts, in words."""
     if frequencies.exact:
-        return ""
+        omitted = frequencies.complete_above
+        return f"Counts are exact, and every key above {omitted:,.6g} is listed." if omitted else ""
     if frequencies.complete_above == 0:
         return "The stream is short enough that no key was dropped: the counts are exact."
     return (

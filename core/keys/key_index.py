@@ -1,7 +1,5 @@
 """An index of distinct keys: the row of a key, if any."""
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -60,20 +58,6 @@ class KeyIndex:
         return KeyIndex, (self._keys,)
 
 
-def distinct_rows(keys: HashedKeys) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Codes of rows by distinct key, and the first row of each.
-
-    Args:
-        keys: Fewer than 2^30, without nulls.
-
-    Returns:
-        Codes in order of first occurrence, shape (rows,), and first rows, shape (distinct keys,).
-    """
-    codes, firsts = np.empty(len(keys), np.int32), np.empty(len(keys), np.int32)
-    slots = np.zeros(_slots_for(len(keys)), np.uint64)
-    return codes, firsts[: _number(keys.high, keys.bytes.data, keys.bytes.offsets, slots, codes, firsts)]
-
-
 def _slots_for(keys: int) -> int:
     """A power of two above 2 slots per key; above 8 if they fit into the CPU cache, for fewer collisions."""
     return int(2 ** ((8 if keys <= _FEW_KEYS else 2) * keys).bit_length())
@@ -106,7 +90,7 @@ def _word(data: NDArray[np.uint8], start: np.uint64) -> np.uint64:
 
 
 @inlined
-def _same(
+def same_bytes(
     data: NDArray[np.uint8], start: np.uint64, length: np.uint64, other: NDArray[np.uint8], at: np.uint64
 ) -> bool:
     """Whether `length` bytes are the same in both."""
@@ -147,42 +131,8 @@ def _find(
                 there = (slots[at] & _ROW) - np.uint64(1)
                 begin = np.uint64(known_offsets[there])
                 size = np.uint64(known_offsets[there + np.uint64(1)]) - begin
-                if size == length and _same(data, start, length, known, begin):
+                if size == length and same_bytes(data, start, length, known, begin):
                     found = np.int64(there)
                     break
             at = (at + np.uint64(1)) & np.uint64(len(slots) - 1)
         rows[row] = found
-
-
-@compiled
-def _number(
-    high: Words,
-    data: NDArray[np.uint8],
-    offsets: NDArray[np.int64],
-    slots: Words,
-    codes: NDArray[np.int32],
-    firsts: NDArray[np.int32],
-) -> int:
-    """The codes of rows, how many; slots as in `_fill`, with codes instead of rows."""
-    found = 0
-    for row in range(len(codes)):
-        start = np.uint64(offsets[row])
-        length = np.uint64(offsets[row + 1]) - start
-        at = _first_slot(high[row], slots)
-        mark = high[row] & _ROW
-        code = -1
-        while slots[at]:
-            if slots[at] >> _ROW_BITS == mark:
-                there: Any = np.int64(slots[at] & _ROW) - 1
-                begin = np.uint64(offsets[firsts[there]])
-                if np.uint64(offsets[firsts[there] + 1]) - begin == length and _same(data, start, length, data, begin):
-                    code = there
-                    break
-            at = (at + np.uint64(1)) & np.uint64(len(slots) - 1)
-        if code < 0:
-            code = found
-            firsts[found] = row
-            found += 1
-            slots[at] = (high[row] << _ROW_BITS) | np.uint64(found)
-        codes[row] = code
-    return found

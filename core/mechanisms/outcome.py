@@ -50,8 +50,6 @@ class ScenarioRun(Run):
 
 
 _PARTS = 20
-_UNEVEN = "rows of the busiest worker over the mean"
-
 OUTCOME_COLUMNS = (
     Column("scenario"),
     *columns_named("throughput latency_p50 latency_p95 latency_p99"),

@@ -348,7 +348,8 @@ def describe(
         parent=parent,
         predicted_loads=dict(zip(("state", "computation", "network"), loads.tolist(), strict=True)),
         metrics=metrics.as_data(),
-        parameters=recipe.parameters | ({} if frequencies.exact else population.as_counted(recipe.resources)),
+        parameters=recipe.parameters
+        | ({} if frequencies.exact and not frequencies.complete_above else population.as_counted(recipe.resources)),
     )
     return Built(plan, partitioner, metrics)
 

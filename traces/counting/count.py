@@ -24,7 +24,15 @@ from adapt.core.units.durations import duration_text
 from adapt.core.units.row_or_time_span import Length
 from adapt.core.units.seals import hash_of
 from adapt.traces.block_cache import cache_of, make_cache, note_use, rows_held
-from adapt.traces.counting.exact import chosen_weight, count_exactly, key_sums, rows_of_sums, spark_key, too_heavy
+from adapt.traces.counting.exact import (
+    chosen_weight,
+    count_exactly,
+    fit_table,
+    key_sums,
+    rows_of_sums,
+    spark_key,
+    too_heavy,
+)
 from adapt.traces.counting.lossy import count_lossy, rows_together
 from adapt.traces.parts import part_name, plain_writer, remove_unfinished, write_part
 from adapt.traces.spark.lazy import DataFrame, F
@@ -65,7 +73,7 @@ def all_keys(
     keys = int(trace.profile["distinct_keys"])
     order = partial(_in_order, weight=chosen, key_type=trace.key_type, parts=-(-keys // KEYS_A_PART))
     asked = replace(key_sums(trace, [chosen], "counting keys"), narrow=order)
-    runner = runner_for(trace.rows, spark_options, progress)
+    runner = runner_for(rows_of_sums(trace), spark_options, progress)
     parameters = {"method": CountMethod.EXACT.value, "weight": chosen.value}
     made = Provenance("adapt.traces.counting.count", parameters, [trace.as_input], runner=runner.name.value)
     make_cache(kept.parent)
@@ -184,13 +192,19 @@ class Counting:
             return needed
         return min(needed, epsilon_for(Resources(), DEFAULT_CHANNELS, known, SERVED))  # counted at ingest
 
+    def listed_on(self, trace: Trace) -> int | None:
+        """Most listed keys of exact counting; None where lossy counting is cheaper."""
+        stated = self.epsilon or self.window or self.method is not CountMethod.LOSSY
+        exact = not stated and fit_table(trace, chosen_weight(trace, self.weight))
+        return int(2 / self.epsilon_on(trace)) if exact else None
+
     def rows_on(self, trace: Trace) -> int:
         """Rows that decide where a trace is counted."""
         epsilon = self.epsilon_on(trace)
-        if not epsilon:
-            return rows_of_sums(trace)
+        if (not epsilon and fit_table(trace, chosen_weight(trace, self.weight))) or self.listed_on(trace):
+            return 0
         together = rows_together(trace, chosen_weight(trace, self.weight))
-        return rows_held(trace, trace.blocks(), lambda _: int(2 / epsilon), together)
+        return rows_held(trace.blocks(), lambda _: int(2 / epsilon), together) if epsilon else rows_of_sums(trace)
 
     def over_window(self, trace: Trace, text: str) -> "Counting":
         """The same over a sliding window as typed: a length, or `auto`.
@@ -210,8 +224,9 @@ class Counting:
 
     def parameters(self, frequencies: Frequencies) -> dict[str, Any]:
         """The parameters for a manifest."""
-        made: dict[str, Any] = {"method": self.method.value, "weight": frequencies.weight.value}
-        if self.method is not CountMethod.EXACT:
+        method = CountMethod.EXACT if frequencies.exact else self.method
+        made: dict[str, Any] = {"method": method.value, "weight": frequencies.weight.value}
+        if method is not CountMethod.EXACT:
             made["epsilon"] = frequencies.epsilon
         if self.window is not None:
             made |= {"window": str(self.window.length), "counters": self.window.counters}
@@ -237,7 +252,9 @@ def _known(trace: Trace, weight: Weight | None) -> Known:
 def count_trace(
     trace: Trace, counting: Counting | None = None, *, spark_options: Spark = None, progress: Progress = silent
 ) -> Frequencies:
-    """Count the keys of a trace on Spark (default: lossy).
+    """Count the keys of a trace, exactly if a table holds them.
+
+    By default; otherwise, lossily.
 
     Of exact counts of more keys than this process holds, the heaviest are returned; all are cached next to the trace.
     """
@@ -246,6 +263,8 @@ def count_trace(
         counted, _ = read_frequencies(all_keys(trace, how.weight, spark_options=spark_options, progress=progress))
     elif how.method is CountMethod.EXACT:
         counted = count_exactly(trace, weight=how.weight, spark_options=spark_options, progress=progress)
+    elif (most := how.listed_on(trace)) is not None:
+        counted = count_exactly(trace, weight=how.weight, most=most, spark_options=spark_options, progress=progress)
     else:
         counted = count_lossy(
             trace,

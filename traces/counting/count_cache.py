@@ -25,13 +25,12 @@ from adapt.core.units.row_or_time_span import Length
 from adapt.core.units.seals import hash_of
 from adapt.traces.block_cache import cache_of, keep, make_cache, note_use, read_kept
 from adapt.traces.counting.count import Counting, count_trace
-from adapt.traces.counting.exact import check_measurable, chosen_weight, default_weight, with_columns
+from adapt.traces.counting.exact import check_measurable, chosen_weight, with_columns
 from adapt.traces.counting.lossy import count_panes, is_whole_in, key_type_in
 from adapt.traces.counting.routed_sums import channel_loads
 from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.locations.location import is_stored
 from adapt.traces.read_errors import damaged, readable
-from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.runner import added, runner_for
 from adapt.traces.spark.session import Spark
@@ -314,6 +313,7 @@ def _what_decides(trace: Trace, how: Counting, measure: Sequence[str]) -> dict[s
         "version": program_versions()["adapt-streams"],
         "method": how.method.value,
         "epsilon": how.epsilon_on(trace),
+        "listed": how.listed_on(trace),
         "weight": chosen_weight(trace, how.weight).value,
         "window": how.window and [how.window.length.size, how.window.length.in_rows, how.window.counters],
     }
@@ -346,14 +346,3 @@ def _kept_or_counted(
         make_cache(kept.parent)
         write_frequencies(frequencies, kept, made, force=True)
     return frequencies, ran
-
-
-def count_ahead(trace: Trace, *, spark_options: Spark = None, progress: Progress = silent) -> None:
-    """Cache the default counts of a new trace, unless it is short."""
-    if runner_for(trace.rows, spark_options, progress).name is RunnerName.IN_PROCESS:
-        return
-    folder = cache_of(trace.path)
-    for weight in dict.fromkeys([Weight.COUNT, default_weight(trace)]):
-        with suppress(BadInput):  # weights that cannot be added up; the command that needs them says so
-            _kept_or_counted(trace, Counting(weight=weight), (), spark_options, progress)
-            counted_panes(trace, folder, weight, spark_options=spark_options, progress=progress)

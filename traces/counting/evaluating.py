@@ -97,7 +97,8 @@ def evaluate_plans(
         key_type = key_type or plans[0][1].key_type
     found = counted(source, Counting(weight=weight), key_type=key_type, measure=by.sources, spark_options=spark_options)
     whole = None
-    if source.is_dir() and int(read_manifest(source).summary["keys"]) > len(found.frequencies.keys):
+    facts = read_manifest(source).summary if source.is_dir() else {}
+    if facts and facts["keys"] > len(found.frequencies.keys) and not facts["complete_above"]:
         whole = counts_in_batches(source)
     return evaluate_counts(plans, found.frequencies, by, source, whole)
 
@@ -115,8 +116,9 @@ def evaluate_counts(
         all_keys: The counts of all keys, where `frequencies` are only the heaviest.
     """
     whole = frequencies.weight is Weight.COUNT and frequencies.complete_above == 0
-    if not (frequencies.exact or whole):  # only exact counters list keys of weight 0
-        raise BadInput(f"{name} holds lossy counts, which lack some keys; give the trace, or count with --method exact")
+    lacks = frequencies.complete_above > 0 and all_keys is None
+    if lacks or not (frequencies.exact or whole):  # only exact counters list keys of weight 0
+        raise BadInput(f"{name} lacks some keys; give the trace, or count with --method exact")
     asked = _Asked.from_plans(plans, frequencies.key_type, resources, name)
     measured = {column.source: f"{MEASURED}{column.source}" for column in frequencies.measured}
     for source in asked.resources.sources:

@@ -8,13 +8,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from adapt.core.counting.exact import KeyCounts, count_keys, frequencies_of, merge, refuse_overflow
+from adapt.core.counting.exact import KeyCounts, KeyTable, count_keys, frequencies_of, merge, refuse_overflow
 from adapt.core.counting.frequencies import Counts, Frequencies, MeasuredColumn
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.block_cache import kept_blocks, rows_held
+from adapt.traces.locations.series_path import SeriesPath
+from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.runner import BlockSums, runner_for
+from adapt.traces.spark.runner import BlockSums, log_ran, runner_for, runs_on_spark
 from adapt.traces.spark.session import Spark
 from adapt.traces.store.trace import Trace, TraceBlock, read_pieces
 
@@ -56,29 +58,58 @@ ROWS_A_PARTITION = 1 << 21
 """Rows of the trace per Spark partition of its keys, hence the most keys of a partition."""
 
 
+EXACT_KEYS = 1 << 21
+"""Up to about this many keys, a table of all is cheaper than lossy counting; it takes 200 MB."""
+
+
+def fit_table(trace: Trace, weight: Weight) -> bool:
+    """Whether one table may count all keys."""
+    return weight is Weight.COUNT and int(trace.profile["distinct_keys"]) <= EXACT_KEYS
+
+
 def count_exactly(
-    trace: Trace, *, weight: Weight | None = None, spark_options: Spark = None, progress: Progress = silent
+    trace: Trace,
+    *,
+    weight: Weight | None = None,
+    most: int | None = None,
+    spark_options: Spark = None,
+    progress: Progress = silent,
 ) -> Frequencies:
     """Count the keys of a trace exactly.
 
     Tasks read only key and weight columns and emit one count per distinct key. Integers are summed as integers, costs
     in the order of blocks, so the result is the same on any cluster. By default a row weighs its cost if the trace has
     costs, else 1.
+
+    Args:
+        most: As in `frequencies_of`.
     """
     chosen = chosen_weight(trace, weight)
+    if fit_table(trace, chosen) and not (isinstance(trace.path, SeriesPath) or runs_on_spark(0, spark_options)):
+        return frequencies_of(_counted_here(trace, progress), chosen, trace.key_type, most)
     asked = replace(key_sums(trace, [chosen], "counting keys"), most=int(trace.profile["distinct_keys"]))
     summed = runner_for(rows_of_sums(trace), spark_options, progress).sums(asked)
     keys = summed["key"].combine_chunks()
     if summed[chosen.value].null_count:
         raise too_heavy(trace.path, chosen)
     counts = summed[chosen.value].combine_chunks().to_numpy(zero_copy_only=False)
-    return frequencies_of(KeyCounts(keys, counts, trace.rows), chosen, trace.key_type)
+    return frequencies_of(KeyCounts(keys, counts, trace.rows), chosen, trace.key_type, most)
+
+
+def _counted_here(trace: Trace, progress: Progress) -> KeyCounts:
+    """The rows of each key, by one table; the next rows are read meanwhile."""
+    log_ran(RunnerName.IN_PROCESS)
+    table = KeyTable(trace.key_type)
+    for batch in read_pieces([piece for block in trace.blocks() for piece in block.pieces], ["key"], ["key"]):
+        table.add(batch.column("key"))
+        progress("counting keys", table.rows, trace.rows)
+    return table.counted()
 
 
 def rows_of_sums(trace: Trace, weights: int = 1) -> int:
-    """Rows that decide where keys are summed exactly; see `rows_held`."""
+    """Rows of sums that decide where keys are summed exactly; see `rows_held`."""
     keys = int(trace.profile["distinct_keys"])
-    return rows_held(trace, trace.blocks(), lambda _: keys * weights)
+    return rows_held(trace.blocks(), lambda _: keys * weights)
 
 
 def key_sums(trace: Trace, weights: Sequence[Weight], doing: str) -> BlockSums:
@@ -203,7 +234,8 @@ def measure_columns(
     schema = f"{_ROW} bigint, {_BLOCK} bigint, {kinds}"
     amounts = {column.value: column for column in columns}
     asked = BlockSums("measuring keys", len(blocks), work, schema, [_ROW], amounts, _BLOCK, most=len(keys) + 1)
-    summed = runner_for(trace.rows, spark_options, progress).sums(asked)
+    held = rows_held(blocks, lambda _: len(keys) + 1)
+    summed = runner_for(held, spark_options, progress).sums(asked)
     rows = summed[_ROW].to_numpy()
     return tuple(_column(trace, column, rows, summed[column.value], len(keys)) for column in columns)
 

@@ -32,7 +32,7 @@ from adapt.traces.counting.exact import WEIGHT_COLUMNS, chosen_weight, no_keys, 
 from adapt.traces.sources.reading.table_files import quoted
 from adapt.traces.spark.lazy import Column, DataFrame, F, T, Window
 from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.runner import BlockSums, SparkRunner, added, may_overflow, runner_for
+from adapt.traces.spark.runner import BlockSums, added, may_overflow, runner_for
 from adapt.traces.spark.session import Spark
 from adapt.traces.store.trace import BLOCK_ROWS, Trace, TraceBlock, blocks_from, read_pieces
 
@@ -79,7 +79,6 @@ def _type_of(schema: "T.StructType", name: str) -> "T.DataType":
 
 
 Integers: TypeAlias = NDArray[np.int64]
-Tasks: TypeAlias = Sequence[Sequence[int]]
 
 MOST_GROUPS = 10_000
 """The most panes or streams that are counted at once."""
@@ -96,7 +95,6 @@ def count_lossy(
     *,
     weight: Weight | None = None,
     window: SlidingWindow | None = None,
-    tasks: Tasks | None = None,
     spark_options: Spark = None,
     progress: Progress = silent,
 ) -> Frequencies:
@@ -106,7 +104,6 @@ def count_lossy(
         epsilon: The largest undercount, as a share of the total.
         weight: What a row weighs (default: its cost if the trace has costs, else 1).
         window: Count only the window of a sliding counter after the last row.
-        tasks: The blocks of each Spark task, by number; the result does not depend on it.
 
     Returns:
         At most 2/epsilon keys, by descending count; all keys, exactly, if the trace has at most `FLUSH_ROWS` rows.
@@ -118,7 +115,7 @@ def count_lossy(
         span_us = trace.last_us - trace.first_us
         window.check_bucket(epsilon, trace.rows / span_us if span_us else None)
         blocks = blocks_from(blocks, _window_start(trace, window))
-    summaries = _counted(trace, blocks, epsilon, chosen, _Ungrouped(), tasks, spark_options, progress)
+    summaries = _counted(trace, blocks, epsilon, chosen, _Ungrouped(), spark_options, progress)
     return summaries[""].summary.frequencies(epsilon, chosen, trace.key_type)
 
 
@@ -128,7 +125,6 @@ def count_panes(
     epsilon: float,
     *,
     weight: Weight | None = None,
-    tasks: Tasks | None = None,
     spark_options: Spark = None,
     progress: Progress = silent,
 ) -> Timeline:
@@ -136,7 +132,7 @@ def count_panes(
 
     Args:
         panes: Of rows, or of time since the first row; empty panes are omitted.
-        epsilon, weight, tasks, spark_options, progress: As in `count_lossy`; the error is a share of each pane's total.
+        epsilon, weight, spark_options, progress: As in `count_lossy`; the error is a share of each pane's total.
     """
     check_epsilon(epsilon)
     chosen = chosen_weight(trace, weight)
@@ -147,7 +143,7 @@ def count_panes(
             f"steps of {panes.length} are {number:,} steps, but the limit is {MOST_GROUPS:,}; use longer ones"
         )
     grouping = _ByPane(panes, trace.first_us)
-    found = _counted(trace, trace.blocks(), epsilon, chosen, grouping, tasks, spark_options, progress)
+    found = _counted(trace, trace.blocks(), epsilon, chosen, grouping, spark_options, progress)
     ordered = sorted((int(number), group) for number, group in found.items())
     told = tuple(Pane(number, group.first_us, group.last_us, group.summary) for number, group in ordered)
     return Timeline(panes, trace.first_us, told, epsilon, chosen, trace.key_type)
@@ -158,7 +154,6 @@ def count_streams(
     epsilon: float,
     *,
     weight: Weight | None = None,
-    tasks: Tasks | None = None,
     spark_options: Spark = None,
     progress: Progress = silent,
 ) -> dict[str | None, Frequencies]:
@@ -166,7 +161,7 @@ def count_streams(
 
     Args:
         trace: A trace with a stream column.
-        epsilon, weight, tasks, spark_options, progress: As in `count_lossy`.
+        epsilon, weight, spark_options, progress: As in `count_lossy`.
 
     Returns:
         Counted keys by stream name, by descending total; rows without a stream under None.
@@ -175,7 +170,7 @@ def count_streams(
     chosen = chosen_weight(trace, weight)
     if "stream" not in trace.columns:
         raise UsageError(f"{trace.path} has no stream column; ingest it with --stream EXPR")
-    found = _counted(trace, trace.blocks(), epsilon, chosen, _ByStream(), tasks, spark_options, progress)
+    found = _counted(trace, trace.blocks(), epsilon, chosen, _ByStream(), spark_options, progress)
     if len(found) > MOST_GROUPS:
         raise _too_many_streams()
     by_total = sorted(found.items(), key=lambda item: (-item[1].summary.total, item[0]))
@@ -331,7 +326,6 @@ def _counted(
     epsilon: float,
     weight: Weight,
     grouping: _Grouping,
-    tasks: Tasks | None,
     spark_options: Spark,
     progress: Progress,
 ) -> dict[str, _Found]:
@@ -357,21 +351,15 @@ def _counted(
         _BY,
         _amounts(weight),
         _BLOCK,
-        tasks=tasks,
         partitions=-(-len(blocks) * most // _KEYS_A_PARTITION),
         together=partial(_together, amounts=_amounts(weight)),
-        few=not grouped and len(blocks) * most <= _KEYS_A_PARTITION,
         narrow=partial(_narrowed, most=len(blocks) + most + 1, grouped=grouped),
         most=None if grouped else len(blocks) + min(most + 1, int(trace.profile["distinct_keys"])),
     )
     many = range(MOST_GROUPS)
-    rows = rows_held(
-        trace,
-        blocks,
-        lambda block: (most + 1) * len(grouping.groups_of(block) or many),
-        None if grouped else rows_together(trace, weight),
-    )
-    runner = (SparkRunner if tasks else runner_for)(rows, spark_options, progress)
+    together = None if grouped else rows_together(trace, weight)
+    rows = rows_held(blocks, lambda block: (most + 1) * len(grouping.groups_of(block) or many), together)
+    runner = runner_for(rows, spark_options, progress)
     sums = runner.sums(asked)
     return _summaries(sums, trace.key_type, weight, most, len(blocks), grouped=grouped)
 

@@ -34,7 +34,7 @@ from adapt.traces.store.trace import Trace, read_pieces
 LISTED = -1
 """The group of listed keys, whose cells are their rows."""
 
-_FEW, _CELLS_A_PARTITION = 1 << 20, 1 << 23
+_CELLS_A_PARTITION = 1 << 23
 
 
 def routed_sums(
@@ -116,10 +116,9 @@ def routed_sums(
         "block",
         most=most,
         partitions=-(-len(blocks) * sum(sizes) // _CELLS_A_PARTITION),
-        few=len(blocks) * sum(sizes) <= _FEW,
         together=partial(_together, amounts=amounts),
     )
-    rows = rows_held(trace, blocks, lambda _: sum(sizes), None if Weight.COST in amounts else most)
+    rows = rows_held(blocks, lambda _: sum(sizes), None if Weight.COST in amounts else most)
     found = runner_for(rows, spark_options, progress).sums(asked)
     for each in amounts:
         if found[each.value].null_count:

@@ -9,7 +9,7 @@ from adapt.core.counting.names import CountMethod
 from adapt.core.counting.tables import asked_keys_table, counts_table, heaviest_table, streams_counted_table
 from adapt.core.counting.timeline import Panes, Timeline, life_lines_table
 from adapt.core.counting.zipf_fit import zipf_table
-from adapt.core.engines.names import AnyScheme, Engine
+from adapt.core.engines.names import AnyScheme
 from adapt.core.errors import UsageError
 from adapt.core.keys.key_text import keys_from_texts
 from adapt.core.out_of_sample.windows import CountedPanes
@@ -22,6 +22,7 @@ from adapt.core.units.settings import same, settings
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.answering import answer_on, hashers_today
 from adapt.core.verdict.goal import Goal
+from adapt.core.verdict.hot_keys import HotKeys
 from adapt.traces.counting.count import Counting, all_keys, count_trace, too_many_keys
 from adapt.traces.counting.count_cache import windows_of
 from adapt.traces.counting.exact import check_measurable, with_columns
@@ -50,7 +51,7 @@ class Survey:
     by_stream: bool = False  # also count each stream separately
     step: Length | None = None  # the step over time; None takes a round one, or the panes of the sliding window
     measure: tuple[str, ...] = ()  # columns to sum per listed key
-    engine: AnyScheme = Engine.SPARK  # what places the keys today, for the verdict
+    engine: AnyScheme | None = None  # what places the keys today; without one, nothing is judged
     max_imbalance: float = same(PlanSettings, "max_imbalance")  # the limit of the verdict
 
     def __post_init__(self) -> None:
@@ -69,7 +70,7 @@ class Surveyed(Displayed):
     """The measurements of a trace."""
 
     frequencies: Frequencies  # the counted keys
-    answer: Answer  # the verdict and the hot keys
+    answer: Answer | None  # the verdict and the hot keys; None if nothing is judged
     runner: RunnerName  # where the trace was counted
     requested_keys: Table | None = None  # the keys to look up
     over_time: Table | None = None  # hot keys over time
@@ -79,13 +80,18 @@ class Surveyed(Displayed):
 
     def tables(self) -> list[Table]:
         """All tables, the most important first; the verdict is `answer.lead`."""
-        _, *more = self.answer.more_tables()  # its hot keys are the first of the top keys
+        # its hot keys are the first of the top keys
+        judged = [] if self.answer is None else [*self.answer.channels_tables(), *self.answer.more_tables()[1:]]
         counted = [counts_table(self.frequencies), zipf_table(self.frequencies), heaviest_table(self.frequencies)]
-        return [*self._extra().values(), *self.answer.channels_tables(), *more, *counted]
+        return [*self._extra().values(), *judged, *counted]
 
     def first_tables(self) -> list[Table]:
         """The requested tables and the hot keys."""
-        return [*self._extra().values(), self.answer.hot_keys.table()]
+        return [*self._extra().values(), self._answer.hot_keys.table()]
+
+    @property
+    def _answer(self) -> Answer:
+        return self.answer or Answer(None, HotKeys.from_counts(self.frequencies))
 
     def _extra(self) -> dict[str, Table]:
         tables = {"requested_keys": self.requested_keys, "over_time": self.over_time, "streams": self.streams}
@@ -93,7 +99,8 @@ class Surveyed(Displayed):
 
     def as_data(self) -> dict[str, Any]:
         """All of it as JSON data."""
-        top, verdict = heaviest_table(self.frequencies), self.answer.verdict
+        top, answer = heaviest_table(self.frequencies), self._answer
+        verdict = answer.verdict
         law = zipf_table(self.frequencies)
         return {
             "schema": SCHEMA,
@@ -101,7 +108,7 @@ class Surveyed(Displayed):
             **self._measured(),
             "top_share": None if verdict is None else verdict.top_share,
             "useful_workers": None if verdict is None else verdict.useful_workers,
-            **self.answer.as_data(),
+            **answer.as_data(),
             "zipf": {**law.records()[0], "in_words": law.note},
             "top_keys": top.records(),
             "top_keys_cut": len(top.rows) < self.frequencies.distinct,
@@ -151,33 +158,28 @@ def survey(trace: Trace, asked: Survey, *, spark_options: Spark = None, progress
             trace, how.epsilon_on(trace), weight=how.weight, spark_options=spark_options, progress=progress
         )
         streams = streams_counted_table(found)
-    panes = CountedPanes()
-    if how.window is None and not asked.by_stream:
-        panes = windows_of(trace, how.weight, spark_options=spark_options, progress=progress)
-    recipe = Recipe(resources=how.resources)
-    population = population_of(
-        trace.path,
-        frequencies,
-        [hashers_today(asked.engine, how.channels, recipe, frequencies.key_type)],
-        spark_options=spark_options,
-        progress=progress,
-    )
     return Surveyed(
         frequencies,
-        answer_on(
-            population,
-            asked.engine,
-            how.channels,
-            recipe,
-            panes=panes,
-            goal=Goal(asked.max_imbalance),
-        ),
+        None if asked.engine is None else _judged(trace, asked, asked.engine, frequencies, spark_options, progress),
         runner_for(how.rows_on(trace), spark_options, progress).name,
         asked_keys_table(frequencies, keys) if len(keys) else None,
         life_lines_table(timeline, min(10 * frequencies.epsilon, 1.0)) if timeline is not None else None,
         streams,
         all_keys(trace, how.weight, spark_options=spark_options, progress=progress) if exact else None,
     )
+
+
+def _judged(
+    trace: Trace, asked: Survey, engine: AnyScheme, counted: Frequencies, spark_options: Spark, progress: Progress
+) -> Answer:
+    """The verdict on the keys as an engine places them."""
+    how, panes = asked.counting, CountedPanes()
+    if how.window is None and not asked.by_stream:
+        panes = windows_of(trace, how.weight, spark_options=spark_options, progress=progress)
+    recipe = Recipe(resources=how.resources)
+    hashers = [hashers_today(engine, how.channels, recipe, counted.key_type)]
+    population = population_of(trace.path, counted, hashers, spark_options=spark_options, progress=progress)
+    return answer_on(population, engine, how.channels, recipe, panes=panes, goal=Goal(asked.max_imbalance))
 
 
 def _panes(trace: Trace, asked: Survey) -> Panes:

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from adapt.core.keys.key_coder import coded_numbers
 from adapt.core.reading import Rejects
-from adapt.traces.counting.count_cache import count_ahead
 from adapt.traces.ingest.ingest import Ingested
 from adapt.traces.ingest.profile import TOLD, Profiler, settle
 from adapt.traces.parts import part_name, part_writer, remove_unfinished
@@ -84,9 +83,7 @@ def write_generated(
         remove_unfinished(folder)
         profile = profiler.collected(told)
         settle(folder, replace(made, runner=runner.name.value), Rejects(), lambda _: profile)
-    trace = open_trace(out)
-    count_ahead(trace, spark_options=spark_options, progress=progress)
-    return trace
+    return open_trace(out)
 
 
 def write_part(rows: pa.RecordBatch, path: Path) -> None:

@@ -17,30 +17,28 @@ from collections.abc import Mapping as Conf
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.lint.source_order import MOST_ROWS
 from adapt.core.reading import FOLDER, Reading, Rejects
 from adapt.core.stream import KeyType
 from adapt.core.table import Displayed, Table
-from adapt.traces.counting.count_cache import count_ahead
 from adapt.traces.ingest.cleaning import Cleaning, cleaned, salt_of
 from adapt.traces.ingest.mapping import Mapping, check_kept, key_parts, selected
 from adapt.traces.ingest.profile import Profile, settle
 from adapt.traces.ingest.rejects import MOST_PLACES, WITHHELD, MaxRejects, by_file, by_reason, set_aside
-from adapt.traces.ingest.runs import merge_runs, order_of_runs
-from adapt.traces.ingest.sifting import schema_of, sifted
+from adapt.traces.ingest.runs import RunWriter, merge_runs, order_of_runs, runs_of
+from adapt.traces.ingest.sieve import PLACES, with_places
+from adapt.traces.ingest.sifting import Sifted, schema_of, sifted
 from adapt.traces.ingest.streams import Settled, Several, Stream, grouped, only_stream
 from adapt.traces.ingest.time_sort import (
-    ORDER,
     Stock,
-    evidence_of,
-    lines_looked_at,
     order_of_source,
     take_stock,
     write_in_order,
@@ -63,9 +61,9 @@ from adapt.traces.sources.live.topic_records import TopicRecords
 from adapt.traces.sources.reading.blocks import PATH, PLACE
 from adapt.traces.sources.reading.files import SourceFile, source_files, unchanged
 from adapt.traces.sources.reading.records import field_paths
-from adapt.traces.sources.reading.table_files import as_spark_schema
+from adapt.traces.sources.reading.table_files import StoredTables, as_spark_schema, stored_tables
 from adapt.traces.sources.sniff import ReadOptions, Recognized
-from adapt.traces.spark.lazy import DataFrame, F, SparkSession
+from adapt.traces.spark.lazy import DataFrame, F, Later, SparkSession
 from adapt.traces.spark.progress import Progress, silent, watched
 from adapt.traces.spark.session import (
     SMALL_BYTES,
@@ -81,62 +79,44 @@ from adapt.traces.store.atomic import whole_folder
 from adapt.traces.store.manifest import Provenance
 from adapt.traces.store.trace import ROW_GROUP_ROWS, Trace, open_trace, trace_tables
 
-_HASH = "_hash"
+
+def _held(rows: DataFrame, folder: Path, progress: Progress) -> Sifted | None:
+    """The rows of a small source as runs, evaluated by Spark in one go; None if only Spark can write them."""
+    with spark_failures("reading the source"), watched(rows.sparkSession, "reading", progress):
+        table = rows.toArrow()
+    schema = schema_of(table.drop(list(PLACE)).schema)
+    if schema is None:
+        return None
+    kept = table.filter(pc.field("_reason").is_null()).select([*PLACES, *schema.names]).cast(with_places(schema))
+    runs = RunWriter(folder, "held", 0, mixed=True)
+    for batch in kept.to_batches():
+        runs.add(batch)
+    runs.close()
+    refused = table.filter(pc.field("_reason").is_valid())
+    return Sifted(Stock(len(kept), _reasons(refused), ()), runs_of(folder), refused, schema)
 
 
-@dataclass(frozen=True, slots=True)
-class HeldRows:
-    """All rows of a small source."""
+def _reasons(rows: pa.Table) -> dict[Any, int]:
+    """Rows by reason."""
+    return {each["values"]: each["counts"] for each in rows["_reason"].value_counts().to_pylist()}
 
-    table: pa.Table  # columns of the trace and of the reader, and the hash of each key
 
-    @classmethod
-    def of(cls, rows: DataFrame, progress: Progress) -> "HeldRows":
-        """Evaluate the rows of `cleaned`."""
-        with spark_failures("reading the source"), watched(rows.sparkSession, "reading", progress):
-            return cls(rows.withColumn(_HASH, F.xxhash64("key")).toArrow())
-
-    @property
-    def stock(self) -> Stock:
-        """As `take_stock`."""
-        told = {each["values"]: each["counts"] for each in self.table["_reason"].value_counts().to_pylist()}
-        return Stock(told.pop(None, 0), told, ())
-
-    def order(self, files: int) -> dict[str, Any] | None:
-        """As `order_of_source`."""
-        kept, lines = self._kept, lines_looked_at(files)
-        first = kept.filter((pc.field("_line") <= lines) & (pc.field("_file") < MOST_ROWS))
-        file, line, time_us = (first[name].cast(pa.int64()) for name in ("_file", "_line", "ts"))
-        return evidence_of(file, line, time_us, first[_HASH])
-
-    def set_aside(self, source: Several, folder: Path, *, withheld: bool) -> Rejects:
-        """As `rejects.set_aside`."""
-        refused = self.table.filter(pc.field("_reason").is_valid()).sort_by(
-            [("_file", "ascending"), ("_line", "ascending")]
-        )
-        if not len(refused):
-            return Rejects()
-        places = list(zip(refused["_file"].to_pylist(), refused["_line"].to_pylist(), strict=True))
-        texts = [WITHHELD] * len(places) if withheld else _texts(places, refused["_text"].to_pylist(), source)
-        columns = {
-            "file": pa.array([source.files[file].label for file, _ in places]),
-            "line": refused["_line"],
-            "reason": refused["_reason"],
-            "text": pa.array(texts, pa.string()),
-        }
-        disk.make_folder(folder / FOLDER)
-        _write(pa.table(columns), folder / FOLDER / part_name(0))
-        return Rejects(len(places), *by_reason(folder / FOLDER, self.stock.refused))
-
-    def write(self, folder: Path) -> None:
-        """Write the good rows as one part, in time order."""
-        rows = self._kept.sort_by([(name, "ascending") for name in ORDER])
-        rows = rows.select([name for name in rows.column_names if name not in (*PLACE, _HASH)])
-        _write(rows, folder / part_name(0))
-
-    @property
-    def _kept(self) -> pa.Table:
-        return self.table.filter(pc.field("_reason").is_null())
+def _set_aside(refused: pa.Table, counts: Conf[str, int], source: Several, folder: Path, *, withheld: bool) -> Rejects:
+    """As `rejects.set_aside`, of refused rows in memory."""
+    if not len(refused):
+        return Rejects()
+    refused = refused.sort_by([("_file", "ascending"), ("_line", "ascending")])
+    places = list(zip(refused["_file"].to_pylist(), refused["_line"].to_pylist(), strict=True))
+    texts = [WITHHELD] * len(places) if withheld else _texts(places, refused["_text"].to_pylist(), source)
+    columns = {
+        "file": pa.array([source.files[file].label for file, _ in places]),
+        "line": refused["_line"],
+        "reason": refused["_reason"],
+        "text": pa.array(texts, pa.string()),
+    }
+    disk.make_folder(folder / FOLDER)
+    _write(pa.table(columns), folder / FOLDER / part_name(0))
+    return Rejects(len(places), *by_reason(folder / FOLDER, counts))
 
 
 def _texts(places: Sequence[tuple[int, int]], texts: Sequence[str | None], source: Several) -> list[str]:
@@ -145,11 +125,7 @@ def _texts(places: Sequence[tuple[int, int]], texts: Sequence[str | None], sourc
     read: dict[tuple[int, int], str | None] = {}
     if lacking:
         found = source.texts(by_file(lacking) if len(lacking) <= MOST_PLACES else None)
-        spark = found.sparkSession
         with spark_failures("writing rejects"):
-            if source.announced:  # gives all rows
-                wanted = F.broadcast(spark.createDataFrame(lacking, "_file int, _line bigint"))
-                found = found.join(wanted, ["_file", "_line"], "left_semi")
             rows = found.toArrow().to_pydict()
         read = dict(zip(zip(rows["_file"], rows["_line"], strict=True), rows["_text"], strict=True))
     return [text or read.get(place) or "" for place, text in zip(places, texts, strict=True)]
@@ -287,11 +263,12 @@ def ingest(
             texts = [text for stream in streams for text in stream.texts]
             topic = read_topic(address, options.topic, texts, topic_folder(out), options.time_zone, progress)
         files: Sequence[SourceFile]
-        form: ParquetFiles | TopicRecords | None
+        form: StoredTables | TopicRecords | None
         if frame is not None:
-            spark = session_in_zone(spark_session(running), options.time_zone)
-            frame = frame.pinned(spark) if isinstance(frame, Query) else frame
-            files, form = frame_files(frame, kept, streams, spark), ParquetFiles()
+            started = session_in_zone(spark_session(running), options.time_zone)
+            frame = frame.pinned(started) if isinstance(frame, Query) else frame
+            files = frame_files(frame, kept, streams, started)
+            form = stored_tables(ParquetFiles(), files)
         elif topic is not None:
             files, form = topic.files, topic.form
         else:
@@ -299,40 +276,36 @@ def ingest(
         reading.enter_context(unchanged(files))
         groups = grouped(files, streams, None if form is None else Recognized(form))
         small = sum(file.size for file in files) <= SMALL_BYTES
-        spark = session_in_zone(spark_session(running.for_work(small=small)), options.time_zone)
+        spark: Any = Later(lambda: session_in_zone(spark_session(running.for_work(small=small)), options.time_zone))
+        alone = frame is None and topic is None and not running.on_spark(small=True)
         here, large = small and not running.on_spark(small=small), not small and not stated and not is_stored(folder)
         plain = staging if large and not cleaning.as_data() else None
-        source = Several(spark, groups, staging, progress, plain, SMALL_BYTES if here else 0, ordered=not unordered)
-        rows = cleaned(source.mapped(), cleaning, salt, progress)
-        parts = stated or min(MOST_PARTS, max(1, -(-source.rows // ROWS_A_PART)))
-        if large:  # for the windows of cleaning rules
-            spark.conf.set(PARTS_SETTING, str(max(parts, int(str(spark.conf.get(PARTS_SETTING))))))
-        held = HeldRows.of(rows, progress) if here and source.rows <= ROWS_A_PART else None
-        schema = schema_of(rows) if large else None
-        runs = None if schema is None else sifted(rows, schema, source.left, staging, progress)
-        if held is not None:
-            stock, order = held.stock, held.order(len(files))
-        elif runs is not None:
+        held_bytes, ordered = SMALL_BYTES if here else 0, not unordered
+        source = Several(spark, groups, staging, progress, plain, held_bytes, ordered=ordered, here=alone)
+        own = Path(reading.enter_context(TemporaryDirectory(prefix="adapt-"))) if is_stored(folder) else staging
+        runs = _plain(source, own / "_plain") if alone and not stated and not cleaning.as_data() else None
+        if runs is None:
+            rows = cleaned(source.mapped(), cleaning, salt, progress)
+            parts = stated or min(MOST_PARTS, max(1, -(-source.rows // ROWS_A_PART)))
+            if large:  # for the windows of cleaning rules
+                spark.conf.set(PARTS_SETTING, str(max(parts, int(str(spark.conf.get(PARTS_SETTING))))))
+                schema = schema_of(rows.drop(*PLACE).limit(0).toArrow().schema)
+                runs = None if schema is None else sifted(rows, schema, source.left, staging, progress)
+            elif here and source.rows <= ROWS_A_PART:
+                runs = _held(rows, own, progress)
+        if runs is not None:
             rows, stock, order = runs.refused, runs.stock, order_of_runs(runs.runs, len(files))
         else:
             stock = take_stock(rows, parts, progress)
             order = order_of_source(rows, len(files), progress)
-        if held is not None:
-            rejects = held.set_aside(source, folder, withheld=cleaning.hash_keys)
-        else:
-            rejects = set_aside(spark, rows, stock.refused, source, folder, progress, withheld=cleaning.hash_keys)
+        here = isinstance(rows, pa.Table)
+        aside = _set_aside if here else partial(set_aside, spark, progress=progress)
+        rejects = aside(rows, stock.refused, source, folder, withheld=cleaning.hash_keys)
         left_out = source.rows - stock.kept - rejects.rows
-        if left_out and cleaning.sample == 1 and source.announced:
-            raise BadInput(
-                f"{', '.join(sources)}: metadata says {source.rows:,} rows, but {stock.kept + rejects.rows:,} were"
-                " read; the source is damaged, or changed while it was read"
-            )
         _check_rows(stock.kept, left_out, rejects, options.max_rejects, sources)
         profile: Profile | None = None
-        if held is not None:
-            held.write(folder)
-        elif runs is not None:
-            profile = merge_runs(spark, runs.runs, runs.schema, folder, progress)
+        if runs is not None:
+            profile = merge_runs(None if here else spark, runs.runs, runs.schema, folder, progress)
         else:
             write_in_order(rows, stock, folder, progress)
         disk.remove_tree(staging)
@@ -359,17 +332,26 @@ def ingest(
                 "records": topic.offsets,
                 "effect": topic.sample_effect,
             }
-        where = None if held is not None else spark
         key_type = KeyType.STRING if cleaning.hash_keys else source.key_type
         settle(
-            *(folder, made, rejects, lambda written: profile or written.profiled(where, progress), evidence),
+            *(folder, made, rejects, lambda written: profile or written.profiled(spark, progress), evidence),
             *(key_type, key_parts(source.settled[0].stream.mapping.key, source.columns)),
         )
     if topic is not None:
         disk.remove_tree(topic.folder)
     trace = open_trace(out)
-    count_ahead(trace, spark_options=running, progress=progress)
     return Ingested(trace, rejects, guesses, () if topic is None else tuple(topic.notes))
+
+
+def _plain(source: Several, folder: Path) -> Sifted | None:
+    """The rows of a source as runs, made without Spark; None if something needs Spark."""
+    folder.mkdir()
+    found = source.plain(folder)
+    if found is None:
+        disk.remove_tree(folder)
+        return None
+    sieve, refused = found
+    return Sifted(Stock(source.rows - len(refused), _reasons(refused), ()), runs_of(folder), refused, sieve.schema)
 
 
 def topic_folder(out: Path) -> Path:

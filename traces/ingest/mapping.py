@@ -200,7 +200,7 @@ def mapped(
     kept = tuple(dict.fromkeys(mapping.keep))
     check_kept(kept, columns)
     for name in kept:
-        if name in RESERVED or name.startswith("_"):
+        if not may_keep([name]):
             other = f"give it as --{name}" if name in ("stream", *AMOUNTS) else "rename the column in the source"
             raise UsageError(f"--keep {name!r} is a name that every trace uses itself; {other}")
         kind = source.select(quoted(name)).schema[0].dataType.simpleString()
@@ -248,6 +248,11 @@ def mapped(
         if mapping.dedup == ALL_COLUMNS:
             return trace.withColumn(UNIQUE, F.struct(*result, *(quoted(name) for name in kept)))
         return trace
+
+
+def may_keep(names: Sequence[str]) -> bool:
+    """Whether no trace uses these names itself."""
+    return not any(name in RESERVED or name.startswith("_") for name in names)
 
 
 def check_kept(kept: Sequence[str], columns: Sequence[str]) -> None:

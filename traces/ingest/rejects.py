@@ -71,8 +71,8 @@ def set_aside(
     counts: Mapping[str, int],
     source: Several,
     folder: Path,
-    progress: Progress,
     *,
+    progress: Progress,
     withheld: bool = False,
 ) -> Rejects:
     """Write the rejected rows of a source into the trace's folder.

@@ -21,7 +21,7 @@ from adapt.traces.ingest.time_sort import lines_looked_at
 from adapt.traces.parts import part_name, part_writer, remove_unfinished
 from adapt.traces.spark.lazy import SparkSession
 from adapt.traces.spark.progress import Progress, watched
-from adapt.traces.spark.runner import attempt_id, in_tasks, shared_out
+from adapt.traces.spark.runner import BlockRows, InProcessRunner, attempt_id, in_tasks, shared_out
 from adapt.traces.spark.session import spark_failures
 from adapt.traces.store import disk
 from adapt.traces.store.trace import BLOCK_ROWS, ROW_GROUP_ROWS
@@ -260,9 +260,11 @@ def _cuts_before(runs: Sequence[Run], place: NDArray[np.int64], low: Positions, 
 
 
 def merge_runs(
-    spark: SparkSession, runs: Sequence[Run], schema: pa.Schema, folder: Path, progress: Progress
+    spark: SparkSession | None, runs: Sequence[Run], schema: pa.Schema, folder: Path, progress: Progress
 ) -> Profile:
     """Write all runs as parts of `BLOCK_ROWS`, and profile them.
+
+    Without Spark, in this process.
 
     Args:
         schema: Schema of the trace.
@@ -286,8 +288,10 @@ def merge_runs(
             told = profiler.as_row(part, first, written())
         yield told
 
+    blocks = -(-rows // BLOCK_ROWS)
+    if spark is None:
+        return profiler.collected(InProcessRunner(progress).rows(BlockRows("sorting by time", blocks, merge, TOLD)))
     with spark_failures("sorting by time"), watched(spark, "sorting by time", progress):
-        blocks = -(-rows // BLOCK_ROWS)
         profile = profiler.reduced(in_tasks(spark, shared_out(spark, blocks), merge, TOLD), blocks)
         remove_unfinished(folder)
         return profile

@@ -56,6 +56,18 @@ def layout_of(form: TimeFormat, time_zone: str) -> NDArray[np.int64] | None:
     return np.array(steps, np.int64)
 
 
+def plain_format(stated: str, sample: pa.ChunkedArray) -> TimeFormat | None:
+    """The stated time format, or that of a sample; None if unsure.
+
+    ISO 8601 where it reads all of the sample, so that no other format reads more.
+    """
+    if stated:
+        return TimeFormat(stated) if layout_of(TimeFormat(stated), "") is not None else None
+    texts = sample.combine_chunks().drop_null()
+    plain = plain_times(texts, np.array(_ISO_STEPS, np.int64), zoned=False)[1]
+    return TimeFormat(ISO, guessed=True) if len(texts) and plain.all() else None
+
+
 def _steps(pattern: str) -> tuple[int, ...] | None:
     """Steps of a Spark datetime pattern; None if it has others than these."""
     steps: list[int] = []

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,7 +37,9 @@ class Sifted:
 
     stock: Stock  # their numbers; parts have no bounds
     runs: list[Run]  # the good rows
-    refused: DataFrame  # the rejected rows: `_file`, `_line`, `_reason`, `_text`
+    refused: (
+        Any  # as a data frame, or without Spark as a table, the rejected rows: `_file`, `_line`, `_reason`, `_text`
+    )
     schema: pa.Schema  # schema of the trace
 
 
@@ -55,10 +58,14 @@ def sifting(sieve: Sieve, folder: Path) -> Sift:
     return sift
 
 
-def schema_of(rows: DataFrame) -> pa.Schema | None:
-    """Schema of mapped rows; None if only Spark can write it."""
+def schema_of(rows: pa.Schema) -> pa.Schema | None:
+    """Schema of the trace; None if only Spark can write it.
+
+    Args:
+        rows: Schema of the mapped rows.
+    """
     fields = []
-    for field in rows.drop(*PLACE).limit(0).toArrow().schema:
+    for field in rows:
         kind = field.type
         if pa.types.is_duration(kind) or pa.types.is_interval(kind) or pa.types.is_null(kind):
             return None
@@ -106,8 +113,7 @@ def _as_runs(rows: DataFrame, schema: pa.Schema, folder: Path) -> DataFrame:
             for batch in batches:
                 good = batch.column("_reason").is_null()
                 kept = batch.filter(good)
-                columns = [kept.column(name).cast(kind) for name, kind in zip(kinds.names, kinds.types, strict=True)]
-                runs.add(pa.RecordBatch.from_arrays(columns, schema=kinds))
+                runs.add(kept.select(kinds.names).cast(kinds))
                 if len(kept) < len(batch):
                     bad = batch.filter(pc.invert(good)).select(_REFUSED.names).cast(_REFUSED)
                     refused = refused or opened.enter_context(pq.ParquetWriter(folder / aside, _REFUSED))

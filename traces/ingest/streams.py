@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
 from adapt.core.stream import KeyType
 from adapt.traces.ingest.cleaning import UNIQUE
@@ -21,10 +23,11 @@ from adapt.traces.ingest.mapping import (
     key_parts,
     key_type_of_rows,
     mapped,
+    may_keep,
     selected,
     settled_format,
 )
-from adapt.traces.ingest.sieve import sieve_of
+from adapt.traces.ingest.sieve import Sieve, plain_format, sieve_of
 from adapt.traces.ingest.sifting import sifting
 from adapt.traces.ingest.times import MOST_LOOKED_AT, TimeFormat, local_times, with_years
 from adapt.traces.sources.reading.blocks import PATH, PLACE
@@ -125,6 +128,7 @@ class Several:
         most_held: int = 0,
         *,
         ordered: bool = True,
+        here: bool = False,
     ) -> None:
         """Survey the files.
 
@@ -133,6 +137,7 @@ class Several:
             runs: Where plain rows are put as sorted runs, rather than into the table; None for the table.
             most_held: As in `Source`, for each group.
             ordered: Whether lines are in order of arrival.
+            here: As in `Source`.
         """
         placed = {place: file for group in groups for place, file in zip(group.places, group.files, strict=True)}
         self.files = tuple(placed[place] for place in sorted(placed))
@@ -147,7 +152,8 @@ class Several:
         self._parts: list[tuple[Source, tuple[int, ...], tuple[Stream, ...]]] = []
         for number, group in enumerate(groups):
             found = group.recognized
-            source = Source(spark, group.files, found.form, staging / str(number), progress, found.by_file, most_held)
+            own = staging / str(number)
+            source = Source(spark, group.files, found.form, own, progress, found.by_file, most_held, here=here)
             self._parts.append((source, group.places, group.streams))
         inputs = [one for source, _, _ in self._parts for one in source.inputs]
         if len(groups) > 1:  # members of one archive may be of several groups
@@ -156,10 +162,34 @@ class Several:
         guesses = [guess for group in groups for guess in group.recognized.guesses]
         self.guesses = tuple(dict.fromkeys(guesses))
 
-    @property
-    def announced(self) -> bool:
-        """Whether rows of some files are counted from their metadata."""
-        return any(source.announced for source, _, _ in self._parts)
+    def plain(self, folder: Path) -> tuple[Sieve, pa.Table] | None:
+        """Put all good rows into runs without Spark.
+
+        Gives the sieve, and the refused rows.
+
+        None if a row or an expression needs Spark; nothing is kept of the attempt then.
+        """
+        (source, _, own), *others = self._parts
+        if others or len(own) > 1 or own[0].name or own[0].where or not source.texts_by_name:
+            return None
+        before = self.guesses, self.null_text
+        with _header_hinted(source, own):
+            stream = self._timed(source, own[0])
+        mapping, form, found = stream.mapping, None, None
+        if mapping.time in source.columns and not mapping.dedup and may_keep(mapping.keep):
+            form = plain_format(
+                mapping.time_format, source.first_rows(SAMPLE_ROWS, [mapping.time]).column(mapping.time)
+            )
+        sieve = None if form is None else sieve_of(mapping, form, stream.time_zone, source.texts_by_name)
+        if sieve is not None and not sieve.zoned and sieve.fits(source.first_rows(SAMPLE_ROWS, sieve.read)):
+            found = source.sifted(sieve.read, sifting(sieve, folder))
+        if form is None or sieve is None or found is None:
+            self.guesses, self.null_text = before
+            return None
+        if form.guessed:
+            self.guesses = (*self.guesses, f"time format {form.name}{form.makes}")
+        self.settled, self.key_type, self.rows = (Settled(stream, form),), KeyType.STRING, found[0]
+        return sieve, found[1]
 
     def mapped(self) -> DataFrame:
         """All rows, with the columns of the trace.

@@ -149,19 +149,12 @@ def order_of_source(rows: DataFrame, files: int, progress: Progress) -> dict[str
     )
     with spark_failures("reading the source"), watched(rows.sparkSession, "checking the order", progress):
         told = facts.toArrow()
-    return evidence_of(*(told.column(name) for name in ("_file", "_line", "time", "key")))
+    return source_evidence(*(_numbers(told.column(name)) for name in ("_file", "_line", "time", "key")))
 
 
 def lines_looked_at(files: int) -> int:
     """How many first lines of each file are examined: `MOST_ROWS` in all."""
     return max(1, MOST_ROWS // files)
-
-
-def evidence_of(
-    file: pa.ChunkedArray, line: pa.ChunkedArray, time_us: pa.ChunkedArray, key: pa.ChunkedArray
-) -> dict[str, Any] | None:
-    """As `source_evidence`, of int64 columns."""
-    return source_evidence(_numbers(file), _numbers(line), _numbers(time_us), _numbers(key))
 
 
 def _numbers(column: pa.ChunkedArray) -> NDArray[np.int64]:

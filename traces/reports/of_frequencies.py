@@ -6,9 +6,9 @@ from pathlib import Path
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.tables import counts_table, heaviest_table, rank_share_table
 from adapt.core.counting.zipf_fit import zipf_table
-from adapt.core.engines.names import Engine
 from adapt.core.report.key_charts import rank_frequency, top_keys
 from adapt.core.verdict.answer import Answer
+from adapt.core.verdict.hot_keys import HotKeys
 from adapt.traces.reports.reported import Reported, reported_of
 from adapt.traces.store.answers import found_in
 from adapt.traces.store.frequencies import read_frequencies
@@ -16,7 +16,7 @@ from adapt.traces.store.manifest import Manifest
 
 
 def reported(path: Path, manifest: Manifest) -> Reported:
-    """The verdict, the hot keys and the Zipf law."""
+    """The verdict, if any, the hot keys and the Zipf law."""
     frequencies, _ = read_frequencies(path)
     counts, heaviest, law = counts_table(frequencies), heaviest_table(frequencies), zipf_table(frequencies)
     exact = "exact" if frequencies.exact else f"within {frequencies.epsilon:.3g} of the total"
@@ -25,29 +25,20 @@ def reported(path: Path, manifest: Manifest) -> Reported:
         f"{about}{frequencies.distinct:,} keys, weighted by {frequencies.weight}; counts are {exact}.",
         law.note,
     ]
-    answer = found_in(manifest.summary, str(path)) or _answer_on(frequencies)
+    answer = found_in(manifest.summary, str(path))
     ranks = rank_frequency(rank_share_table(frequencies), law=law, thresholds=_thresholds(frequencies, answer))
     charts = (ranks, top_keys(heaviest))
-    hot = answer.hot_keys.table()
+    hot = (HotKeys.from_counts(frequencies) if answer is None else answer.hot_keys).table()
     said = reported_of(path, manifest, sentences, [hot, counts, law, heaviest], charts)
-    return replace(said, lead=tuple(answer.lead), first=(hot,), answer=answer)
+    return replace(said, lead=() if answer is None else tuple(answer.lead), first=(hot,), answer=answer)
 
 
-def _thresholds(frequencies: Frequencies, answer: Answer) -> dict[str, float]:
+def _thresholds(frequencies: Frequencies, answer: Answer | None) -> dict[str, float]:
     """Shares to mark in the chart: the fair share of a worker, and the threshold of complete listing."""
     marked = {}
-    if answer.verdict is not None:
+    if answer is not None and answer.verdict is not None:
         channels = answer.verdict.channels
         marked[f"the fair share of a worker, 1/{channels:,}"] = 1 / channels
     if frequencies.complete_above and frequencies.total:
         marked["the share above which every key is listed"] = frequencies.complete_above / frequencies.total
     return marked
-
-
-def _answer_on(frequencies: Frequencies) -> Answer:
-    """The verdict on counts without one, for the default engine and number of channels."""
-    from adapt.core.partitioning.build import Recipe
-    from adapt.core.verdict.answering import answer_on
-    from adapt.traces.counting.count import DEFAULT_CHANNELS
-
-    return answer_on(frequencies, Engine.SPARK, DEFAULT_CHANNELS, Recipe())

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.traces.locations.location import is_stored
 from adapt.traces.sources.formats.avro import avro_files
 from adapt.traces.sources.formats.console import ENVELOPE, console_format, envelopes, is_dump
 from adapt.traces.sources.formats.delimited import Delimited
@@ -27,7 +26,7 @@ from adapt.traces.sources.names import FormatName
 from adapt.traces.sources.reading.blocks import BlockFormat
 from adapt.traces.sources.reading.files import Container, SourceFile, head_of, source_files
 from adapt.traces.sources.reading.records import BOM, RecordFormat, field_paths, quoted_name, refuse_utf16
-from adapt.traces.sources.reading.table_files import StoredTables, TableFormat, stored_tables
+from adapt.traces.sources.reading.table_files import stored_tables
 
 HEAD_BYTES = 1 << 18
 LOOKED_AT = 200
@@ -75,7 +74,7 @@ class ReadOptions:
 class Recognized:
     """Format of a source, partly guessed."""
 
-    form: RecordFormat | BlockFormat | TableFormat  # the format, with its settings
+    form: RecordFormat | BlockFormat  # the format, with its settings
     guesses: list[str] = field(default_factory=list)  # guessed settings, in words
     by_file: dict[int, Delimited] = field(default_factory=dict)  # formats of files whose header differs, by position
 
@@ -105,9 +104,9 @@ def recognize(files: Sequence[SourceFile], options: ReadOptions) -> Recognized:
         raise BadInput(f"{name}: {called} files cannot be read inside archives; unpack them first")
     match kind:
         case FormatName.PARQUET:
-            return Recognized(_table(ParquetFiles(), files), guesses)
+            return Recognized(stored_tables(ParquetFiles(), files), guesses)
         case FormatName.ORC:
-            return Recognized(_table(OrcFiles(), files), guesses)
+            return Recognized(stored_tables(OrcFiles(), files), guesses)
         case FormatName.AVRO:
             return Recognized(avro_files(files), guesses)
         case FormatName.JSONL:
@@ -128,12 +127,6 @@ def recognize(files: Sequence[SourceFile], options: ReadOptions) -> Recognized:
         case _:
             form = _delimited(_lines(head, "surrogateescape"), kind, options, guesses, name)
             return Recognized(form, guesses, _with_other_headers(files, form, kind, options))
-
-
-def _table(form: TableFormat, files: Sequence[SourceFile]) -> TableFormat | StoredTables:
-    """A table format, read by Spark itself where it reaches and reads all files."""
-    apart = any(is_stored(file.path) or form.is_beyond_spark(file) for file in files)
-    return stored_tables(form, files) if apart else form
 
 
 def _with_other_headers(
@@ -295,12 +288,9 @@ def offered_columns(sources: Sequence[Any]) -> tuple[str, ...]:
             with suppress(ValueError):  # the last line may be cut off
                 found.update(dict.fromkeys(_paths(json.loads(line))))
         return tuple(found)
-    if isinstance(form, BlockFormat):
-        schema = pa.schema(form.types)
-    elif isinstance(form, RecordFormat):
+    if isinstance(form, RecordFormat):
         return form.columns
-    else:
-        schema = form.schema_of(files[0])
+    schema = pa.schema(form.types)
     return (*schema.names, *field_paths(schema))
 
 

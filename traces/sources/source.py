@@ -1,8 +1,10 @@
 """Source files as one Spark table, with the place of each row."""
 
 import json
+import os
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple
 from hashlib import sha256
 from math import inf
@@ -40,16 +42,11 @@ from adapt.traces.sources.reading.files import SourceFile
 from adapt.traces.sources.reading.records import WHOLE_LINE, RecordFormat, field_paths
 from adapt.traces.sources.reading.table_files import (
     StoredTables,
-    TableFormat,
-    folder_columns,
     quoted,
-    read_table,
-    table_columns,
-    unreadable,
 )
 from adapt.traces.spark.lazy import DataFrame, SparkSession, T
 from adapt.traces.spark.progress import Progress, watched
-from adapt.traces.spark.runner import attempt_id, grouped, in_process, in_tasks
+from adapt.traces.spark.runner import BlockRows, InProcessRunner, attempt_id, grouped, in_tasks
 from adapt.traces.spark.session import literal_path, spark_failures
 from adapt.traces.store import disk
 from adapt.traces.store.manifest import file_sha256, sha256_of
@@ -64,8 +61,8 @@ Sift: TypeAlias = Callable[[int, Iterator[pa.RecordBatch]], Iterator[pa.RecordBa
 class Source:
     """The source files, surveyed once: hashed, cut into blocks, their columns known.
 
-    Text and Avro are parsed once, by our readers in Spark tasks, and staged as Parquet for Spark, or, where they are
-    small, held as one Arrow table; Parquet and ORC are read in place.
+    They are parsed once, by our readers in Spark tasks, and staged as Parquet for Spark, or, where they are
+    small, held as one Arrow table.
 
     Attributes:
         files: The files, in the order that breaks ties.
@@ -84,11 +81,13 @@ class Source:
         self,
         spark: SparkSession,
         files: Sequence[SourceFile],
-        form: RecordFormat | BlockFormat | TableFormat,
+        form: RecordFormat | BlockFormat,
         staging: Path,
         progress: Progress,
         by_file: Mapping[int, RecordFormat] | None = None,
         most_held: int = 0,
+        *,
+        here: bool = False,
     ) -> None:
         """Survey the files.
 
@@ -97,23 +96,27 @@ class Source:
             staging: An empty folder for parsed rows.
             by_file: Formats of files whose columns differ from those of the first, by position.
             most_held: Most bytes of parsed rows that this process reads and holds, instead of Spark tasks.
+            here: Whether this process surveys the files, so that Spark starts only where it is needed.
         """
         self.files = tuple(files)
         self.rows = self.left = 0
         self._spark = spark
-        self._table = None if isinstance(form, RecordFormat | BlockFormat) else form
-        self._form = form if isinstance(form, RecordFormat | BlockFormat) else None
-        self.times = {} if self._form is None else dict(self._form.times)
+        self._form = form
+        self.times = dict(form.times)
         self.null_texts = form.missing if isinstance(form, Pattern) else {}
-        self.partitions = {} if self._form is None else dict(self._form.partitions)
+        self.partitions = dict(form.partitions)
         self.delimited = form if isinstance(form, Delimited) else None
         self._by_file = dict(by_file or {})
         self._staging = staging
         self._most_held = most_held
+        self._here = here or most_held > 0
         self._progress = progress
         warn_of_packed(files)
-        with spark_failures("reading the source"), watched(spark, "surveying the files", progress):
+        if self._here:
             self._blocks, self.inputs = self._survey()
+        else:
+            with spark_failures("reading the source"), watched(spark, "surveying the files", progress):
+                self._blocks, self.inputs = self._survey()
         self._ddl = ""
         if isinstance(form, JsonLines):
             self._lines = self._staged([WHOLE_LINE])
@@ -127,17 +130,12 @@ class Source:
         self.columns = self._columns()
         self.paths = () if isinstance(form, RecordFormat) and not self._ddl else field_paths(self._schema())
 
-    @property
-    def announced(self) -> bool:
-        """Whether `rows` comes from metadata, so fewer may be read."""
-        return self._table is not None
-
     def is_cut(self, name: str) -> bool:
         """Whether a column of Parquet has times that are cut to microseconds."""
-        if self._table is None or self._table.name != "Parquet":
+        if not isinstance(self._form, StoredTables) or self._form.form.name != "Parquet":
             return False
         for file in self.files:
-            schema = self._table.schema_of(file)
+            schema = self._form.form.schema_of(file)
             at = schema.get_field_index(name)
             if at < 0 or not pa.types.is_timestamp(schema.types[at]) or schema.types[at].unit != "ns":
                 continue
@@ -154,26 +152,18 @@ class Source:
         """
         if name not in self.columns or self._ddl:
             return None
-        table, form = self._table, self._form
-        if table is not None:
-            folders = folder_columns(self.files)
-            lacks = (file for file in self.files if name not in (*table.schema_of(file).names, *folders))
-        elif isinstance(form, RecordFormat):
+        form = self._form
+        if isinstance(form, RecordFormat):
             forms = (self._by_file.get(at, form) for at in range(len(self.files)))
             lacks = (file for file, each in zip(self.files, forms, strict=True) if name not in each.columns)
-        elif form is not None:
-            lacks = (file for file in self.files if name not in form.columns_of(file))
         else:
-            return None
+            lacks = (file for file in self.files if name not in form.columns_of(file))
         return next(lacks, None)
 
     @property
     def readable(self) -> tuple[str, ...]:
         """Columns whose type Spark can read."""
-        if isinstance(self._form, StoredTables):
-            odd = self._form.refused
-        else:
-            odd = {} if self._table is None else unreadable(self._table, self.files)
+        odd = self._form.refused if isinstance(self._form, StoredTables) else {}
         return tuple(name for name in self.columns if name not in odd)
 
     @property
@@ -191,16 +181,43 @@ class Source:
         Args:
             sift: Takes rows out before they become part of the table; only for columns of `texts_by_name`.
         """
-        if self._table is not None:
-            self.rows = sum(map(self._table.rows_of, self.files))
-            self.left = self.rows
-            with spark_failures("reading the source"):
-                return read_table(self._table, self._spark, self.files, wanted)
         return self._objects(wanted) if self._ddl else self._staged(wanted, sift)
+
+    def sifted(self, wanted: Sequence[str], sift: Sift) -> tuple[int, pa.Table] | None:
+        """Number of rows, and those refused; others are taken out here.
+
+        None if a good row is left, or too many are refused.
+        """
+        form, blocks, by_file = self._form, self._blocks, self._by_file
+        tasks = self._tasks(range(len(blocks)))
+
+        def work(task: int) -> tuple[int, list[pa.RecordBatch]]:
+            rows = 0
+
+            def read() -> Iterator[pa.RecordBatch]:
+                nonlocal rows
+                for at in tasks[task]:
+                    for batch in _read_block(blocks[at], by_file.get(blocks[at].file, form), wanted):
+                        rows += batch.num_rows
+                        yield batch
+
+            refused = [batch.select(list(PLACE)) for batch in sift(task, read())]
+            return rows, refused
+
+        rows, refused = 0, list[pa.RecordBatch]()
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for done, (read, others) in enumerate(pool.map(work, range(len(tasks))), 1):
+                self._progress("reading", done, len(tasks))
+                rows += read
+                refused += others
+                if any(each["_reason"].null_count for each in others) or sum(map(len, refused)) > 1 << 20:
+                    pool.shutdown(cancel_futures=True)
+                    return None
+        return rows, pa.Table.from_batches(refused, reader_schema([], {}))
 
     def first_rows(self, rows: int, wanted: Sequence[str]) -> pa.Table:
         """The first good rows of a text source, in memory."""
-        form = self._text_form()
+        form = self._form
         batches: list[pa.RecordBatch] = []
         for block in self._blocks:
             for batch in _read_block(block, self._by_file.get(block.file, form), wanted):
@@ -213,8 +230,6 @@ class Source:
     def sample(self, rows: int, wanted: Sequence[str]) -> DataFrame:
         """The first good rows of the source, with the wanted columns."""
         with spark_failures("reading the source"):
-            if self._table is not None:
-                return read_table(self._table, self._spark, self.files, wanted).limit(rows)
             if self._ddl:
                 return self._objects(wanted).where("_reason is null").limit(rows)
             from pyspark.sql.pandas.types import from_arrow_schema
@@ -228,12 +243,9 @@ class Source:
         Args:
             lines: Wanted lines of each text file, rising; None for all. Tables give all rows.
         """
-        if self._table is not None:
-            texts = read_table(self._table, self._spark, self.files, [], with_text=True)
-            return texts.select("_file", "_line", "_text")
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        form, blocks, by_file = self._text_form(), self._blocks, self._by_file
+        form, blocks, by_file = self._form, self._blocks, self._by_file
         asked = None if lines is None else _by_block(blocks, lines)
 
         def read(at: int) -> Iterator[pa.RecordBatch]:
@@ -245,8 +257,9 @@ class Source:
 
         tasks = self._tasks(range(len(blocks)) if asked is None else sorted(asked))
         schema = from_arrow_schema(reader_schema([], {}))
-        if self._most_held:
-            found = pa.Table.from_batches(in_process(tasks, read), reader_schema([], {}))
+        if self._here:
+            batches = (batch for task in tasks for at in task for batch in read(at))
+            found = pa.Table.from_batches(batches, reader_schema([], {}))
             rows = self._spark.createDataFrame(found, schema)
         else:
             rows = in_tasks(self._spark, tasks, read, schema)
@@ -254,22 +267,18 @@ class Source:
 
     def _schema(self) -> pa.Schema:
         """Arrow types of the columns."""
-        if self._table is not None:
-            return self._table.schema_of(self.files[0])
         if self._ddl:
             from pyspark.sql.pandas.types import to_arrow_schema
 
             return to_arrow_schema(cast(T.StructType, T.StructType.fromDDL(self._ddl)))
-        return pa.schema(self._text_form().types)
+        return pa.schema(self._form.types)
 
     def _columns(self) -> tuple[str, ...]:
         names: tuple[str, ...]
-        if self._table is not None:
-            names = table_columns(self._table, self._spark, self.files)
-        elif self._ddl:
+        if self._ddl:
             names = tuple(cast(T.StructType, T.StructType.fromDDL(self._ddl)).names)
         else:
-            forms = (self._text_form(), *self._by_file.values())
+            forms = (self._form, *self._by_file.values())
             names = tuple(dict.fromkeys(name for form in forms for name in form.columns))
         return tuple(name for name in names if name not in OWN)
 
@@ -313,7 +322,7 @@ class Source:
             file, walked, places = files[at], None, None
             whole = len(firsts[at]) == 1
             if whole:
-                found = [] if form is None else _cut(at, file, by_file.get(at, form))
+                found = _cut(at, file, by_file.get(at, form))
                 places = [[block.offset, block.size, block.line] for block in found]
             else:
                 walked = walk(file, cast(RecordFormat, by_file.get(at, form)), task)
@@ -326,8 +335,10 @@ class Source:
 
         sizes = [min(files[at].size, firsts[at].step) for at, _ in asked]
         tasks = grouped(range(len(asked)), sizes)
-        if self._most_held:
-            rows = pa.Table.from_batches(in_process(tasks, look))
+        if self._here:
+            rows = InProcessRunner(self._progress).rows(
+                BlockRows("surveying the files", len(asked), look, "told string")
+            )
         else:
             rows = in_tasks(self._spark, tasks, look, "told string").toArrow()
         return list(map(json.loads, rows["told"].to_pylist()))
@@ -342,7 +353,7 @@ class Source:
 
         Staged columns have numbers, since a source may have names that Parquet does not allow.
         """
-        form, blocks, folder, by_file = self._text_form(), self._blocks, self._staging, self._by_file
+        form, blocks, folder, by_file = self._form, self._blocks, self._staging, self._by_file
         in_store = is_stored(folder)
         if form.columns == (WHOLE_LINE,):
             wanted = [*wanted, PATH]
@@ -393,7 +404,7 @@ class Source:
 
     def _held(self, wanted: Sequence[str]) -> pa.Table | None:
         """All rows, parsed in this process; None if they are more than it may hold."""
-        form, left = self._text_form(), self._most_held
+        form, left = self._form, self._most_held
         batches: list[pa.RecordBatch] = []
         for block in self._blocks if left else ():
             for batch in _read_block(block, self._by_file.get(block.file, form), wanted):
@@ -402,11 +413,6 @@ class Source:
                 if left <= 0:
                     return None
         return pa.Table.from_batches(batches, reader_schema(wanted, form.types)) if left else None
-
-    def _text_form(self) -> RecordFormat | BlockFormat:
-        """The format of files that are parsed in blocks."""
-        assert self._form is not None, "tables have no blocks"
-        return self._form
 
     def _tasks(self, chosen: Sequence[int]) -> list[list[int]]:
         """Blocks in groups, one per task."""

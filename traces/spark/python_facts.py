@@ -32,7 +32,7 @@ def facts(names: Iterable[str]) -> dict[str, Any]:
         "platform": sys.platform + " " + platform.machine(),
         "adapt": fingerprint(),
         "packages": {name: found for name in names for found in [_version(name)] if found},
-        "memory": _memory(),
+        "memory": memory_bytes(),
     }
 
 
@@ -65,8 +65,8 @@ def _version(name: str) -> str:
         return ""
 
 
-def _memory() -> int:
-    """Bytes of memory of the machine, or of the container if it has less."""
+def memory_bytes() -> int:
+    """Memory in bytes: of the machine, or less in a container."""
     sizes = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for place in ("memory.max", "memory/memory.limit_in_bytes"):
         try:

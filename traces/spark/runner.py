@@ -5,6 +5,7 @@ Both give the same result. Sums of whole numbers are exact, and floats are added
 
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from adapt.traces.spark.session import (
     SparkOptions,
     carrying,
     check_held,
+    fit_here,
     spark_failures,
     spark_session,
 )
@@ -70,17 +72,12 @@ def shared_out(spark: SparkSession, items: int) -> list[list[int]]:
 
 def attempt_id() -> int:
     """The unique number of this task attempt; 0 outside a task."""
+    if "pyspark" not in sys.modules:
+        return 0
     from pyspark import TaskContext
 
     context = TaskContext.get()
     return 0 if context is None else context.taskAttemptId()
-
-
-def in_process(
-    tasks: Sequence[Sequence[int]], work: Callable[[int], Iterator[pa.RecordBatch]]
-) -> Iterator[pa.RecordBatch]:
-    """Run `work` on each item in this process, in order."""
-    return (batch for items in tasks for item in items for batch in work(item))
 
 
 def in_tasks(
@@ -128,8 +125,6 @@ class BlockSums(BlockRows):
     amounts: Mapping[str, Weight]  # the columns to add up, each with what it weighs
     order: str  # the column with the number of the block
     partitions: int | None = None  # Spark partitions of the sums; None leaves them to Spark
-    # whether the rows of all blocks fit into this process, which then adds them up: no shuffle, 0.1 s less
-    few: bool = False
     # drops rows of the sums inside Spark; without effect on the result
     narrow: Narrowing = field(default=lambda sums: sums)
 
@@ -166,8 +161,6 @@ class SparkRunner:
 
     def sums(self, asked: BlockSums) -> pa.Table:
         """As `Runner.sums`."""
-        if asked.few:
-            return added(self.rows(asked).sort_by(asked.order), asked.by, asked.amounts)
         return self._run(asked, self._sums(asked))
 
     def from_sums(self, asked: BlockSums, then: Callable[[Batches], Batches], schema: str) -> pa.Table:
@@ -184,7 +177,7 @@ class SparkRunner:
     def _run(self, asked: BlockRows, then: Narrowing) -> pa.Table:
         """What becomes of the rows of all blocks."""
         options = self.options or SparkOptions()
-        spark = spark_session(options.for_work(small=self.size <= options.in_process_rows))
+        spark = spark_session(options.for_work(small=fit_here(self.size)))
         log_ran(self.name)
         if asked.most is not None:
             check_held(asked.doing, asked.most, asked.schema, spark.conf.get(RESULT_SETTING, RESULT_BYTES) or "")
@@ -225,14 +218,13 @@ class InProcessRunner:
 
 
 def runner_for(rows: int, options: Spark, progress: Progress) -> Runner:
-    """Spark if requested or for many rows, else this process."""
+    """Spark if requested or for many rows of results, else this process."""
     return SparkRunner(rows, options, progress) if runs_on_spark(rows, options) else InProcessRunner(progress)
 
 
 def runs_on_spark(rows: int, options: Spark) -> bool:
-    """Whether work runs on Spark: if requested, or for many rows."""
-    options = options or SparkOptions()
-    return options.on_spark(small=rows <= options.in_process_rows)
+    """Whether work runs on Spark: if requested, or for large results."""
+    return (options or SparkOptions()).on_spark(small=fit_here(rows))
 
 
 def log_ran(name: RunnerName) -> None:

@@ -23,6 +23,7 @@ from adapt.traces.spark.connect import cloned, connected, is_remote
 from adapt.traces.spark.executors import bring_packages, is_local, tagged_jobs, watch_executors
 from adapt.traces.spark.java import find_java_home
 from adapt.traces.spark.names import RunnerName
+from adapt.traces.spark.python_facts import memory_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,8 +84,8 @@ SMALL_BYTES = 64 << 20
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
-IN_PROCESS_ROWS = 4_000_000
-"""The most rows that are worked on without Spark, unless it is asked for: about what a core counts in a second."""
+SHARE_HELD = 4
+"""Results of this process may take one part in this many of the memory; larger ones are left to Spark's tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +99,6 @@ class SparkOptions:
     # whether this process ends after little work, so that Spark's Java compiles quickly rather than well
     brief: bool = False
     runner: RunnerName = RunnerName.AUTO  # where work runs that both Spark and this process can do
-    # the most rows that this process works on by itself, unless a master is given
-    in_process_rows: int = IN_PROCESS_ROWS
 
     def for_work(self, *, small: bool) -> "SparkOptions":
         """The options for one piece of work, brief only if small."""
@@ -127,6 +126,11 @@ class SparkOptions:
         if self.runner is RunnerName.AUTO:
             return self.asked_for or not small
         return self.runner is RunnerName.SPARK
+
+
+def fit_here(rows: int) -> bool:
+    """Whether this process may hold these rows of results."""
+    return rows <= memory_bytes() // (SHARE_HELD * COPIES * TEXT_BYTES)
 
 
 Spark: TypeAlias = SparkOptions | None
@@ -209,6 +213,8 @@ def active_session_kept() -> Iterator[None]:
 
 def _running() -> "SparkSession | None":
     """The running session of this process, whoever started it."""
+    if "pyspark" not in sys.modules:
+        return None
     from pyspark import SparkContext
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession

@@ -1,6 +1,6 @@
 """Runs on disk: time series as Parquet, the summary in the manifest."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,14 +78,6 @@ def write_run(
         manifest = Manifest("run", content, made, files, decisive)
         write_manifest(folder, manifest)
     return manifest
-
-
-def keep_run(
-    run: Run, out: Path | None, command: str, inputs: Sequence[Mapping[str, Any]], *, force: bool = False
-) -> None:
-    """Write a run if `out` is given; raises as `write_run` does."""
-    if out is not None:
-        write_run(run, out, Provenance(command, dict(run.parameters), inputs), force=force)
 
 
 def read_run(path: Path) -> StoredRun:

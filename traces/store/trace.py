@@ -285,7 +285,7 @@ def _footer(part: Path) -> bytes:
     return tail[-own:]
 
 
-def note_on_keys(source: Path, scheme: AnyScheme) -> str:
+def note_on_keys(source: Path, scheme: AnyScheme | None) -> str:
     """Type by which keys are placed, and whose placement is judged."""
     if not isinstance(scheme, Engine) or not (source / MANIFEST).is_file():
         return ""

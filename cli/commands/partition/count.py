@@ -15,10 +15,10 @@ from adapt.cli.options.result import Output
 from adapt.cli.options.spark import RunnerOptions
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.narration import narrate_keys
-from adapt.cli.terminal.output import for_people, narrate_written, show, verdict_of
+from adapt.cli.terminal.output import Format, for_people, narrate_written, show, verdict_of
 from adapt.cli.terminal.stages import stages
 from adapt.core.counting.names import CountMethod
-from adapt.core.engines.names import AnyScheme, Engine
+from adapt.core.engines.names import AnyScheme
 from adapt.core.units.row_or_time_span import Length
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class SurveyOptions:
     channels: int = setting(10, "Largest number of channels that the counts must support.", "N")
     method: CountMethod = setting(
         CountMethod.LOSSY,
-        "Counting method: lossy (bounded memory), exact, or lossy over a sliding window.",
+        "Counting method: lossy (exact while keys are few), exact, or lossy over a sliding window.",
         panel=COUNT_PANEL,
     )
     epsilon: float | None = setting(
@@ -67,7 +67,7 @@ class SurveyOptions:
         None, "Step of --over time (default: 1/48 of the trace).", "1h|1000rows", panel=COUNT_PANEL
     )
 
-    def survey(self, trace: "Trace", loads: Loads, engine: AnyScheme) -> "Survey":
+    def survey(self, trace: "Trace", loads: Loads, engine: AnyScheme | None) -> "Survey":
         """What to measure of the trace."""
         from adapt.traces.counting.count import Counting
         from adapt.traces.counting.survey import Survey
@@ -101,15 +101,14 @@ def count(
     out: Path | None = setting(None, "Output: the counted keys.", "FREQ", "--out", "-o"),
     *,
     options: SurveyOptions,
-    engine: EngineOption = Engine.SPARK,
+    engine: EngineOption = None,  # type: ignore[assignment] # nothing is judged
     loads: Loads,
     output: Output,
     spark: RunnerOptions,
 ) -> "Surveyed":
-    """Count the keys of a trace and judge its skew.
+    """Count the keys of a trace; with --engine, judge its skew.
 
-    Lossy counting, the default, finds the hot keys (heavy hitters) of any trace in bounded memory; each count has lower
-    and upper bounds.
+    Exactly up to 2 million keys, else by lossy counting in bounded memory, with bounds for each count.
 
     Example: adapt partition count web.trace -o web.freq
     """
@@ -135,5 +134,6 @@ def count(
         )
         narrate_written(out)
     tables = [for_people(table, output.format) for table in (found.tables() if output.whole else found.first_tables())]
-    show(tables, output.format, found.as_data(), lead=[verdict_of(found.answer.lead)])
+    lead = [] if found.answer is None else [verdict_of(found.answer.lead)]
+    show(tables, output.format, found.as_data() if output.format is Format.JSON else None, lead=lead)
     return found

@@ -21,8 +21,6 @@ from adapt.core.stage.outcome import Pace, Told, round_interval_s
 from adapt.core.stage.simulate import Simulated
 from adapt.core.table import Cell, Column, Kind, Table
 
-_LATENCY = "from the arrival of a row until the last stage has processed what was made of it"
-_WAY = "from the arrival of a row until the stage has processed what was made of it"
 _MOVED = columns_named("moves state_moved_bytes")
 _HELD = (*columns_named("on_disk_max spilled_max"),)
 _STAGE = Column("stage")

@@ -24,8 +24,6 @@ from adapt.core.values import duration, number
 MOST_PARTITIONS = 10_000
 """Most partitions of an operator in the table, the largest first."""
 
-_BLOCKED = "share of the time of all workers: waits for room in a ring buffer (retry) or for its lock (lock)"
-
 _FAR = 4
 """A bound this many times above the number of workers is not mentioned."""
 

@@ -215,14 +215,13 @@ def counted_sentence(frequencies: Frequencies, resources: Resources, channels: i
         estimate: Whether the load of unlisted keys on a channel is estimated.
     """
     keys = f"{frequencies.distinct:,} keys, weighed by {frequencies.weight}"
-    if frequencies.exact:
-        return f"{keys}, counted exactly"
+    how = "exactly" if frequencies.exact else "lossily"
     if frequencies.complete_above == 0:
-        return f"{keys}, counted lossily without error"
+        return f"{keys}, counted {how}" + ("" if frequencies.exact else " without error")
     share = frequencies.complete_above / frequencies.total
-    lossy = (
-        f"about {keys}, counted lossily: every key above {percent(share)} is listed ({len(frequencies.keys):,} keys)"
-    )
+    about = "" if frequencies.exact else "about "
+    listed = f"every key above {percent(share)} is listed ({len(frequencies.keys):,} keys)"
+    lossy = f"{about}{keys}, counted {how}: {listed}"
     if channels > 1 and share > threshold(frequencies, resources, channels):
         return f"{lossy}, but keys below that should be pinned too; count exactly, or with a smaller --epsilon"
     rest = "the load of all others on a channel is an estimate" if estimate else "all others are summed by channel"
@@ -237,7 +236,7 @@ def measured_sentences(frequencies: Frequencies, resources: Resources, channels:
     sentences = []
     for source in resources.sources:
         column = frequencies.column(source)
-        if frequencies.exact or column.unlisted == 0:
+        if column.unlisted == 0:
             continue
         share = column.unlisted / column.total
         sentence = f"{source}: {percent(share)} is on unlisted keys"

@@ -26,8 +26,6 @@ from adapt.core.stage.records.arrays import UNUSED
 from adapt.core.units.settings import same, settings
 from adapt.core.values import duration
 
-QUANTUM_S = 0.2
-
 UNMEASURED = 1 / 128
 """Share of its limit by which the state of a worker may grow before it is measured again, where rows also expire."""
 

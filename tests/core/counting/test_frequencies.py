@@ -136,7 +136,8 @@ def test_what_a_lossy_counter_promises_stands_below_the_counts():
     assert (table.values("counts"), table.values("listed_share")) == (["lossy"], [0.5])
     assert "above 10 is listed" in table.note
     assert "no key was dropped" in counts_table(replace(lossy, complete_above=0)).note
-    assert counts_table(replace(lossy, epsilon=0.0)).note == ""
+    assert counts_table(replace(lossy, epsilon=0.0)).note == "Counts are exact, and every key above 10 is listed."
+    assert counts_table(replace(lossy, epsilon=0.0, complete_above=0)).note == ""
 
 
 def bounded(low, high, complete_above, total=1000.0):

@@ -1,4 +1,5 @@
 import pickle
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -6,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.keys.columns import ARROW_TYPES
+from adapt.core.counting.exact import KeyTable
+from adapt.core.keys.columns import ARROW_TYPES, key_type_of
 from adapt.core.keys.hashes import HASHES, HashedKeys
-from adapt.core.keys.key_index import KeyIndex, distinct_rows
+from adapt.core.keys.key_index import KeyIndex
 from adapt.core.keys.names import HashName
 from adapt.core.stream import COLUMN_TYPES, KeyType
 
@@ -81,9 +83,21 @@ def test_the_column_is_hashed_once_for_each_hash(monkeypatch):
     st.sampled_from([(pa.string(), st.text()), (pa.binary(), st.binary()), (pa.int64(), st.integers(-3, 300))]),
     st.data(),
 )
-def test_distinct_rows_are_those_of_arrows_encoding(kind, data):
-    column = pa.array(data.draw(st.lists(kind[1], max_size=400)), kind[0])
-    codes, firsts = distinct_rows(HashedKeys.from_column(column, HashName.XXHASH64))
-    encoded = column.dictionary_encode()
-    assert codes.tolist() == encoded.indices.to_pylist()
-    assert column.take(pa.array(firsts)).to_pylist() == encoded.dictionary.to_pylist()
+def test_a_table_counts_keys_as_arrow_does(kind, data):
+    table = KeyTable(key_type_of(kind[0]))
+    for values in (parts := data.draw(st.lists(st.lists(st.none() | kind[1], max_size=400), max_size=4))):
+        table.add(pa.array(values, kind[0]))
+    counted = table.counted()
+    assert Counter(dict(zip(counted.keys.to_pylist(), counted.counts.tolist(), strict=True))) == Counter(
+        value for values in parts for value in values
+    )
+
+
+@pytest.mark.parametrize("keys", [range(200_000), range(0, 2**62, 2**44)], ids=len)
+def test_a_table_grows_with_its_keys(keys):
+    for kind in (pa.int64(), pa.string()):
+        table = KeyTable(key_type_of(kind))
+        for _ in range(2):
+            table.add(pa.array(keys, pa.int64()).cast(kind))
+        counted = table.counted()
+        assert (len(counted.keys.unique()), set(counted.counts.tolist())) == (len(keys), {2})

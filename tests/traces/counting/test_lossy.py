@@ -23,6 +23,8 @@ from adapt.core.units.row_or_time_span import Length
 from adapt.traces.counting import lossy
 from adapt.traces.counting.count import Counting
 from adapt.traces.counting.lossy import count_lossy, count_panes, count_streams
+from adapt.traces.spark.names import RunnerName
+from adapt.traces.spark.session import SparkOptions
 from adapt.traces.store import trace as traces
 from adapt.traces.store.manifest import Manifest, Provenance, write_manifest
 from adapt.traces.store.trace import Trace, blocks_from, open_trace, part_entry
@@ -177,6 +179,13 @@ def spread(items: int, tasks: int) -> list[list[int]]:
     return [list(range(task, items, tasks)) for task in range(tasks)]
 
 
+def in_tasks(tasks, count, *given, **more):
+    """Counts of these Spark tasks."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("adapt.traces.spark.runner.shared_out", lambda *_: tasks)
+        return count(*given, **more, spark_options=SparkOptions(runner=RunnerName.SPARK))
+
+
 @pytest.mark.parametrize("weight", list(Weight))
 def test_every_key_is_within_its_interval(trace, weight):
     table = rows(trace.key_type)
@@ -218,17 +227,9 @@ def test_counts_are_those_of_one_process_block_by_block(texts, weight):
 def test_any_tasks_give_the_same_counts_to_the_last_bit(spark, texts, weight):
     blocks = len(texts.blocks())
     one, two, eight = (
-        facts(count_lossy(texts, EPSILON, weight=weight, tasks=spread(blocks, tasks))) for tasks in (1, 2, 8)
+        facts(in_tasks(spread(blocks, tasks), count_lossy, texts, EPSILON, weight=weight)) for tasks in (1, 2, 8)
     )
     assert one == two == eight
-
-
-@pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("weight", list(Weight))
-def test_many_keys_are_added_up_inside_spark_and_few_here(texts, monkeypatch, weight):
-    here = facts(count_lossy(texts, EPSILON, weight=weight, tasks=spread(9, 2)))
-    monkeypatch.setattr(lossy, "_KEYS_A_PARTITION", 500)
-    assert facts(count_lossy(texts, EPSILON, weight=weight, tasks=spread(9, 2))) == here
 
 
 @pytest.mark.parametrize(
@@ -242,7 +243,7 @@ def test_many_keys_are_added_up_inside_spark_and_few_here(texts, monkeypatch, we
 def test_any_tasks_give_the_same_panes_to_the_last_bit(spark, texts, weight, panes):
     blocks = len(texts.blocks())
     one, two, eight = (
-        timeline_facts(count_panes(texts, panes, EPSILON, weight=weight, tasks=spread(blocks, tasks)))
+        timeline_facts(in_tasks(spread(blocks, tasks), count_panes, texts, panes, EPSILON, weight=weight))
         for tasks in (1, 2, 8)
     )
     assert one == two == eight

@@ -25,6 +25,7 @@ from adapt.traces.counting.exact import count_exactly, with_columns
 from adapt.traces.counting.partitions import audited
 from adapt.traces.counting.population import population_of
 from adapt.traces.counting.routed_sums import channel_loads, routed_sums
+from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.session import SparkOptions
 from tests.traces.counting.skewed_trace import skewed_trace
 from tests.traces.small_traces import write_trace
@@ -174,7 +175,7 @@ def test_a_sample_of_keys_gives_the_same_answer_wherever_it_runs(split, monkeypa
     assert some.loads == whole.loads
     assert some.split_keys == pytest.approx(whole.split_keys, rel=0.1)
     assert some.producers[0].share.low <= 0.7 <= some.producers[0].share.high
-    assert audited(trace, counted, 8, spark_options=SparkOptions(in_process_rows=0)) == some
+    assert audited(trace, counted, 8, spark_options=SparkOptions(runner=RunnerName.SPARK)) == some
 
 
 def test_hashed_keys_and_unknown_partitions_have_no_audit(tmp_path):

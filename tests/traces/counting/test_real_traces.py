@@ -21,6 +21,7 @@ from adapt.traces.sources.sniff import ReadOptions
 from adapt.traces.store.manifest import Manifest, write_manifest
 from adapt.traces.store.trace import BLOCK_ROWS, Trace, open_trace, part_entry
 from tests.tiers import SOAK, soak
+from tests.traces.counting.test_lossy import in_tasks
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -113,8 +114,8 @@ def test_tasks_and_files_do_not_show_in_whole_blocks(zipf, tmp_path):
     again = cut_anew(zipf, tmp_path / "again.trace", 300_001)
     blocks = len(zipf.blocks())
     for counted in (
-        count_lossy(zipf, FINER, tasks=[[*range(blocks)]]),
-        count_lossy(again, FINER, tasks=[[number] for number in reversed(range(blocks))]),
+        in_tasks([[*range(blocks)]], count_lossy, zipf, FINER),
+        in_tasks([[number] for number in reversed(range(blocks))], count_lossy, again, FINER),
     ):
         assert counted.keys.equals(first.keys)
         assert counted.count_low.tolist() == first.count_low.tolist()

@@ -22,6 +22,8 @@ from adapt.traces.ingest.sieve import Sieve, sieve_of
 from adapt.traces.sources.reading.blocks import PATH
 from adapt.traces.sources.sniff import ReadOptions
 from adapt.traces.spark import runner as spark_runner
+from adapt.traces.spark.names import RunnerName
+from adapt.traces.spark.session import SparkOptions
 from adapt.traces.store.trace import Trace
 from tests.tiers import SOAK, soak
 from tests.traces.ingest.odd_inputs import GROUPS
@@ -57,7 +59,8 @@ def both(tmp_path, monkeypatch) -> Both:
             sieves.append(sieve_of(*arguments))
             return sieves[-1]
 
-        by_sql = ingest([str(source)], tmp_path / "sql", mapping, options, force=True).trace
+        spark = SparkOptions(runner=RunnerName.SPARK)
+        by_sql = ingest([str(source)], tmp_path / "sql", mapping, options, force=True, spark_options=spark).trace
         with monkeypatch.context() as patched:
             patched.setattr(ingesting, "SMALL_BYTES", -1)
             patched.setattr(spark_runner, "TASK_BYTES", 1)  # a task, and so a run, for each file

@@ -135,6 +135,6 @@ def test_both_ways_give_one_trace(tmp_path, name, monkeypatch):
 
 def test_more_rows_than_a_part_are_left_to_spark(tmp_path, monkeypatch):
     monkeypatch.setattr(ingesting, "ROWS_A_PART", ROWS // 4)
-    monkeypatch.setattr(ingesting, "HeldRows", None)
-    facts(tmp_path, "spark.trace", CASES["csv"], RunnerName.AUTO)
+    monkeypatch.setattr(ingesting, "_held", None)
+    facts(tmp_path, "spark.trace", CASES["csv, deduplicated"], RunnerName.AUTO)
     assert len(list((tmp_path / "spark.trace").glob("part-*"))) > 1

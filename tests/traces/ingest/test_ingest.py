@@ -169,7 +169,7 @@ def test_parquet_rows_that_are_refused_are_kept_aside_with_row_number_and_json(t
         ("a", 2, "time is missing"),
         ("a", 4, "cost is negative"),
     ]
-    assert '"c":-1.0' in rejects_of(done.trace)[1]["text"]
+    assert '"c": -1.0' in rejects_of(done.trace)[1]["text"]
 
 
 def test_a_trace_reads_back_as_a_source_and_stays_the_same(tmp_path):

@@ -12,12 +12,13 @@ from adapt.traces.spark.session import session_in_zone
 
 
 @pytest.fixture
-def opened(spark, tmp_path):
+def opened(spark, tmp_path_factory):
     """Opens files as a source, as an ingest does."""
 
     def open_source(*paths: Path, **reading) -> Source:
         files = source_files([str(path) for path in paths])
         found = recognize(files, ReadOptions(**reading))
-        return Source(session_in_zone(spark, "UTC"), files, found.form, tmp_path / "staging", silent, found.by_file)
+        staging = tmp_path_factory.mktemp("staging") / "rows"
+        return Source(session_in_zone(spark, "UTC"), files, found.form, staging, silent, found.by_file)
 
     return open_source

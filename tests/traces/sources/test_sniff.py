@@ -58,7 +58,7 @@ def test_lines_of_a_web_server_are_a_log_even_if_some_are_not(sniffed):
 
 def test_parquet_is_told_by_its_first_bytes(sniffed, tmp_path):
     pq.write_table(pa.table({"a": [1]}), tmp_path / "a.dat")
-    assert sniffed().form == ParquetFiles()
+    assert sniffed().form.form == ParquetFiles()
 
 
 def test_a_packed_file_is_looked_into(sniffed):

@@ -1,4 +1,4 @@
-"""Parquet sources, with typed columns and numbered rows."""
+"""Parquet sources, with typed columns."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,6 @@ from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.locations.location import is_stored
 from adapt.traces.sources.reading.files import SourceFile
 from adapt.traces.sources.reading.table_files import marked
-from adapt.traces.spark.lazy import DataFrame, F
 
 _KNOWN = frozenset(
     (
@@ -36,9 +35,6 @@ _KNOWN = frozenset(
 )
 """Logical types of Parquet that are read; without TIME and FLOAT16."""
 
-_CODECS = frozenset(("UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD", "LZ4"))
-"""Codecs of Spark as shipped; `LZ4` is LZ4_RAW, while the older framing is `UNKNOWN`."""
-
 _INSTANT = pa.timestamp("us", "UTC")
 """What Spark makes of INT96."""
 
@@ -52,7 +48,7 @@ _SIGNATURE = 28
 
 @dataclass(frozen=True, slots=True)
 class ParquetFiles:
-    """Parquet, whose rows Spark numbers itself."""
+    """Parquet."""
 
     name: ClassVar[str] = "Parquet"
 
@@ -66,28 +62,6 @@ class ParquetFiles:
         kept = (field.with_type(_INSTANT) if field.name in instants else field for field in fields)
         return pa.schema([marked(field, odd.get(field.name, "")) for field in kept])
 
-    def is_beyond_spark(self, file: SourceFile) -> bool:
-        """Whether Spark fails on a codec, decimal or logical type."""
-        try:
-            metadata = _metadata(file)
-        except (OSError, pa.ArrowException):
-            return False
-        columns = [metadata.schema.column(at) for at in range(metadata.num_columns)]
-        if any(
-            column.logical_type.type == "UNDEFINED"
-            or (column.physical_type == "BYTE_ARRAY" and column.logical_type.type == "DECIMAL")
-            for column in columns
-        ):
-            return True
-        first = metadata.row_group(0) if metadata.num_row_groups else None
-        return first is not None and any(
-            first.column(at).compression not in _CODECS for at in range(metadata.num_columns)
-        )
-
-    def rows_of(self, file: SourceFile) -> int:
-        """Number of rows of a file."""
-        return int(_metadata(file).num_rows)
-
     def pieces_of(self, file: SourceFile) -> list[int]:
         """Rows of each row group of a file."""
         metadata = _metadata(file)
@@ -100,10 +74,6 @@ class ParquetFiles:
         )
         for piece in pieces:
             yield opened.read_row_group(piece, columns=list(columns), use_threads=False)
-
-    def numbered(self, rows: DataFrame) -> DataFrame:
-        """Rows with their number in the file."""
-        return rows.withColumn("_row", F.col("_metadata.row_index") + 1)
 
 
 def _metadata(file: SourceFile) -> pq.FileMetaData:

@@ -1,4 +1,4 @@
-"""Parquet and ORC files, which Spark reads itself, with Hive partition columns."""
+"""Parquet and ORC files, read by Arrow, with Hive partition columns."""
 
 import datetime
 import json
@@ -16,8 +16,7 @@ import pyarrow.compute as pc
 from adapt.core.errors import BadInput
 from adapt.traces.sources.reading.blocks import BLOCK_BYTES, PATH, ROWS_A_BATCH, Block, reader_schema
 from adapt.traces.sources.reading.files import SourceFile
-from adapt.traces.spark.lazy import Column, DataFrame, F, SparkSession, T
-from adapt.traces.spark.session import literal_path, spark_failures
+from adapt.traces.spark.lazy import Column, F, T
 
 _UNREADABLE = b"unreadable"
 """Metadata of a field that Spark cannot read: its type."""
@@ -26,12 +25,16 @@ NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """Folder name for null in Hive and Spark."""
 
 
+_SAME = (pa.string(), pa.int64(), pa.int32(), pa.float64(), pa.float32(), pa.bool_(), pa.date32())
+"""Types that Spark gives back."""
+
+
 class TableFormat(Protocol):
-    """A format that Spark reads; plain data."""
+    """A format of typed columns; plain data."""
 
     @property
     def name(self) -> str:
-        """Its name for Spark and for messages."""
+        """Its name for messages."""
 
     def schema_of(self, file: SourceFile) -> pa.Schema:
         """Columns of a file, `marked` if Spark cannot read them.
@@ -39,36 +42,11 @@ class TableFormat(Protocol):
         Raises the errors of its library.
         """
 
-    def is_beyond_spark(self, file: SourceFile) -> bool:
-        """Whether Spark fails to read a file that Arrow reads.
-
-        False for a file of another format.
-        """
-
-    def rows_of(self, file: SourceFile) -> int:
-        """Number of rows, from the footer of a file."""
-
     def pieces_of(self, file: SourceFile) -> list[int]:
         """Rows of each row group or stripe of a file."""
 
     def read_pieces(self, file: SourceFile, pieces: Sequence[int], columns: Sequence[str]) -> Iterator[pa.Table]:
         """Some columns of these row groups or stripes."""
-
-    def numbered(self, rows: DataFrame) -> DataFrame:
-        """Rows with their number in the file as `_row`, from 1.
-
-        `_where` is the path of the file.
-        """
-
-
-def table_columns(form: TableFormat, spark: SparkSession, files: Sequence[SourceFile]) -> tuple[str, ...]:
-    """Columns of all files, then those named by folders."""
-    seen = columns_of_all(form, files)
-    for file in files:
-        if ":" in str(file.path):
-            raise BadInput(f"{file.path}: Spark cannot read {form.name} files with a colon in the path; rename it")
-    with spark_failures("reading the source"):
-        return tuple(dict.fromkeys([*_read(form, spark, files).columns, *seen, *folder_columns(files)]))
 
 
 def columns_of_all(form: TableFormat, files: Sequence[SourceFile]) -> dict[str, pa.Field]:
@@ -92,59 +70,6 @@ def columns_of_all(form: TableFormat, files: Sequence[SourceFile]) -> dict[str, 
                     " type, or give each file its own [[stream]] in a --mapping"
                 )
     return {name: field for name, (field, _) in seen.items()}
-
-
-def read_table(
-    form: TableFormat,
-    spark: SparkSession,
-    files: Sequence[SourceFile],
-    wanted: Sequence[str],
-    *,
-    with_text: bool = False,
-) -> DataFrame:
-    """All rows with their place and the wanted columns.
-
-    `_text` is the row as JSON if requested.
-    """
-    folders, odd = folder_columns(files), unreadable(form, files)
-    check_readable(files[0], wanted, {name: kind for name, kind in odd.items() if name not in folders})
-    rows = _read(form, spark, files)
-    fields = {field.name: field.type for file in files for field in form.schema_of(file)}
-    own = [name for name in wanted if name != PATH and name not in folders]
-    typed = [
-        (_in_micros(quoted(name), fields[name]) if form.name == "Parquet" else quoted(name)).alias(name) for name in own
-    ]
-    own_columns = [quoted(name) for name in own]
-    # aliased, since a column of the files may have the same name
-    named = {name: f"_folder{at}" for at, name in enumerate(folders) if name in wanted}
-    names = spark.createDataFrame(
-        [
-            (at, _absolute(file), file.label, file.rows_before, *(folders[name][at] for name in named))
-            for at, file in enumerate(files)
-        ],
-        "_file int, _where string, _path string, _before bigint"
-        + "".join(f", {alias} {_kind_of(folders[name])}" for name, alias in named.items()),
-    )
-    # the path of a file URI, with %XX decoded but plus signs kept
-    where = F.url_decode(F.replace(F.regexp_replace("_metadata.file_path", "^file:/+", "/"), F.lit("+"), F.lit("%2B")))
-    text = F.to_json(F.struct("*")) if with_text else F.lit(None).cast("string")
-    numbered = form.numbered(rows.select("*", where.alias("_where"), "_metadata", text.alias("_written")))
-    return (
-        numbered.select("_where", F.col("_row").alias("_line"), F.col("_written").alias("_text"), *typed)
-        .join(F.broadcast(names), "_where", "left")
-        .select(
-            # no row may be lost because its file is not found by name
-            F.coalesce("_file", F.raise_error(F.concat(F.lit("not a source file: "), "_where")).cast("int")).alias(
-                "_file"
-            ),
-            (F.col("_line") + F.col("_before")).alias("_line"),
-            F.lit(None).cast("string").alias("_reason"),
-            "_text",
-            *own_columns,
-            *(F.col(alias).alias(name) for name, alias in named.items()),
-            PATH,
-        )
-    )
 
 
 def check_readable(file: SourceFile, wanted: Sequence[str], odd: Mapping[str, str]) -> None:
@@ -214,31 +139,6 @@ def _typed(values: Sequence[str | None]) -> list[object]:
     return list(values)
 
 
-def _kind_of(values: Sequence[object]) -> str:
-    first = next((value for value in values if value is not None), "")
-    return "bigint" if isinstance(first, int) else "date" if isinstance(first, datetime.date) else "string"
-
-
-def _read(form: TableFormat, spark: SparkSession, files: Sequence[SourceFile]) -> DataFrame:
-    """The files as Spark reads them, with literal paths and without partition columns."""
-    # nanosecond times, for which Spark has no type, become whole numbers
-    spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
-    schemas = [form.schema_of(file) for file in files]
-    differ = len({frozenset((field.name, str(field.type)) for field in schema) for schema in schemas}) > 1
-    reader = spark.read.format(form.name.lower()).option("mergeSchema", str(differ).lower())
-    fields = {field.name: field for schema in schemas for field in schema}
-    read = [field for field in fields.values() if not _type_in(field)]
-    uuids = [field.name for field in read if is_uuid(field.type)]
-    if len(read) < len(fields) or uuids:
-        stored = (T.BinaryType() if is_uuid(field.type) else _spark_type(field.type) for field in read)
-        reader = reader.schema(T.StructType(list(map(T.StructField, (field.name for field in read), stored))))
-    rows = reader.load([literal_path(file.path) for file in files])
-    for name in uuids:
-        hexed = F.lower(F.hex(quoted(name)))
-        rows = rows.withColumn(name, F.regexp_replace(hexed, "^(.{8})(.{4})(.{4})(.{4})", "$1-$2-$3-$4-"))
-    return rows
-
-
 def is_uuid(kind: pa.DataType) -> bool:
     """Whether a column has UUIDs, which are read as text."""
     return getattr(kind, "extension_name", "") == "arrow.uuid"
@@ -249,37 +149,19 @@ def uuid_texts(column: pa.Array) -> pa.Array:
     return pa.array([None if each is None else str(each) for each in column.to_pylist()], pa.string())
 
 
-def _in_micros(value: Column, kind: pa.DataType) -> Column:
-    """A column of Parquet with its nanosecond times, which Spark reads as numbers, as times."""
-    if not _has_nanos(kind):
-        return value
-    if pa.types.is_struct(kind):
-        parts = (_in_micros(value[field.name], field.type).alias(field.name) for field in kind.fields)
-        return F.when(value.isNotNull(), F.struct(*parts))
-    micros = nanos_to_micros(value)
-    if kind.tz:
-        return F.timestamp_micros(micros)
-    zero, none = F.lit("1970-01-01").cast("timestamp_ntz"), F.lit(0)
-    return zero + F.make_dt_interval(none, none, none, (micros.cast("decimal(19,0)") / 1_000_000).cast("decimal(18,6)"))
-
-
-def _has_nanos(kind: pa.DataType) -> bool:
-    if pa.types.is_struct(kind):
-        return any(_has_nanos(field.type) for field in kind.fields)
-    return bool(pa.types.is_timestamp(kind) and kind.unit == "ns")
-
-
 def nanos_to_micros(whole: Column) -> Column:
     """Whole nanoseconds as microseconds, rounded down."""
     return F.call_function("div", whole - F.pmod(whole, F.lit(1000)), F.lit(1000)).cast("bigint")
 
 
 def arrow_type_in_spark(kind: pa.DataType) -> pa.DataType:
-    """The Arrow type of a column of Parquet as `read_table` gives it."""
-    from pyspark.sql.pandas.types import to_arrow_type
-
+    """The Arrow type that Spark gives a column."""
+    if kind in _SAME:
+        return kind
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", kind.tz and "UTC")
+    from pyspark.sql.pandas.types import to_arrow_type
+
     return to_arrow_type(_spark_type(kind), timezone="UTC")
 
 
@@ -294,8 +176,6 @@ def _spark_type(kind: pa.DataType) -> "T.DataType":
         pa.uint64(): pa.decimal128(20),
         pa.null(): pa.int32(),
     }
-    if pa.types.is_timestamp(kind) and kind.unit == "ns":
-        return T.LongType()
     if is_uuid(kind):
         return T.StringType()
     return from_arrow_type(wider.get(kind, kind), prefer_timestamp_ntz=True)
@@ -310,13 +190,9 @@ def as_spark_schema(schema: pa.Schema) -> "T.StructType":
     return T.StructType(fields)
 
 
-def _absolute(file: SourceFile) -> str:
-    return str(file.path)
-
-
 @dataclass(frozen=True, slots=True)
 class StoredTables:
-    """A table format whose files Spark itself cannot reach."""
+    """Files of a table format, read in blocks."""
 
     form: TableFormat
     columns: tuple[str, ...]  # columns of all files, then those named by folders
@@ -389,6 +265,9 @@ def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """A column as Spark would read it."""
     if is_uuid(column.type):
         return uuid_texts(column)
+    if pa.types.is_struct(column.type):
+        parts = [_cast(column.field(at), each.type) for at, each in enumerate(kind)]
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=column.is_null())
     try:
         if pa.types.is_timestamp(column.type):
             column = pc.floor_temporal(column, unit="microsecond")
