@@ -125,7 +125,11 @@ def lint(trace: File | Trace | Ingested | Sequence[File | Trace | Ingested]) -> 
     """Find what makes results from a trace misleading."""
 
 def report(
-    *artefacts: Artefact, html: File | None = None, title: str = "", verify: bool = False, force: bool = False
+    *artefacts: Artefact,
+    html: File | None = None,
+    charts: File | None = None,
+    verify: bool = False,
+    force: bool = False,
 ) -> Report:
     """Show artefacts as tables, as a self-contained page, or as data."""
 

@@ -66,21 +66,21 @@ best_possible | ratio lower | placed | best possible imbalance without splitting
 times_best_possible | ratio lower | placed | imbalance over best_possible; 1 is the best there is
 top_share | share lower | placed | share of the load of the hottest key
 useful_workers | number higher | placed | 1 / top_share: more workers than that cannot all be busy
-r_s | ratio lower | placed | state of the fullest channel over that of the emptiest
-r_c | ratio lower | placed | computation of the busiest channel over that of the least busy
-r_n | ratio lower | placed | network load of the busiest channel over that of the least busy
+r_s | ratio lower | placed | state of the fullest worker over that of the emptiest
+r_c | ratio lower | placed | computation of the busiest worker over that of the least busy
+r_n | ratio lower | placed | network load of the busiest worker over that of the least busy
 r_best | ratio lower | placed | best possible r_n without splitting keys
 r_best_pinned | ratio lower | placed | best possible r_n with these pinned keys and the rest hashed
 b | ratio lower | placed | geometric mean of r_s, r_c and r_n over their tolerances; at most 1 is tolerated
 b_best | ratio lower | placed | best possible b, with these pinned keys if any
-m | ratio lower | steps | migration factor: state moved over the state of an average channel
+m | ratio lower | steps | migration factor: state moved over the state of an average worker
 b(1+m) | ratio lower | steps | imbalance and migration combined
-keys_moved | count lower | steps | keys that change their channel; unlisted ones are estimated
+keys_moved | count lower | steps | keys that change their worker; unlisted ones are estimated
 state_moved | number lower | steps | state that changes its channel: in rows, unless weighed or measured
-empty_channels | count lower | placed | channels without load
+empty_channels | count lower | placed | workers without load
 pinned_keys | count lower | placed | pinned keys
-channels | count neither | placed | number of channels
-channels_per_key | ratio lower | comparison | mean number of channels with state of a key
+channels | count neither | placed | number of workers
+channels_per_key | ratio lower | comparison | mean number of workers with state of a key
 merge_tuples | count lower | comparison | merge messages: partial results of split keys
 build_s | seconds lower s | comparison,repartition | time to build the plan
 # streams
@@ -95,13 +95,13 @@ mean_imbalance | ratio lower | repartition=summary | imbalance, averaged over pe
 imbalance_today | ratio lower | repartition | imbalance of today's placement
 mean_imbalance_today | ratio lower | repartition=summary | imbalance of today's placement, averaged over periods
 mean_best_possible | ratio lower | repartition=summary | best_possible, averaged over periods
-mean_b | ratio lower | repartition=summary | b, averaged over periods without empty channels
+mean_b | ratio lower | repartition=summary | b, averaged over periods without empty workers
 mean_m | ratio lower | repartition=summary | migration factor, averaged over changes of the plan
 all_keys_moved | count lower | repartition=summary | sum of keys_moved over all periods
 all_state_moved | number lower | repartition=summary | sum of state_moved over all periods
 rescales | count lower | repartition=summary elastic,compare | changes of the workers or of the placement
 rebuilds | count lower | repartition=summary | plans that the trigger put in force
-periods_with_empty_channels | count lower | repartition=summary | periods with a channel without load
+periods_with_empty_channels | count lower | repartition=summary | periods with a worker without load
 periods | count neither | repartition=summary | periods with rows
 empty_periods | count lower | repartition=summary | periods without rows, between others
 # time

@@ -294,7 +294,7 @@ def placed_by(placing: Placing) -> "tuple[AnyScheme, Plan | None]":
     plan = read_plan(path)
     if placing.channels not in (None, plan.channels):
         raise UsageError(
-            f"--channels {placing.channels}: {path} is a plan for {plan.channels} channels; omit --channels"
+            f"--channels {placing.channels}: {path} is a plan for {plan.channels} workers; omit --channels"
         )
     return plan.scheme, plan
 

@@ -17,7 +17,7 @@ def read_pins(path: Path) -> list[Pin]:
         first = pins.setdefault(pin.key.text, pin)
         if first.channel != pin.channel:
             raise BadInput(
-                f"{pin.key.where}: key {pin.key.text!r} is pinned to channel {pin.channel}, but"
+                f"{pin.key.where}: key {pin.key.text!r} is pinned to worker {pin.channel}, but"
                 f" {first.key.where.removeprefix(f'{path} ')} pins it to {first.channel}; remove one"
             )
     if not pins:
@@ -27,8 +27,8 @@ def read_pins(path: Path) -> list[Pin]:
 
 def _pin(row: list[str], where: str) -> Pin:
     if len(row) != 2:
-        raise BadInput(f"{where}: expected 2 fields: key, channel (got {len(row)})")
+        raise BadInput(f"{where}: expected 2 fields: key, worker (got {len(row)})")
     key, channel = row[0], row[1].strip()
     if not is_channel(channel):
-        raise BadInput(f"{where}: the channel must be a whole number, at least 0 (got {row[1]!r})")
+        raise BadInput(f"{where}: the worker must be a whole number, at least 0 (got {row[1]!r})")
     return Pin(NamedKey(key, where), int(channel))

@@ -98,7 +98,7 @@ class PlacingOptions:
         "NAME|PLAN",
         completion=completion.engines,
     )
-    channels: int | None = setting(None, "Number of channels. Default: 8, or that of the plan.", "CHANNELS")
+    channels: int | None = setting(None, "Number of workers. Default: 8, or that of the plan.", "CHANNELS")
     exact: bool = setting(False, "Count the keys of a trace exactly.", None, "--exact")
 
     def facts(

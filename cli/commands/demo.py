@@ -17,7 +17,6 @@ from adapt.core.table import Table
 
 CHANNELS = 8
 PERIOD = "7d"
-TITLE = "A year of flights out of New York"
 
 
 def demo(
@@ -55,7 +54,7 @@ def demo(
 
     step(
         2,
-        f"Compare the partitioners on 1 to {CHANNELS} channels. For {CHANNELS}, next to the best possible imbalance:",
+        f"Compare the partitioners on 1 to {CHANNELS} workers. For {CHANNELS}, next to the best possible imbalance:",
         ["partition", "compare", trace, "--channels", f"1:{CHANNELS}", "--force", "-o", plans],
     )
     stored = read_comparison(plans)
@@ -64,7 +63,7 @@ def demo(
 
     step(
         3,
-        f"Replay the year: after each week, rebuild the plan for {CHANNELS} channels from the keys of that week.",
+        f"Replay the year: after each week, rebuild the plan for {CHANNELS} workers from the keys of that week.",
         ["replay", "repartition", trace, "--channels", CHANNELS, "--period", PERIOD, "--force", "-o", run],
     )
     _result([read_run(run).summary])
@@ -72,7 +71,7 @@ def demo(
     step(
         4,
         "Report everything on one page, with charts.",
-        ["report", trace, plans, run, "--title", TITLE, "--html", page, "--force"],
+        ["report", trace, plans, run, "--html", page, "--force"],
     )
     print(f"\nThe report is {page}: open it in a browser.")
 

@@ -1,5 +1,6 @@
 """`adapt report`: show artefacts as tables, as a page, or as data."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +10,12 @@ import typer
 
 from adapt.cli.options.groups import setting
 from adapt.cli.options.result import Output
+from adapt.cli.terminal.formats import csv_text
 from adapt.cli.terminal.output import MOST_ROWS, for_people, narrate, narrate_written, show, verdict_of
 from adapt.core.table import Table
 
 if TYPE_CHECKING:
+    from adapt.core.report.page import Page
     from adapt.traces.reports.reported import Report, Reported
 
 DETAIL_ROWS = 8
@@ -26,7 +29,7 @@ def report(
         ),
     ],
     html: Path | None = setting(None, "Write a self-contained HTML page with charts.", "FILE"),
-    title: str = setting("", "Title of the page.", "TEXT", needs="--html"),
+    charts: Path | None = setting(None, "Write each chart as SVG and PNG, its data as CSV.", "FOLDER"),
     verify: bool = setting(False, "Verify every byte against the manifest first.", None, "--verify"),
     *,
     output: Output,
@@ -45,12 +48,16 @@ def report(
 
     read = [reported(path, check_all=verify) for path in artefacts]
     compared = differences(artefacts, read) if len(read) > 1 else []
+    if html is not None or charts is not None:
+        page = as_page(", ".join(artefact.name for artefact in read), read, compared)
+    if charts is not None:
+        _write_charts(page, charts, force=output.force)
+        narrate_written(charts)
     if html is not None:
         from adapt.core.report.page import render_page
         from adapt.traces.reports.chart_library import kept_library
         from adapt.traces.store.atomic import write_whole
 
-        page = as_page(title or ", ".join(artefact.name for artefact in read), read, compared)
         write_whole(html, render_page(page, library=kept_library).encode(), force=output.force)
         narrate_written(html)
     for artefact in read:
@@ -65,6 +72,21 @@ def report(
         lead=[_lead(artefact, read) for artefact in read if artefact.lead or artefact.kind == "run"],
     )
     return Report(tuple(read), html)
+
+
+def _write_charts(page: "Page", folder: Path, *, force: bool) -> None:
+    """Write every chart of a page that has data, numbered as on the page."""
+    from adapt.core.report.svg import chart_files
+    from adapt.traces.store.atomic import whole_folder
+
+    drawn = [chart for section in page.sections for chart in section.charts if not chart.is_empty]
+    with whole_folder(folder, force=force, local=True) as partial:
+        for number, chart in enumerate(drawn, start=1):
+            name = f"{number:02}-{re.sub('[^a-z0-9]+', '-', chart.title.lower()).strip('-')}"
+            svg, png = chart_files(chart.spec)
+            (partial / f"{name}.svg").write_text(svg, "utf-8")
+            (partial / f"{name}.png").write_bytes(png)
+            (partial / f"{name}.csv").write_text(csv_text([chart.table]), "utf-8")
 
 
 def _lead(artefact: "Reported", read: "Sequence[Reported]") -> list[str]:

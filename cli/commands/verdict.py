@@ -62,7 +62,7 @@ def verdict(
         ),
         Several(str, tuple),
     ],
-    channels: Annotated[int, option("Number of channels.", "N")],
+    channels: Annotated[int, option("Number of workers.", "N")],
     out: Path | None = setting(None, "Trace to keep (default: NAME.trace in this folder).", "TRACE", "--out", "-o"),
     current: Path | None = setting(None, "Current plan, judged instead of the engine.", "PLAN", "--from"),
     *,
@@ -240,7 +240,7 @@ def _check_same_question(path: Path, recommended: "Plan") -> None:
 
     if not path.exists():
         return
-    before, now = (f"{each.channels} channels over {each.hashing}" for each in (read_plan(path), recommended))
+    before, now = (f"{each.channels} workers over {each.hashing}" for each in (read_plan(path), recommended))
     if before != now:
         raise EnvironmentFailure(
             f"{path} is a plan for {before}, not {now}; use --force to overwrite it, or rename it first"

@@ -23,7 +23,7 @@ def channel_counts(text: str) -> list[int]:
             check_channels(end, text)
         if len(counts) + abs(high - low) >= _MOST_COUNTS:
             raise UsageError(
-                f"--channels takes at most {_MOST_COUNTS:,} numbers of channels (got {text!r}); use a shorter range"
+                f"--channels takes at most {_MOST_COUNTS:,} numbers of workers (got {text!r}); use a shorter range"
             )
         counts += range(low, high + 1) if low <= high else range(low, high - 1, -1)
     return counts

@@ -72,4 +72,4 @@ def _capacities(text: str) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
-        raise refused(f"{{capacity}} takes one number above 0 per channel, such as 1,1,2 (got {text!r})") from None
+        raise refused(f"{{capacity}} takes one number above 0 per worker, such as 1,1,2 (got {text!r})") from None

@@ -106,7 +106,7 @@ class Today:
     )
     replicas: int | None = setting(
         None,
-        "Virtual nodes of each channel on the hash ring. Default: those of the current plan, else 1000.",
+        "Virtual nodes of each worker on the hash ring. Default: those of the current plan, else 1000.",
         "N",
         of=(Scheme.CONSISTENT,),
         min=1,

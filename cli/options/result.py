@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 BaselineOption: TypeAlias = Annotated[bool, option("Measure today's placement too, for comparison.")]
 ForceOption: TypeAlias = Annotated[
-    bool, option("Overwrite the output.", None, "--force", needs="--out or --html or --output or --rules")
+    bool, option("Overwrite the output.", None, "--force", needs="--out or --html or --charts or --output or --rules")
 ]
 
 

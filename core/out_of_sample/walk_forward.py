@@ -137,7 +137,7 @@ class Tried:
     def cost(self) -> tuple[float, int]:
         """State moved in all later windows, then keys; the least wins."""
         times = len(self.track.imbalances) if self.way is Way.REBUILT else 1
-        return self.track.state_to_move * times, len(self.moves)
+        return round(self.track.state_to_move * times, 9), len(self.moves)
 
 
 @dataclass(frozen=True, slots=True)

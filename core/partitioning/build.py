@@ -95,7 +95,7 @@ def own_pins(
 def _checked(own: OwnCode, view: KeysView, answer: object) -> dict[Key, int]:
     """The pins of an answer."""
     if not isinstance(answer, Mapping):
-        raise BadInput(f"{own.kind} {own.name} must return a mapping of key to channel (got {type(answer).__name__})")
+        raise BadInput(f"{own.kind} {own.name} must return a mapping of key to worker (got {type(answer).__name__})")
     known, pins = set(view.keys), {}
     for key, channel in answer.items():
         if key not in known:
@@ -106,7 +106,7 @@ def _checked(own: OwnCode, view: KeysView, answer: object) -> dict[Key, int]:
             to = -1
         if not 0 <= to < view.channels:
             raise BadInput(
-                f"{own.kind} {own.name} pins the key {key_to_text(key)} to channel {channel!r}, but channels are 0 to"
+                f"{own.kind} {own.name} pins the key {key_to_text(key)} to worker {channel!r}, but workers are 0 to"
                 f" {view.channels - 1}"
             )
         pins[key] = to
@@ -232,7 +232,7 @@ def build_partitioner(
     Starts from the current one if given.
     """
     if channels < 1:
-        raise UsageError(f"the number of channels must be at least 1 (got {channels})")
+        raise UsageError(f"the number of workers must be at least 1 (got {channels})")
     constraints = recipe.constraints
     constraints.check_channels(channels)
     if recipe.own is not None:

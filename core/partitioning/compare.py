@@ -103,19 +103,19 @@ class Comparison(Displayed):
 
 
 NOTE = (
-    "State migrates from the row above, or, with one channel count, from today's placement. Floors are the best"
+    "State migrates from the row above, or, with one number of workers, from today's placement. Floors are the best"
     " possible values without splitting keys: best_possible and r_best for any assignment, r_best_pinned and b_best"
     " for any assignment of the same pinned keys."
 )
 
 SPLIT_NOTE = (
     "Splitting keys can go below the floors, and adds merge_tuples: the messages of one merge of the whole stream. The"
-    " state of a split key migrates from channels that hold no part of it any more; schemes that split by load have no"
+    " state of a split key migrates from workers that hold no part of it any more; schemes that split by load have no"
     " migration."
 )
 
 ESTIMATE_NOTE = (
-    "The load of unlisted keys on a channel is an estimate, and so is all that rests on it: only best_possible and"
+    "The load of unlisted keys on a worker is an estimate, and so is all that rests on it: only best_possible and"
     " r_best do not. Count exactly to know it."
 )
 
@@ -155,7 +155,7 @@ def compare_schemes(
         clock: Seconds, for `build_s`.
     """
     if not channels or (schemes is not None and not schemes):
-        raise UsageError("a comparison needs at least one scheme and one channel count")
+        raise UsageError("a comparison needs at least one scheme and one number of workers")
     recipe = recipe or Recipe()
     weighed, limits = recipe.resources, recipe.constraints
     for count in channels:

@@ -119,11 +119,11 @@ def channel_loads(table: Table, channel: str = "channel", load: str = "load") ->
     """Load of each channel, and the mean."""
     pairs = _weighed(table, channel, load)
     mean = sum(height for _, height in pairs) / len(pairs) if pairs else 0.0
-    sentence = f"The {named(table, load)} of each channel; the dashed line is the mean."
+    sentence = f"The {named(table, load)} of each worker; the dashed line is the mean."
     if mean > 0:
-        sentence += f" The busiest channel has {max(height for _, height in pairs) / mean:.3f} times the mean."
+        sentence += f" The busiest worker has {max(height for _, height in pairs) / mean:.3f} times the mean."
     if len(pairs) > MOST_CHANNELS:
-        sentence += f" The chart shows the {MOST_CHANNELS} busiest of {count(len(pairs))} channels."
+        sentence += f" The chart shows the {MOST_CHANNELS} busiest of {count(len(pairs))} workers."
         pairs = sorted(pairs, key=lambda pair: -pair[1])[:MOST_CHANNELS]
     column = column_of(table, load)
     points: Records = [

@@ -32,10 +32,10 @@ def migration_matrix(moves: Table) -> Chart:
         "opacity": {"field": "y", "type": "quantitative", "legend": None, "scale": {"zero": True, "range": [0.08, 1]}},
         "description": {"field": "d"},
     }
-    sentence = "State moved from one channel to another; stronger colors mean more state."
+    sentence = "State moved from one worker to another; stronger colors mean more state."
     if len(points) < len(rows):
         sentence += (
-            f" The chart shows {count(len(points))} of {count(len(rows))} pairs, of the channels that move most state."
+            f" The chart shows {count(len(points))} of {count(len(rows))} pairs, of the workers that move most state."
         )
     height = max(150, min(360, 26 * len({point["from"] for point in points})))
     body = {"height": height, "mark": {"type": "rect", "color": PALETTE[0]}, "encoding": encoding}

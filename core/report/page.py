@@ -218,7 +218,7 @@ def _chart_view(
         "wide": Markup(wide),
         "narrow": Markup(narrow),
         "missing": "No data to draw." if chart.is_empty else "" if wide else "Omitted to keep the page small.",
-        "table": None if any(chart.table is table for table in tables) else _table_view(chart.table, caps),
+        "table": None if any(chart.table == table for table in tables) else _table_view(chart.table, caps),
     }
 
 

@@ -78,7 +78,7 @@ def three_way_trade(table: Table) -> Chart:
         },
     ]
     sentence = (
-        f"The imbalance of each scheme at {human(most, column_of(table, 'channels'))} channels against the migration"
+        f"The imbalance of each scheme at {human(most, column_of(table, 'channels'))} workers against the migration"
         " factor m (state moved over the state of an average worker): the lower left is best. Larger marks pin more"
         " keys."
     )

@@ -49,6 +49,14 @@ def render_svg(spec: Mapping[str, Any], width: int = WIDE, prefix: str | None = 
     return ElementTree.tostring(root, encoding="unicode")
 
 
+def chart_files(spec: Mapping[str, Any]) -> tuple[str, bytes]:
+    """A Vega-Lite spec as SVG and PNG files on white."""
+    checked = safe({**spec, "width": WIDE, "config": {**config(WIDE), "background": "white"}})
+    drawer = chart_renderer()
+    png = drawer.vegalite_to_png(checked, scale=2, allowed_base_urls=[])
+    return drawer.vegalite_to_svg(checked, allowed_base_urls=[]), png
+
+
 def chart_renderer() -> Any:
     """The library that draws charts."""
     require_limits("drawing charts", address_gb=72, files=32)

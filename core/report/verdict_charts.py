@@ -1,4 +1,4 @@
-"""Verdict charts: channels before and after, hot keys and skew over time."""
+"""Verdict charts: workers before and after, hot keys and skew over time."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,8 +10,10 @@ from adapt.core.labels import count, distinct, label
 from adapt.core.out_of_sample.outcome import BEST, TODAY, OutOfSample
 from adapt.core.out_of_sample.walk_forward import Way
 from adapt.core.partitioning.frontier.frontier import Frontier
+from adapt.core.partitioning.measures.per_channel import BeforeAfter
 from adapt.core.table import Column, Kind, Table
 from adapt.core.values import human
+from adapt.core.verdict.hot_keys import MOST_KEYS
 
 IN_SAMPLE, LATER = "all rows (in-sample)", "later windows (median)"
 """What the imbalance of a plan is measured on."""
@@ -24,31 +26,48 @@ _FULL = 0.68
 """Part of a row that the highest share fills; its number is above."""
 
 
-def channels_before_after(table: Table) -> Chart:
-    """Load of each channel over the mean, before and after."""
-    names = ("before", "after")
-    kept = table.records()[:MOST_CHANNELS]
-    labels = distinct([label(str(row["channel"])) for row in kept])
+def workers_before_after(found: BeforeAfter, limit: float | None = None) -> Chart:
+    """Load of each worker over the mean, before and after.
+
+    Args:
+        limit: Tolerated imbalance, drawn as a line.
+    """
+    table, names = found.table(), ("before", "after")
+    labels = [str(row[0]) for row in found.rows[:MOST_CHANNELS]]
     column = Column("", Kind.RATIO)
-    points: Records = [
-        {"k": text, "y": row[name], "series": name, "d": f"channel {text}: {human(row[name], column)} {name}"}
-        for text, row in zip(labels, kept, strict=True)
-        for name in names
-        if row[name] is not None
-    ]
+    points: Records = []
+    for text, (_, *loads) in zip(labels, found.rows, strict=False):
+        for name, load, hot in zip(names, loads[:2], [*loads[2:], 0.0, 0.0], strict=False):
+            if load is None:
+                continue
+            said = f"worker {text}: {human(load, column)} {name}"
+            parts = {"hot keys": min(hot or 0.0, load), "other keys": load - min(hot or 0.0, load)}
+            told = f"{said}, {human(parts['hot keys'], column)} of it on hot keys" if len(loads) > 2 else said
+            points += [
+                {"k": text, "y": height, "series": name, "part": part, "d": told} for part, height in parts.items()
+            ]
     sentence = f"{table.note} Sorted by load before"
-    if len(kept) < len(table.rows):
-        sentence += f"; the first {count(len(kept))} of {count(len(table.rows))} channels are drawn"
+    if len(labels) < len(table.rows):
+        sentence += f"; the first {count(len(labels))} of {count(len(table.rows))} workers are drawn"
+    if found.rows and len(found.rows[0]) > 3:
+        sentence += f"; the darker part is on the {MOST_KEYS} hottest keys"
     y = up(table, "before", zero=True)
-    axis = {"title": "channel", "labelAngle": 0, "labelOverlap": True}
+    axis = {"title": "worker", "labelAngle": 0, "labelOverlap": True}
+    opacity = {"domain": ["hot keys", "other keys"], "range": [1, 0.55]}
     encoding = {
         "x": {"field": "k", "type": "ordinal", "sort": None, "axis": axis},
         "xOffset": {"field": "series", "sort": list(names)},
         "y": y | {"axis": y["axis"] | {"title": "load / mean load"}},
         "color": colours(names),
+        "opacity": {"field": "part", "type": "nominal", "scale": opacity, "legend": None},
+        "order": {"field": "part", "sort": "ascending"},
         "description": {"field": "d"},
     }
-    return chart(table.title, {"mark": "bar", "encoding": encoding}, points, f"{sentence}.", table)
+    layer: list[dict[str, Any]] = [{"mark": "bar", "encoding": encoding}]
+    if limit is not None:
+        layer.append({"mark": {**DASHED, "type": "rule", "aria": False}, "encoding": {"y": {"datum": limit}}})
+        sentence += f"; the dashed line is the limit, {limit:g}"
+    return chart(table.title, {"layer": layer}, points, f"{sentence}.", table)
 
 
 def out_of_sample(tested: OutOfSample) -> Chart:
@@ -57,8 +76,12 @@ def out_of_sample(tested: OutOfSample) -> Chart:
     return imbalance_of_placements(tested.windows_table(), (TODAY, *names), BEST)
 
 
-def imbalance_against_state(frontier: Frontier) -> Chart:
-    """Imbalance against state moved by plan, with the lower bound."""
+def imbalance_against_state(frontier: Frontier, limit: float | None = None) -> Chart:
+    """Imbalance against state moved by plan, with the lower bound.
+
+    Args:
+        limit: Tolerated imbalance, drawn as a line.
+    """
     table, bound = frontier.table(), "lower bound"
     named = {IN_SAMPLE: "imbalance"} | ({LATER: "out_of_sample"} if frontier.is_tested else {})
     judged = list(named)[-1]
@@ -67,7 +90,8 @@ def imbalance_against_state(frontier: Frontier) -> Chart:
             "x": row["state_moved"],
             "y": row[name],
             "series": series,
-            "t": row["plan"] if series == judged else "",
+            "t": row["plan"].replace("recommended", "").rstrip(", ") if series == judged else "",
+            "ring": "recommended" in row["plan"] and series == judged,
             "d": f"{row['plan']} {human(row['state_moved'], column_of(table, 'state_moved'))} of the state, imbalance"
             f" {human(row[name], column_of(table, name))}, {series}".lstrip(),
         }
@@ -103,8 +127,20 @@ def imbalance_against_state(frontier: Frontier) -> Chart:
     }
     marks = {"t": right, "left": left, "above": left | {"dy": -26}}
     names = [{"mark": mark, "encoding": {"text": {"field": name}}} for name, mark in marks.items()]
-    body = {"encoding": encoding, "layer": [plans, stairs, *names]}
-    sentence = "Each point is a plan; no plan that moves as little state is below the dashed line on all rows."
+    ring = {
+        "mark": {"type": "point", "size": 190, "strokeWidth": 2, "color": INK, "aria": False},
+        "transform": [{"filter": "datum.ring"}],
+    }
+    layer = [plans, stairs, ring, *names]
+    sentence = (
+        "Each point is a plan, the recommended one in a ring; no plan that moves as little state is below the dashed"
+        " line on all rows."
+    )
+    if limit is not None:
+        line = {"type": "rule", "color": INK, "opacity": 0.6, "aria": False}
+        layer.append({"mark": line, "encoding": {"x": None, "y": {"datum": limit}}})
+        sentence += f" The solid line is the limit, {limit:g}."
+    body = {"encoding": encoding, "layer": layer}
     return chart(frontier.title, body, points, sentence, table)
 
 

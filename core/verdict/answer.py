@@ -28,7 +28,7 @@ class AtRandomLoad:
     @property
     def sentence(self) -> str:
         """The same in words."""
-        return f"{percent(self.share)} of the load has no fixed channel with {self.by}; it counts as spread evenly."
+        return f"{percent(self.share)} of the load has no fixed worker with {self.by}; it counts as spread evenly."
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -65,7 +65,7 @@ class Answer(Displayed):
         return [*self.channels_tables(), *self.more_tables()]
 
     def channels_tables(self) -> list[Table]:
-        """Channels before and after, if there is a plan."""
+        """Workers before and after, if there is a plan."""
         return [] if self.channels is None else [self.channels.table()]
 
     def more_tables(self) -> list[Table]:

@@ -18,6 +18,7 @@ from adapt.core.partitioning.measures.cells import Hashers, base_of
 from adapt.core.partitioning.measures.imbalance import over_average, relative
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
 from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
+from adapt.core.partitioning.measures.resources import ResourceFunction
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.problem.at_random import Elsewhere, share_at_random, spread_at_random, spread_elsewhere
@@ -28,7 +29,7 @@ from adapt.core.partitioning.split_plan import dealt_metrics
 from adapt.core.stream import KeyType
 from adapt.core.verdict.answer import Answer, AtRandomLoad
 from adapt.core.verdict.goal import Goal
-from adapt.core.verdict.hot_keys import HotKeys
+from adapt.core.verdict.hot_keys import MOST_KEYS, HotKeys
 from adapt.core.verdict.remedies import Remedy, Way
 from adapt.core.verdict.stream_verdict import judge
 from adapt.core.verdict.verdict import Verdict
@@ -299,4 +300,20 @@ def _before_after(counted: Counted, recipe: Recipe, today: _Today, plan: Plan, p
         return None
     capacities: Floats | None = recipe.constraints.unequal
     before = over_average(counted, today.plan.partitioner(), recipe.resources, capacities)
-    return BeforeAfter.from_loads(today.name, before, planned, relative(plan.predicted_loads["network"], capacities))
+    after = relative(plan.predicted_loads["network"], capacities)
+    is_plain = capacities is None and recipe.resources.network is ResourceFunction.LINEAR
+    hot = _hot(frequencies_in(counted), today.plan, plan) if is_plain else ()
+    return BeforeAfter.from_loads(today.name, before, planned, after, hot)
+
+
+def _hot(frequencies: Frequencies, *plans: Plan) -> list[Floats]:
+    """Load / mean load of each channel on the hottest keys, by plan."""
+    keys, found = frequencies.keys[:MOST_KEYS], []
+    for plan in plans:
+        own = frequencies.count_low[: len(keys)] * (plan.channels / frequencies.total)
+        loads = np.zeros(plan.channels)
+        for key, channel, load in zip(keys.to_pylist(), plan.dealer().channels_of(keys), own, strict=True):
+            places = plan.splits.get(key, (int(channel),))
+            loads[list(places)] += load / len(places)
+        found.append(loads)
+    return found

@@ -43,7 +43,7 @@ def at_channels(compared: Table, channels: int) -> Table:
         ]
         for row in rows
     ]
-    others = " and channel count" if len(set(counts)) > 1 else ""
+    others = " and number of workers" if len(set(counts)) > 1 else ""
     note = (
         "best_possible is the best possible imbalance without splitting keys; times_best_possible is imbalance over"
         f" that. --all shows every column{others}."

@@ -71,6 +71,7 @@ def planned(
     draws: Frequencies | None,
     *,
     is_hashed: bool,
+    is_complete: bool,
     few_rows: bool,
 ) -> Planned:
     """The remedies, and the plan of the recommended one.
@@ -78,10 +79,13 @@ def planned(
     Args:
         draws: The counted rows, if they are independent draws.
         is_hashed: Whether the load of unlisted keys on a channel is that of made-up ones.
+        is_complete: Whether every key is listed.
         few_rows: Whether rows are too few to recommend anything.
     """
     choices = Choices(whole, walk, goal.limits)
-    plan = _in_sample(whole, choices, found, goal) if walk is None else _on_windows(whole, walk, found, goal)
+    plan = (
+        _in_sample(whole, choices, found, goal, is_complete) if walk is None else _on_windows(whole, walk, found, goal)
+    )
     if draws is not None and (walk is None or goal.sample_effect is not None):
         is_pinned = plan.verdict_class is VerdictClass.PINNING and walk is None and not goal.is_limited
         limit = goal.max_imbalance if is_pinned else None
@@ -136,7 +140,7 @@ def _on_windows(whole: Whole, walk: Walk, found: Skewed, goal: Goal) -> Planned:
     return Planned(verdict_class, tuple(remedies), *own, walk.outcome(tried, chosen, goal.others))
 
 
-def _in_sample(whole: Whole, choices: Choices, found: Skewed, goal: Goal) -> Planned:
+def _in_sample(whole: Whole, choices: Choices, found: Skewed, goal: Goal, is_complete: bool) -> Planned:
     """The remedies by all counted rows, where there are no later windows."""
     channels, verdict_class = len(whole.capacities), found.verdict_class
     none = _mapped(whole, whole.keys, NOTHING)
@@ -150,6 +154,8 @@ def _in_sample(whole: Whole, choices: Choices, found: Skewed, goal: Goal) -> Pla
         verdict_class = VerdictClass.UNKNOWN if verdict_class is VerdictClass.PINNING else verdict_class
     elif verdict_class is VerdictClass.PINNING:
         fewest = _fewest_pins(whole, goal.max_imbalance)
+        if fewest is None and is_complete:
+            _, fewest = choices.within()
     split = _split_in_sample(whole, goal)
     tried = [(Way.PIN, (fewest, none[1]))] if fewest else []
     tried += [] if split is None else [(Way.SPLIT, split)]

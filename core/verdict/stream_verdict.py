@@ -71,7 +71,8 @@ def judge(
     is_sample = weighed.network is ResourceFunction.LINEAR and _are_draws(population.frequencies)
     draws = population.frequencies if is_sample else None
     few_rows = _few_rows(population.frequencies)
-    plan = planned(whole, walk, found, goal, draws, is_hashed=population.rest is None, few_rows=few_rows is not None)
+    known = {"is_hashed": population.rest is None, "is_complete": population.frequencies.complete_above == 0}
+    plan = planned(whole, walk, found, goal, draws, **known, few_rows=few_rows is not None)
     remedies = plan.remedies
     if goal.rescaled is not None and capacities is None and plan.verdict_class is not VerdictClass.BALANCED:
         other = rescaled(whole, walk, goal.rescaled, goal.max_imbalance)

@@ -54,7 +54,7 @@ def test_the_signatures_for_type_checkers_are_those_of_the_commands():
 
 def test_a_function_shows_its_options_and_what_they_mean():
     assert [*inspect.signature(adapt.verdict).parameters][:4] == ["source", "channels", "key", "engine"]
-    assert "channels: Number of channels." in inspect.getdoc(adapt.verdict)
+    assert "channels: Number of workers." in inspect.getdoc(adapt.verdict)
     assert adapt.replay.elastic.__qualname__ == "replay.elastic"
 
 

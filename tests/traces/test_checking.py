@@ -235,12 +235,12 @@ def test_pins_are_read_with_their_lines(tmp_path, head):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("a,1\nb\n", "line 2: expected 2 fields: key, channel (got 1)"),
-        ("a,1\nb,1,2\n", "line 2: expected 2 fields: key, channel (got 3)"),
-        ("key,channel\na,x\n", "line 2: the channel must be a whole number, at least 0 (got 'x')"),
-        ("a,-1\n", "line 1: the channel must be a whole number, at least 0 (got '-1')"),
-        ("a,1.5\n", "line 1: the channel must be a whole number, at least 0 (got '1.5')"),
-        ("a,1\nb,2\na,2\n", "line 3: key 'a' is pinned to channel 2, but line 1 pins it to 1; remove one"),
+        ("a,1\nb\n", "line 2: expected 2 fields: key, worker (got 1)"),
+        ("a,1\nb,1,2\n", "line 2: expected 2 fields: key, worker (got 3)"),
+        ("key,channel\na,x\n", "line 2: the worker must be a whole number, at least 0 (got 'x')"),
+        ("a,-1\n", "line 1: the worker must be a whole number, at least 0 (got '-1')"),
+        ("a,1.5\n", "line 1: the worker must be a whole number, at least 0 (got '1.5')"),
+        ("a,1\nb,2\na,2\n", "line 3: key 'a' is pinned to worker 2, but line 1 pins it to 1; remove one"),
         ('a,1\n"b,2\n', "line 2"),
         ("", "has no pins; write one key,channel per line"),
         ("key,channel\n", "has no pins"),

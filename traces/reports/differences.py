@@ -78,16 +78,16 @@ def _with_moves(found: Differences, before: Path, after: Path, frequencies: Freq
     from adapt.core.partitioning.measures.resources import Resources
     from adapt.core.partitioning.plans.difference import plan_difference
     from adapt.core.report.move_charts import migration_matrix
-    from adapt.core.report.verdict_charts import channels_before_after
+    from adapt.core.report.verdict_charts import workers_before_after
 
     old, new = read_plan(before), read_plan(after)
     try:
         bill = plan_difference(old, new, frequencies, Resources())
     except BadInput:
         return found
-    moves, channels = bill.moves(), bill.channels()
+    moves, workers = bill.moves(), bill.workers()
     keys = counted(bill.migration.keys, "key")
-    moved = f"{keys} move to another channel: state moved is {bill.migration.relative:.3g} times an average channel's."
-    charts = (channels_before_after(channels), *([migration_matrix(moves)] if moves.rows else []))
+    moved = f"{keys} move to another worker: state moved is {bill.migration.relative:.3g} times an average worker's."
+    charts = (workers_before_after(workers), *([migration_matrix(moves)] if moves.rows else []))
     data = {**found.data, "moves": moves.records()}
-    return Differences(found.heading, (*found.sentences, moved), (*found.tables, channels, moves), charts, data)
+    return Differences(found.heading, (*found.sentences, moved), (*found.tables, workers.table(), moves), charts, data)

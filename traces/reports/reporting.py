@@ -12,11 +12,11 @@ from adapt.core.lint.finding import LINT
 from adapt.core.report.first_screen import first_screen
 from adapt.core.report.page import OPEN_ROWS, Page, Section
 from adapt.core.report.verdict_charts import (
-    channels_before_after,
     imbalance_against_state,
     life_lines,
     out_of_sample,
     skew_over_time,
+    workers_before_after,
 )
 from adapt.core.table import Table
 from adapt.traces.locations.run_folders import in_run
@@ -112,14 +112,15 @@ def _answered(artefact: Reported, others: Sequence[Reported]) -> Section:
     if answer is not None:
         first = first_screen(answer, _trace_of(artefact, others), artefact.plan)
         tables = answer.tables()
-        charts += [channels_before_after(table) for table in answer.channels_tables()]
+        limit = None if answer.verdict is None else answer.verdict.max_imbalance
+        charts += [] if answer.channels is None else [workers_before_after(answer.channels, limit)]
         if answer.verdict is not None and answer.verdict.out_of_sample is not None:
             charts.append(out_of_sample(answer.verdict.out_of_sample))
         elif answer.verdict is not None and answer.verdict.over_time is not None:
             over_time = next(table for table in tables if table.title == answer.verdict.over_time.table().title)
             charts.append(skew_over_time(over_time))
         if answer.frontier is not None:
-            charts.append(imbalance_against_state(answer.frontier))
+            charts.append(imbalance_against_state(answer.frontier, limit))
         if len(answer.hot_keys.starts_us) > 1:
             lines = answer.hot_keys.lines_table()
             charts.append(life_lines(lines))

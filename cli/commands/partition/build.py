@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 )
 def build(
     source: CountedPath,
-    channels: Annotated[int, option("Number of channels.", "N")],
+    channels: Annotated[int, option("Number of workers.", "N")],
     out: Path | None = setting(None, "Write the plan here.", "PLAN", "--out", "-o"),
     scheme: SchemeChoice = setting(
         Scheme.HYBRID,
-        "How keys are assigned to channels. Or bounded with a cap, bounded:cap=1.05, or your own MODULE:FUNCTION.",
+        "How keys are assigned to workers. Or bounded with a cap, bounded:cap=1.05, or your own MODULE:FUNCTION.",
         "NAME",
         **OWN_SCHEME,
     ),

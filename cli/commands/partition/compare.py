@@ -42,7 +42,7 @@ def compare(
     channels: Annotated[str, option("Channel counts, in order. A:B counts from A to B, both included.", "N|A:B|N,N")],
     out: Path | None = setting(
         None,
-        "Write the table and one plan per scheme here. Plans are for the last channel count.",
+        "Write the table and one plan per scheme here. Plans are for the last number of workers.",
         "DIR",
         "--out",
         "-o",

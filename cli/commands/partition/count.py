@@ -45,7 +45,7 @@ class SurveyOptions:
         None, "Also sum count, cost or bytes per key, to build plans by; repeatable.", "COLUMN"
     )
     over: Over | None = setting(None, "Also show hot keys over time, or count each stream.")
-    channels: int = setting(10, "Largest number of channels that the counts must support.", "N")
+    channels: int = setting(10, "Largest number of workers that the counts must support.", "N")
     method: CountMethod = setting(
         CountMethod.LOSSY,
         "Counting method: lossy (exact while keys are few), exact, or lossy over a sliding window.",

@@ -55,6 +55,6 @@ def diff(
     narrate_counts(population, weighed, second.channels)
     difference = plan_difference(first, second, population, weighed)
     long = (for_people(table, format) for table in (difference.moves(), difference.hot_keys))
-    channels = [] if is_for_programs(format) else [for_people(difference.channels(), format)]
+    channels = [] if is_for_programs(format) else [for_people(difference.workers().table(), format)]
     show([*channels, difference.table(), *long], format, difference.as_data())
     return difference

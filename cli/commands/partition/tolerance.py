@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def tolerance(
-    channels: int = setting(10, "Number of channels.", "N", needs="--total"),
+    channels: int = setting(10, "Number of workers.", "N", needs="--total"),
     *,
     known: ToleranceSettings,
     format: FormatOption = Format.TABLE,

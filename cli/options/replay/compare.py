@@ -60,7 +60,7 @@ class ScenarioOptions:
     sustainable: bool = setting(
         False,
         "Also measure the highest rate that each scenario sustains, and the workers needed per load. Tries half the"
-        " channels, all, and twice as many; takes about thirty times as long.",
+        " workers, all, and twice as many; takes about thirty times as long.",
         None,
         "--sustainable",
     )
@@ -86,7 +86,7 @@ class ComparedSpeedOptions:
 
     offered: str | None = setting(
         None,
-        "Load of static-uniform's busiest channel of N (default: 1.2), which sets the speed. Of a list such as"
+        "Load of static-uniform's busiest worker of N (default: 1.2), which sets the speed. Of a list such as"
         " 0.5,0.8,1.2 the highest is recommended for.",
         "RATIO[,...]",
         shown=False,
@@ -128,7 +128,7 @@ class WorkerOptions:
     workers: int | None = setting(
         None, "Workers at the start of scenarios that scale (default: fewer than needed).", "WORKERS", shown=False
     )
-    partitions: int = setting(64, "Partitions per channel; each moves as a whole.", "K")
+    partitions: int = setting(64, "Partitions per worker; each moves as a whole.", "K")
 
     def sweep(self) -> "Sweep | None":
         """What is varied; None, each scenario runs once."""

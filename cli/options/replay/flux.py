@@ -32,7 +32,7 @@ class PlacingOptions:
     """Initial placement of keys."""
 
     workers: int | None = setting(None, "Number of workers (without --plan).", "N")
-    plan: Path | None = setting(None, "Start from this plan, one worker per channel.", "PLAN", unless="--stages")
+    plan: Path | None = setting(None, "Start from this plan, with its workers.", "PLAN", unless="--stages")
     partitions: int = setting(64, "Partitions per worker, the units that move.", "N")
 
     def placed(self, trace: "Trace") -> "tuple[MiniPartitions, NamedPlan | None]":
@@ -43,14 +43,14 @@ class PlacingOptions:
 
         if self.plan is None:
             if self.workers is None:
-                raise UsageError("give --workers N, or --plan PLAN with a channel per worker")
+                raise UsageError("give --workers N, or --plan PLAN with its workers")
             check_workers(self.workers)
             return MiniPartitions(self.workers, self.partitions), None
         named = open_named_plan(self.plan)
         read = named.plan
         if self.workers not in (None, read.channels):
             raise UsageError(
-                f"{self.plan} has {read.channels} channels, but --workers is {self.workers}; omit --workers, or build"
+                f"{self.plan} has {read.channels} workers, but --workers is {self.workers}; omit --workers, or build"
                 " another plan"
             )
         check_workers(read.channels)

@@ -32,8 +32,8 @@ PARTITIONS = 64
 class ReplanOptions:
     """Channel counts over time, and when plans are adopted."""
 
-    channels: int | None = setting(None, "Fixed number of channels.", "N")
-    schedule: str = setting("", "Number of channels by time since the first row.", "0h:N,6h:N")
+    channels: int | None = setting(None, "Fixed number of workers.", "N")
+    schedule: str = setting("", "Number of workers by time since the first row.", "0h:N,6h:N")
     period: str = setting("1h", "How often trigger period adopts a new plan.", "7d|1000rows")
     trigger: TriggerName = setting(
         TriggerName.PERIOD,
@@ -118,7 +118,7 @@ class LiveOptions:
 class RecipeOptions:
     """How plans are built."""
 
-    scheme: SchemeChoice = setting(Scheme.HYBRID, "How keys are assigned to channels.", "NAME", **SCHEME)
+    scheme: SchemeChoice = setting(Scheme.HYBRID, "How keys are assigned to workers.", "NAME", **SCHEME)
     construction: Construction = setting(
         DEFAULT_CONSTRUCTION, "How the hybrid scheme assigns pinned keys.", needs="--scheme hybrid"
     )

@@ -58,7 +58,7 @@ def bounded(
     frequency, partitioning functions, section 4.3. O(N) steps per key on average.
     """
     if not capacity > 1:
-        raise UsageError(f"the cap of a channel must be above the mean load, so above 1 (got {capacity:g})")
+        raise UsageError(f"the cap of a worker must be above the mean load, so above 1 (got {capacity:g})")
     population, limits = Population.from_counts(counted, ring), constraints or Constraints()
     keys, rest = population.frequencies.keys, population.rest_on(ring, weigh)
     listed = np.array(listed_loads(population.frequencies, weigh))

@@ -159,9 +159,9 @@ _OUT_OF_SAMPLE = Column(
 )
 
 _COLUMNS = (
-    Column("pins", Kind.COUNT, "keys", "keys pinned away from their channel of today"),
+    Column("pins", Kind.COUNT, "keys", "keys pinned away from their worker of today"),
     Column("state_moved", Kind.SHARE, "share", "state of the pinned keys / all state"),
-    Column("imbalance", Kind.RATIO, "ratio", "load of the busiest channel / mean load"),
+    Column("imbalance", Kind.RATIO, "ratio", "load of the busiest worker / mean load"),
     _OUT_OF_SAMPLE,
     Column("bound", Kind.RATIO, "ratio", "lower bound of the imbalance at this budget"),
     Column("times_best_possible", Kind.RATIO, "ratio", "imbalance / bound"),

@@ -316,7 +316,7 @@ def _check_plan(plan: Plan, recipe: Recipe, channels: int, key_type: KeyType) ->
     """Refuse a plan that the splitter cannot continue."""
     alike = plan.hashing == recipe.hashing and (isinstance(plan.hashing, Engine) or plan.hash is recipe.hash)
     for differs, what in (
-        (plan.channels != channels, f"{plan.channels} channels, not {channels}"),
+        (plan.channels != channels, f"{plan.channels} workers, not {channels}"),
         (not plan.fits(key_type), f"{plan.key_type} keys, not {key_type}"),
         (not alike, f"base {plan.hashing} with hash {plan.hash}, not {recipe.hashing} with {recipe.hash}"),
     ):

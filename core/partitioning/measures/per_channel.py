@@ -1,6 +1,6 @@
 """Load of each channel before and after, busiest first."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,25 +17,33 @@ class BeforeAfter:
 
     placed_before: str  # placed_before, placed_after: the partitioner before and after
     placed_after: str
-    rows: tuple[tuple[int, float | None, float | None], ...]  # channel, before, after; busiest before first
+    # worker, load before and after, and what of both is on hot keys, if that is known; busiest before first
+    rows: tuple[tuple[int, *tuple[float | None, ...]], ...]
 
     @classmethod
-    def from_loads(cls, placed_before: str, before: Floats, placed_after: str, after: Floats) -> "BeforeAfter":
-        """Two partitioners with the relative loads of their channels (`relative`); shapes (channels,)."""
+    def from_loads(
+        cls, placed_before: str, before: Floats, placed_after: str, after: Floats, hot: Sequence[Floats] = ()
+    ) -> "BeforeAfter":
+        """Two partitioners with the relative loads of their channels (`relative`); shapes (channels,).
+
+        Args:
+            hot: The part of both loads that is on hot keys.
+        """
         number = max(len(before), len(after))
-        was, is_now = ([*loads.tolist(), *[None] * (number - len(loads))] for loads in (before, after))
+        columns = [[*loads.tolist(), *[None] * (number - len(loads))] for loads in (before, after, *hot)]
+        was, is_now = columns[:2]
         order = sorted(range(number), key=lambda channel: (-(was[channel] or is_now[channel] or 0.0), channel))
-        return cls(placed_before, placed_after, tuple((at, was[at], is_now[at]) for at in order))
+        return cls(placed_before, placed_after, tuple((at, *(column[at] for column in columns)) for at in order))
 
     def table(self) -> Table:
         """One row per channel, busiest before first."""
         columns = (
-            Column("channel", Kind.COUNT),
+            Column("worker", Kind.COUNT),
             Column("before", Kind.RATIO, about=f"load / mean load with {self.placed_before}", bar=True),
             Column("after", Kind.RATIO, about=f"load / mean load with {self.placed_after}", bar=True),
         )
         note = f"Load / mean load: before with {self.placed_before}, after with {self.placed_after}."
-        return Table.from_rows("Channels before and after", columns, self.rows, note)
+        return Table.from_rows("Workers before and after", columns, [row[:3] for row in self.rows], note)
 
     def as_data(self, most: int) -> dict[str, Any]:
         """The first `most` rows as JSON data."""
@@ -48,5 +56,5 @@ class BeforeAfter:
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "BeforeAfter":
         """Read the data of `as_data`."""
-        rows = tuple((int(channel), before, after) for channel, before, after in data["rows"])
+        rows = tuple((int(channel), *loads) for channel, *loads in data["rows"])
         return cls(data["placed_before"], data["placed_after"], rows)

@@ -48,17 +48,17 @@ class PlanSettings:
         default=None,
         panel=EXPERT,
     )
-    max_imbalance: float = knob("Limit of the verdict: max/mean channel load.", "RATIO", default=1.2, range=Range(1))
+    max_imbalance: float = knob("Limit of the verdict: max/mean worker load.", "RATIO", default=1.2, range=Range(1))
     max_migration: str | None = knob(
         "Most state that may migrate in one step: 0.5 is half an average channel's state, 10% a part of all.",
         "X|P%",
         default=None,
     )
     capacity: str | None = knob(
-        "Relative capacity of each channel, e.g. 1,1,2. Imbalance is then of utilization.", "X,X,X", default=None
+        "Relative capacity of each worker, e.g. 1,1,2. Imbalance is then of utilization.", "X,X,X", default=None
     )
     pin: list[str] | None = knob(
-        "Pin this key to this channel; repeatable. Or the file of a CSV of key,channel.",
+        "Pin this key to this worker; repeatable. Or the file of a CSV of key,channel.",
         "KEY=CHANNEL|FILE",
         default=None,
     )
@@ -79,19 +79,19 @@ class ToleranceSettings:
     """A least utilization, or the capacity of a channel."""
 
     utilization: float | None = knob(
-        "Least utilization of any channel when one is full, above 0 and up to 1.",
+        "Least utilization of any worker when one is full, above 0 and up to 1.",
         "SHARE",
         default=None,
         range=Range(above=0, at_most=1),
     )
-    total: float | None = knob("Load of all channels together, in any unit.", "X", default=None, range=ABOVE_0)
-    capacity: float | None = knob("Capacity of one channel, in the same unit.", "Y", default=None, range=ABOVE_0)
+    total: float | None = knob("Load of all workers together, in any unit.", "X", default=None, range=ABOVE_0)
+    capacity: float | None = knob("Capacity of one worker, in the same unit.", "Y", default=None, range=ABOVE_0)
 
     def __post_init__(self) -> None:
         if (self.total is None) != (self.capacity is None):
             raise SettingError(
                 ToleranceSettings,
-                "{total} and {capacity} go together: the load of all channels, and the capacity of one",
+                "{total} and {capacity} go together: the load of all workers, and the capacity of one",
             )
         if self.utilization is None and self.total is None:
             raise SettingError(

@@ -31,8 +31,8 @@ def tolerance_for_capacity(total: float, capacity: float, channels: int) -> floa
     """
     if channels * capacity < total:
         raise UsageError(
-            f"{channels} channels of capacity {capacity:g} cannot hold a load of {total:g}; use at least"
-            f" {math.ceil(total / capacity)} channels, or a capacity of {total / channels:.3g}"
+            f"{channels} workers of capacity {capacity:g} cannot hold a load of {total:g}; use at least"
+            f" {math.ceil(total / capacity)} workers, or a capacity of {total / channels:.3g}"
         )
     return (channels - 1) * capacity / (total - capacity) if capacity < total else math.inf
 
@@ -43,10 +43,10 @@ def suggested_tolerances(channels: int, known: ToleranceSettings) -> Table:
     utilization, total, capacity = known.utilization, known.total, known.capacity
     if utilization is not None:
         alpha = tolerance_for_utilization(utilization)
-        rows.append([f"every channel is utilized at least {percent(utilization)} when one is full", alpha, utilization])
+        rows.append([f"every worker is utilized at least {percent(utilization)} when one is full", alpha, utilization])
     if total is not None and capacity is not None:
         alpha = tolerance_for_capacity(total, capacity, channels)
-        condition = f"the busiest of {channels} channels has at most {capacity:g} of {total:g}"
+        condition = f"the busiest of {channels} workers has at most {capacity:g} of {total:g}"
         rows.append([condition, None if alpha == math.inf else alpha, 0.0 if alpha == math.inf else 1 / alpha])
     return Table.from_rows("Suggested tolerance", _COLUMNS, rows, note=_NOTE)
 
@@ -54,7 +54,7 @@ def suggested_tolerances(channels: int, known: ToleranceSettings) -> Table:
 _COLUMNS = (
     Column("condition"),
     Column("tolerance", Kind.RATIO, about="max/min load ratio; empty if any will do"),
-    Column("utilization", Kind.SHARE, about="of the least loaded channel when the busiest is full"),
+    Column("utilization", Kind.SHARE, about="of the least loaded worker when the busiest is full"),
 )
 
 _NOTE = "Pass it as the tolerance: one for all resources, or three (state, computation, network)."

@@ -66,9 +66,9 @@ class Difference(Displayed):
         rows = [(int(i), int(j), int(self.keys_moved[i, j]), float(self.state_moved[i, j])) for i, j in pairs]
         return Table.from_rows("Moves", columns, rows)
 
-    def channels(self) -> Table:
-        """Relative load of each channel under both plans, busiest before first."""
-        return BeforeAfter.from_loads("the current plan", self.loads_before, "the new plan", self.loads_after).table()
+    def workers(self) -> BeforeAfter:
+        """Relative load of each worker under both plans."""
+        return BeforeAfter.from_loads("the current plan", self.loads_before, "the new plan", self.loads_after)
 
     def displayed(self) -> list[Table]:
         """All tables."""

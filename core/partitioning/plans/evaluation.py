@@ -27,7 +27,7 @@ MERGING = (
     Column("plan"),
     Column("split_keys", Kind.COUNT),
     Column("merge_messages", Kind.COUNT, about="messages of one merge: one per replacement"),
-    Column("imbalance_merge", Kind.RATIO, about="merge messages of the busiest channel / mean"),
+    Column("imbalance_merge", Kind.RATIO, about="merge messages of the busiest worker / mean"),
     Column("imbalance_both", Kind.RATIO, about="imbalance of rows and the messages of one merge together"),
 )
 

@@ -99,7 +99,7 @@ def read_explicit(data: Data, key_type: KeyType, channels: int) -> ExplicitMap:
         keys, owners = keys_from_texts(texts, key_type), list(texts.values())
         for text, owner in texts.items():
             if not isinstance(owner, int) or isinstance(owner, bool):
-                raise BadInput(f"key {text!r} must have a whole number as channel (got {owner!r})")
+                raise BadInput(f"key {text!r} must have a whole number as worker (got {owner!r})")
         refuse_out_of_range(keys, owners, channels)
     with naming_field("explicit_null"):
         if null is not None:
@@ -115,7 +115,7 @@ def read_splits(data: Data, key_type: KeyType, channels: int) -> SplitMap:
     with naming_field("split"):
         for text, owners in texts.items():
             if not isinstance(owners, list) or any(type(owner) is not int for owner in owners):
-                raise BadInput(f"key {text!r} must have a list of channels (got {owners!r})")
+                raise BadInput(f"key {text!r} must have a list of workers (got {owners!r})")
         splits = SplitMap(
             dict(zip(keys_from_texts(texts, key_type).to_pylist(), map(tuple, texts.values()), strict=True)), key_type
         )
@@ -131,7 +131,7 @@ def read_explicit_table(table: pa.Table, key_type: KeyType, channels: int) -> Ex
         keys, owners = one_array(table["key"]), table["channel"]
         if not pa.types.is_integer(owners.type) or owners.null_count:
             raise BadInput(
-                f"the channels of its table must be whole numbers (got {owners.type} with {owners.null_count} nulls)"
+                f"the workers of its table must be whole numbers (got {owners.type} with {owners.null_count} nulls)"
             )
         try:
             found = key_type_of(keys.type)
@@ -253,7 +253,7 @@ class Plan(Tabular):
         """
         if self.splits:
             raise BadInput(
-                f"the plan splits {counted(len(self.splits), 'key')}, whose records take turns on several channels;"
+                f"the plan splits {counted(len(self.splits), 'key')}, whose records take turns on several workers;"
                 " measure it with `adapt partition evaluate`, or export it --to rekey"
             )
         return self._of_whole_keys()
@@ -282,7 +282,7 @@ class Plan(Tabular):
         imbalance = self.metrics.get("imbalance")
         expected = "" if imbalance is None else f", imbalance {imbalance:.3f} predicted"
         return (
-            f"Plan({self.scheme}{base}, {self.channels} channels, {len(self.explicit):,} pinned keys{split}{expected})"
+            f"Plan({self.scheme}{base}, {self.channels} workers, {len(self.explicit):,} pinned keys{split}{expected})"
         )
 
     def content_hash(self) -> str:
@@ -420,7 +420,7 @@ def _groups_from_data(data: Mapping[str, Any], scheme: AnyScheme, channels: int)
     groups, most = read_positive(data, "max_parallelism"), limits.most
     if not channels <= groups <= most:
         raise BadInput(
-            f"plan field 'max_parallelism': must be from {channels}, the number of channels, to {most} (got {groups})"
+            f"plan field 'max_parallelism': must be from {channels}, the number of workers, to {most} (got {groups})"
         )
     return groups
 

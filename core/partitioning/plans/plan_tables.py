@@ -49,7 +49,7 @@ def plan_first_table(plan: Plan) -> Table:
     ]
     row = [metrics[column.name] for column in columns]
     return Table.from_rows(
-        "Plan", columns, [row], "--all shows every metric, the load of each channel, and the pinned keys."
+        "Plan", columns, [row], "--all shows every metric, the load of each worker, and the pinned keys."
     )
 
 

@@ -44,7 +44,7 @@ class MigrationLimit:
     """
 
     amount: float  # finite, from 0
-    # whether `amount` is a share of all state; otherwise it is in units of an average channel's state
+    # whether `amount` is a share of all state; otherwise it is in units of an average worker's state
     of_all: bool = False
 
     def __post_init__(self) -> None:
@@ -77,7 +77,7 @@ class MigrationLimit:
         return f"{self.amount * 100:.12g}%" if self.of_all else f"{self.amount:.12g}"
 
 
-_LIMITS = "{max_migration} takes a number from 0 up (1 is an average channel's state), or 0% to 100% of all state"
+_LIMITS = "{max_migration} takes a number from 0 up (1 is an average worker's state), or 0% to 100% of all state"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +94,10 @@ class Constraints:
         """Accept any mapping as `pinned`."""
         object.__setattr__(self, "pinned", ExplicitMap.from_mapping(self.pinned))
         if self.capacities is not None and not self.capacities:
-            raise refused("{capacity} takes one number per channel, such as 1,1,2 for 3 channels (got none)")
+            raise refused("{capacity} takes one number per worker, such as 1,1,2 for 3 workers (got none)")
         for capacity in self.capacities or ():
             if not (math.isfinite(capacity) and capacity > 0):
-                raise refused(f"{{capacity}} must be above 0 for each channel (got {capacity:g})")
+                raise refused(f"{{capacity}} must be above 0 for each worker (got {capacity:g})")
         if self.capacities and max(self.capacities) > MOST_CAPACITY_RATIO * min(self.capacities):
             raise refused(
                 f"{{capacity}} {min(self.capacities):g} and {max(self.capacities):g} are too far apart: use capacities"
@@ -174,7 +174,7 @@ def check_capacities(capacities: Sequence[float] | None, channels: int) -> None:
     """Check that there is one capacity per channel, or none at all."""
     if capacities is not None and len(capacities) != channels:
         raise refused(
-            f"{{capacity}} takes one number per channel, such as 1,1,2 for 3 channels (got {len(capacities)} for"
+            f"{{capacity}} takes one number per worker, such as 1,1,2 for 3 workers (got {len(capacities)} for"
             f" {counted(channels, 'channel')})"
         )
 

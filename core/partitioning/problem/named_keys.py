@@ -38,7 +38,7 @@ class Pin:
         key, equals, channel = text.rpartition("=")
         if not equals or not is_channel(channel):
             raise refused(
-                f"{{pin}} takes KEY=CHANNEL with a channel from 0 up, such as amazon=3, or a CSV of key,channel (got"
+                f"{{pin}} takes KEY=CHANNEL with a worker from 0 up, such as amazon=3, or a CSV of key,channel (got"
                 f" {text!r})"
             )
         return cls(NamedKey(key, "--pin"), int(channel))
@@ -57,7 +57,7 @@ def one_pin_each(pins: Iterable[Pin], channels: Iterable[int]) -> tuple[Pin, ...
         first = found.setdefault(pin.key.text, pin)
         if first.channel != pin.channel:
             raise UsageError(
-                f"{pin.key.where}: key {pin.key.text!r} is pinned to channel {pin.channel} here and to {first.channel}"
+                f"{pin.key.where}: key {pin.key.text!r} is pinned to worker {pin.channel} here and to {first.channel}"
                 f" by {first.key.where}; remove one"
             )
         if pin.channel >= fewest:

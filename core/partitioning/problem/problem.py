@@ -222,7 +222,7 @@ def refuse_migration(limit: MigrationLimit, must: float, total: float, channels:
         enough = limit.at_least(must, total, channels)
         raise refused(
             f"{{max_migration}} {limit} allows {most:g} of state to migrate, but {must:g} must: keys of"
-            " removed channels, keys pinned elsewhere, and hashed keys that the next base moves; use at least"
+            " removed workers, keys pinned elsewhere, and hashed keys that the next base moves; use at least"
             f" {enough}, or pin more keys"
         )
 

@@ -224,7 +224,7 @@ def counted_sentence(frequencies: Frequencies, resources: Resources, channels: i
     lossy = f"{about}{keys}, counted {how}: {listed}"
     if channels > 1 and share > threshold(frequencies, resources, channels):
         return f"{lossy}, but keys below that should be pinned too; count exactly, or with a smaller --epsilon"
-    rest = "the load of all others on a channel is an estimate" if estimate else "all others are summed by channel"
+    rest = "the load of all others on a worker is an estimate" if estimate else "all others are summed by worker"
     return f"{lossy}, {rest}"
 
 

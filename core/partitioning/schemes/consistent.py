@@ -106,8 +106,8 @@ def replica_names(channels: int, replicas: int) -> pa.Array:
 def _refuse_impossible(channels: int, replicas: int) -> None:
     if channels < 1 or replicas < 1 or channels * replicas > MOST_REPLICAS:
         raise UsageError(
-            f"a hash ring needs at least 1 channel with at least 1 replica, and has at most {MOST_REPLICAS:,} replicas"
-            f" in all (got {channels:,} channels with {replicas:,} each, {channels * replicas:,}); decrease one"
+            f"a hash ring needs at least 1 worker with at least 1 replica, and has at most {MOST_REPLICAS:,} replicas"
+            f" in all (got {channels:,} workers with {replicas:,} each, {channels * replicas:,}); decrease one"
         )
 
 

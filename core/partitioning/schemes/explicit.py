@@ -136,8 +136,8 @@ class ExplicitMap(Mapping[Key, int]):
 
 def beyond(key: Key, channel: int, channels: int) -> str:
     """The error of a key pinned to a missing channel."""
-    exist = "the only channel is 0" if channels == 1 else f"channels run from 0 to {channels - 1}"
-    return f"key {key!r} is pinned to channel {channel}, but {exist}"
+    exist = "the only worker is 0" if channels == 1 else f"workers run from 0 to {channels - 1}"
+    return f"key {key!r} is pinned to worker {channel}, but {exist}"
 
 
 def refuse_out_of_range(keys: pa.Array, channels: ArrayLike, n: int) -> None:
@@ -152,9 +152,9 @@ def refuse_out_of_range(keys: pa.Array, channels: ArrayLike, n: int) -> None:
 def _refuse_twins(ordered: pa.Array) -> None:
     twins = pc.equal(ordered[1:], ordered[:-1]).fill_null(False).to_numpy(zero_copy_only=False)
     if twins.any():
-        raise BadInput(f"key {ordered[int(twins.argmax())].as_py()!r} is pinned to two channels")
+        raise BadInput(f"key {ordered[int(twins.argmax())].as_py()!r} is pinned to two workers")
     if ordered.null_count > 1:
-        raise BadInput("the null key is pinned to two channels")
+        raise BadInput("the null key is pinned to two workers")
 
 
 _ESCAPED = r'[\x00-\x1f"\\]'

@@ -64,7 +64,7 @@ def groups_for(channels: int, max_parallelism: int | None, most: int = 2**31 - 1
     check_channels(channels, most)
     groups = default_max_parallelism(channels) if max_parallelism is None else max_parallelism
     if not channels <= groups <= most:
-        raise UsageError(f"--max-parallelism must be from {channels}, the number of channels, to {most} (got {groups})")
+        raise UsageError(f"--max-parallelism must be from {channels}, the number of workers, to {most} (got {groups})")
     return groups
 
 

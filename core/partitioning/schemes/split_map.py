@@ -28,7 +28,7 @@ class SplitMap(Mapping[Key, tuple[int, ...]]):
         """Give each key its channels."""
         for key, places in channels.items():
             if key is None or len(places) < 2 or len(set(places)) < len(places):
-                raise BadInput(f"split key {key!r} needs two or more different channels (got {list(places)})")
+                raise BadInput(f"split key {key!r} needs two or more different workers (got {list(places)})")
         self._channels = {key: tuple(channels[key]) for key in sorted(channels)}  # type: ignore[type-var]
         self.column = pa.array(list(self._channels), ARROW_TYPES[key_type])
         self.offsets = np.cumsum([0, *map(len, self._channels.values())])

@@ -7,6 +7,7 @@ import json
 import re
 import unicodedata
 from pathlib import Path
+from xml.etree import ElementTree
 
 import mmh3
 import numpy as np
@@ -56,13 +57,26 @@ def test_two_plans_are_told_with_what_differs(adapt, plans):
 
 
 def test_a_page_is_written_whole_and_not_over_another(adapt, plans):
-    adapt.done("report", "2.plan", "--html", "page.html", "--title", "<Mine>")
+    adapt.done("report", "2.plan", "--html", "page.html")
     page = (plans / "page.html").read_text()
-    assert "&lt;Mine&gt;" in page
     assert "page.html exists; add --force" in adapt.refused(4, "report", "60.plan", "--html", "page.html")
     assert (plans / "page.html").read_text() == page
     adapt.done("report", "60.plan", "--html", "page.html", "--force")
     assert (plans / "page.html").read_text() != page
+
+
+def test_each_chart_is_written_as_svg_png_and_csv(adapt, plans):
+    adapt.done("report", "2.plan", "--charts", "charts")
+    assert "charts exists; add --force" in adapt.refused(4, "report", "2.plan", "--charts", "charts")
+    names = {path.stem for path in (plans / "charts").iterdir()}
+    assert names
+    for name in names:
+        svg, png, csv = (plans / "charts" / f"{name}{end}" for end in (".svg", ".png", ".csv"))
+        assert ElementTree.fromstring(svg.read_text()).tag.endswith("svg")
+        assert png.read_bytes().startswith(b"\x89PNG")
+        assert len(csv.read_text().splitlines()) > 1
+    (before,) = (plans / "charts").glob("*workers-before-and-after.csv")
+    assert "worker,before,after" in before.read_text()
 
 
 def test_the_page_starts_with_the_verdict(adapt, plans):

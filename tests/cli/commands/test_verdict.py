@@ -274,9 +274,9 @@ def test_a_recommended_plan_of_another_question_is_not_overwritten(adapt, here):
     adapt.done(*ask, 6)
     adapt.done(*ask, 6, "--max-pins", 2)
     before = (here / "clicks.recommended.plan").read_bytes()
-    for line, told in (((*ask, 7), "7 channels over spark"), ((*ask, 6, "--engine", "kafka"), "6 channels over kafka")):
+    for line, told in (((*ask, 7), "7 workers over spark"), ((*ask, 6, "--engine", "kafka"), "6 workers over kafka")):
         said = adapt.refused(4, *line)
-        assert f"is a plan for 6 channels over spark, not {told}; use --force" in said
+        assert f"is a plan for 6 workers over spark, not {told}; use --force" in said
         assert (here / "clicks.recommended.plan").read_bytes() == before
     adapt.done(*ask, 7, "--force")
     assert (here / "clicks.recommended.plan").read_bytes() != before

@@ -97,16 +97,16 @@ def test_every_step_of_a_comparison_keeps_to_the_constraints(adapt, here):
 @pytest.mark.parametrize(
     ("code", "line", "told"),
     [
-        (2, "--capacity 1,1", "one number per channel, such as 1,1,2 for 3 channels (got 2 for 3 channels)"),
-        (2, "--capacity 1,-2,1", "for each channel (got -2)"),
+        (2, "--capacity 1,1", "one number per worker, such as 1,1,2 for 3 workers (got 2 for 3 workers)"),
+        (2, "--capacity 1,-2,1", "for each worker (got -2)"),
         (2, "--capacity 1,1e9,1", "too far apart"),
         (2, "--pin k1", "--pin takes KEY=CHANNEL"),
-        (2, "--pin k1=3", "--pin: key 'k1' is pinned to channel 3, but channels run from 0 to 2"),
-        (2, "--pin k1=0 --pin k1=1", "--pin: key 'k1' is pinned to channel 1 here and to 0 by --pin; remove one"),
-        (2, "--pin k1=0 --pin pins.csv", "pins.csv line 2: key 'k1' is pinned to channel 1 here and to 0 by --pin"),
+        (2, "--pin k1=3", "--pin: key 'k1' is pinned to worker 3, but workers run from 0 to 2"),
+        (2, "--pin k1=0 --pin k1=1", "--pin: key 'k1' is pinned to worker 1 here and to 0 by --pin; remove one"),
+        (2, "--pin k1=0 --pin pins.csv", "pins.csv line 2: key 'k1' is pinned to worker 1 here and to 0 by --pin"),
         (3, "--pin K22=1", "--pin: key 'K22' is not among the 299 counted keys; did you mean 'k22'?"),
         (3, "--pin typo.csv", "typo.csv line 3: key 'K22' is not among the 299 counted keys; did you mean 'k22'?"),
-        (3, "--pin twice.csv", "twice.csv line 2: key 'k1' is pinned to channel 0, but line 1 pins it to 1"),
+        (3, "--pin twice.csv", "twice.csv line 2: key 'k1' is pinned to worker 0, but line 1 pins it to 1"),
         (2, "--pin none.csv", "or a CSV of key,channel (got 'none.csv')"),
         (2, "--scheme jump --pin k1=0", "scheme jump does not support --pin; use hybrid (scan, redist, readj"),
         (2, "--scheme spark --capacity 1,1,2", "scheme spark does not support --capacity; use hybrid (level)"),
@@ -122,7 +122,7 @@ def test_what_cannot_be_is_refused(adapt, here, command, code, line, told):
     ("line", "told"),
     [
         ("--channels 2:3 --capacity 1,1,2", "got 3 for 2 channels"),
-        ("--channels 4,2 --pin k1=2", "--pin: key 'k1' is pinned to channel 2, but channels run from 0 to 1"),
+        ("--channels 4,2 --pin k1=2", "--pin: key 'k1' is pinned to worker 2, but workers run from 0 to 1"),
         (
             "--channels 3,4 --scheme jump --max-migration 1",
             "scheme jump does not support --max-migration; use hybrid (scan, redist, ",

@@ -63,10 +63,10 @@ def test_it_is_compared_with_the_others():
 
 
 WRONG = {
-    "a channel": (lambda view: {"a": view.channels}, "pins the key a to channel 2, but channels are 0 to 1"),
-    "no number": (lambda view: {"a": "0"}, "pins the key a to channel '0'"),
+    "a channel": (lambda view: {"a": view.channels}, "pins the key a to worker 2, but workers are 0 to 1"),
+    "no number": (lambda view: {"a": "0"}, "pins the key a to worker '0'"),
     "a key": (lambda view: {"z": 0}, "pins the key 'z', which is not among view.keys"),
-    "no mapping": (lambda view: [0], "must return a mapping of key to channel (got list)"),
+    "no mapping": (lambda view: [0], "must return a mapping of key to worker (got list)"),
     "an exception": (lambda view: view.counts[99], "failed in the assignment to 2 channels: IndexError"),
 }
 

@@ -75,7 +75,7 @@ def test_the_trade_is_drawn_at_the_most_channels_with_what_it_takes():
         ("uniform", 1.9, 0.75, 0),
     ]
     assert drawn(chart)[0]["d"] == "hybrid scan: imbalance 1.100, m 0.500, pinned_keys 90"
-    assert "at 4 channels" in chart.sentence
+    assert "at 4 workers" in chart.sentence
 
 
 def test_a_law_is_drawn_where_it_holds_and_a_threshold_where_keys_come_to_it():

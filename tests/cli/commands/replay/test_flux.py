@@ -211,7 +211,7 @@ def test_the_speed_is_that_of_the_offered_load(adapt, here):
     [
         (2, "x.trace", "give --workers N, or --plan PLAN"),
         (2, "x.trace --workers 1", "a stage needs 2 to 4,096 workers (got 1)"),
-        (2, "x.trace --plan 4.plan --workers 8", "4.plan has 4 channels, but --workers is 8; omit --workers"),
+        (2, "x.trace --plan 4.plan --workers 8", "4.plan has 4 workers, but --workers is 8; omit --workers"),
         (3, "x.trace --plan int.plan", "int.plan is for int64 keys"),
         (
             2,

@@ -111,7 +111,7 @@ def test_a_limit_that_is_not_reached_changes_nothing():
         )
         assert free.metrics["m"] > 0
         assert (free.explicit, free.replicas) == (bound.explicit, bound.replicas)
-        must = r"max_migration 0 allows 0 of state to migrate, but .* must: keys of removed channels.*; use at least"
+        must = r"max_migration 0 allows 0 of state to migrate, but .* must: keys of removed workers.*; use at least"
         if channels == 5:
             nothing = Recipe(Scheme.BOUNDED, constraints=Constraints(max_migration=MigrationLimit(0)))
             with pytest.raises(UsageError, match=must):

@@ -265,7 +265,7 @@ def test_plans_are_adopted_in_order():
 @pytest.mark.parametrize(
     ("plan", "wrong"),
     [
-        (Plan(Scheme.HYBRID, 5, KeyType.STRING), "5 channels, not 4"),
+        (Plan(Scheme.HYBRID, 5, KeyType.STRING), "5 workers, not 4"),
         (Plan(Scheme.HYBRID, 4, KeyType.INT64), "int64 keys, not string"),
         (Plan(Scheme.HYBRID, 4, KeyType.STRING, base=Engine.KAFKA), "base kafka"),
     ],

@@ -1,4 +1,4 @@
-"""Channels before and after."""
+"""Workers before and after."""
 
 import json
 

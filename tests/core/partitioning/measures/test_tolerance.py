@@ -47,7 +47,7 @@ def test_where_one_channel_could_hold_it_all_any_tolerance_will_do():
         ({"utilization": math.nan}, "must be above 0"),
         ({"total": 10.0}, "go together"),
         ({"total": 10.0, "capacity": 0.0}, "above 0"),
-        ({"total": 10.0, "capacity": 2.0}, "at least 5 channels, or a capacity of 2.5"),
+        ({"total": 10.0, "capacity": 2.0}, "at least 5 workers, or a capacity of 2.5"),
     ],
 )
 def test_what_cannot_be_is_refused(given, why):

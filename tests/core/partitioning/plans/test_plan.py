@@ -174,7 +174,7 @@ def test_the_order_of_parameters_and_entries_does_not_count():
         ({"scheme": "hybird"}, r"'scheme': unknown 'hybird'; did you mean 'hybrid'"),
         ({"scheme": "uniform"}, r"'explicit': pins 3 keys, but scheme uniform pins no keys"),
         ({"construction": "scam"}, r"'construction': unknown 'scam'; did you mean 'scan'"),
-        ({"channels": 7}, r"'explicit': key 'b' is pinned to channel 7, but channels run from 0 to 6"),
+        ({"channels": 7}, r"'explicit': key 'b' is pinned to worker 7, but workers run from 0 to 6"),
         ({"channels": 0}, r"'channels': must be from 1 .*got 0"),
         ({"channels": 2**31}, r"'channels': must be from 1 .*got 2147483648"),
         ({"channels": True}, r"'channels': must be a whole number \(got True"),
@@ -187,10 +187,10 @@ def test_the_order_of_parameters_and_entries_does_not_count():
         ({"hash": "murmur3"}, r"'hash': must be an object"),
         ({"replicas": -5}, r"'replicas': must be from 1 .*got -5"),
         ({"explicit": None}, r"'explicit': missing"),
-        ({"explicit": {"a": "x"}}, r"'explicit': key 'a' must have a whole number as channel .*'x'"),
-        ({"explicit": {"a": True}}, r"'explicit': key 'a' must have a whole number as channel .*True"),
-        ({"explicit": {"a": 2**70}}, r"'explicit': key 'a' is pinned to channel 1180591620717411303424"),
-        ({"explicit_null": 8}, r"'explicit_null': key None is pinned to channel 8, but channels run from 0 to 7"),
+        ({"explicit": {"a": "x"}}, r"'explicit': key 'a' must have a whole number as worker .*'x'"),
+        ({"explicit": {"a": True}}, r"'explicit': key 'a' must have a whole number as worker .*True"),
+        ({"explicit": {"a": 2**70}}, r"'explicit': key 'a' is pinned to worker 1180591620717411303424"),
+        ({"explicit_null": 8}, r"'explicit_null': key None is pinned to worker 8, but workers run from 0 to 7"),
         ({"metrics": []}, r"'metrics': must be an object"),
         ({"trace": 5}, r"'trace': must be text"),
     ],
@@ -205,7 +205,7 @@ def test_fields_of_later_writers_are_passed_over():
 
 
 def test_hex_keys_that_are_the_same_bytes_are_refused():
-    with pytest.raises(BadInput, match="'explicit': key b'\\\\xff' is pinned to two channels"):
+    with pytest.raises(BadInput, match="'explicit': key b'\\\\xff' is pinned to two workers"):
         plan_from_data(DATA | {"key_type": "binary", "explicit": {"ff": 0, "FF": 1}})
 
 
@@ -217,8 +217,8 @@ def test_hex_keys_that_are_the_same_bytes_are_refused():
         ({"key": [1.5], "channel": [1]}, "got double"),
         ({"key": ["a"], "channel": ["x"]}, "string with 0 nulls"),
         ({"key": ["a", "b"], "channel": [1, None]}, "int64 with 1 nulls"),
-        ({"key": ["a"], "channel": [8]}, "key 'a' is pinned to channel 8, but channels run from 0 to 7"),
-        ({"key": ["a", "a"], "channel": [1, 1]}, "key 'a' is pinned to two channels"),
+        ({"key": ["a"], "channel": [8]}, "key 'a' is pinned to worker 8, but workers run from 0 to 7"),
+        ({"key": ["a", "a"], "channel": [1, 1]}, "key 'a' is pinned to two workers"),
     ],
 )
 def test_a_wrong_table_is_refused_by_field(table, message):
@@ -227,7 +227,7 @@ def test_a_wrong_table_is_refused_by_field(table, message):
 
 
 def test_a_plan_refuses_entries_that_do_not_fit_it():
-    with pytest.raises(BadInput, match="channels run from 0 to 6"):
+    with pytest.raises(BadInput, match="workers run from 0 to 6"):
         replace(PLAN, channels=7)
     with pytest.raises(UsageError, match="one type"):
         replace(PLAN, key_type=KeyType.INT64)

@@ -75,7 +75,7 @@ def test_the_imbalance_is_that_of_records_dealt_out():
 
 def test_the_verdict_says_it_in_words_and_as_data():
     answer = answer_on(COUNTED, Engine.LIBRDKAFKA, CHANNELS, Recipe())
-    assert "40 % of the load has no fixed channel with librdkafka:consistent_random" in answer.lead[-1]
+    assert "40 % of the load has no fixed worker with librdkafka:consistent_random" in answer.lead[-1]
     data = json.loads(json.dumps(answer.as_data()))
     assert data["placed_at_random"] == {"share": 0.4, "by": "librdkafka:consistent_random"}
     assert Answer.from_data(data).at_random == answer.at_random

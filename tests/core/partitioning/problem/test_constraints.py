@@ -112,7 +112,7 @@ class TestPins:
 
     @pytest.mark.parametrize("channels", [1, 2])
     def test_fewer_channels_than_a_pin_needs_are_refused_with_the_key(self, channels):
-        with pytest.raises(UsageError, match="key 'k7' is pinned to channel 2, but "):
+        with pytest.raises(UsageError, match="key 'k7' is pinned to worker 2, but "):
             build_plan(STREAM, Recipe(Scheme.HYBRID, constraints=Constraints(pinned={"k1": 0, "k7": 2})), channels)
 
     def test_one_channel_has_the_pins_that_it_can_have(self):
@@ -270,5 +270,5 @@ class TestRefusals:
             compare_schemes(
                 STREAM, [2, 3], Recipe(constraints=Constraints(capacities=(1, 2))), schemes=[Scheme.BOUNDED]
             )
-        with pytest.raises(UsageError, match="key 'k1' is pinned to channel 2, but channels run from 0 to 1"):
+        with pytest.raises(UsageError, match="key 'k1' is pinned to worker 2, but workers run from 0 to 1"):
             compare_schemes(STREAM, [4, 2], Recipe(constraints=Constraints(pinned={"k1": 2})), schemes=[Scheme.BOUNDED])

@@ -39,7 +39,7 @@ def test_a_pin_is_a_key_and_a_channel_after_the_last_sign_of_equality(key, chann
 
 @pytest.mark.parametrize("text", ["", "a", "a=", "a=x", "a=-1", "a=1.0", "a= 1", "a=1e3", "a=٣", "a=10000000000"])
 def test_what_is_no_pin_is_refused(text):
-    with pytest.raises(UsageError, match=r"takes KEY=CHANNEL with a channel from 0 up"):
+    with pytest.raises(UsageError, match=r"takes KEY=CHANNEL with a worker from 0 up"):
         Pin.parse(text)
 
 
@@ -48,15 +48,13 @@ def test_pins_that_agree_are_one():
 
 
 def test_pins_that_disagree_are_refused_with_both_places():
-    with pytest.raises(
-        UsageError, match=r"p.csv line 2: key 'a' is pinned to channel 0 here and to 1 by --pin; remove"
-    ):
+    with pytest.raises(UsageError, match=r"p.csv line 2: key 'a' is pinned to worker 0 here and to 1 by --pin; remove"):
         one_pin_each([pin("a", 1), pin("a", 0, "p.csv line 2")], [2])
 
 
-@pytest.mark.parametrize(("channels", "there"), [([1], "the only channel is 0"), ([5, 3], "channels run from 0 to 2")])
+@pytest.mark.parametrize(("channels", "there"), [([1], "the only worker is 0"), ([5, 3], "workers run from 0 to 2")])
 def test_pins_fit_the_least_of_the_channel_counts(channels, there):
-    with pytest.raises(UsageError, match=f"--pin: key 'a' is pinned to channel 3, but {there}"):
+    with pytest.raises(UsageError, match=f"--pin: key 'a' is pinned to worker 3, but {there}"):
         one_pin_each([pin("a", 3)], channels)
 
 
@@ -92,5 +90,5 @@ def test_a_lossy_counter_may_have_left_a_key_out_unless_it_says_that_it_lists_al
 
 
 def test_two_texts_of_one_key_with_two_channels_are_refused():
-    with pytest.raises(BadInput, match="pinned to two channels"):
+    with pytest.raises(BadInput, match="pinned to two workers"):
         pinned_keys([pin("01ff", 0), pin("01FF", 1)], BYTES)

@@ -81,5 +81,5 @@ def test_a_ring_travels_as_its_three_parameters():
 
 @pytest.mark.parametrize(("channels", "replicas"), [(0, 1), (1, 0), (-1, -1), (2**20, 2**11)])
 def test_an_impossible_ring_is_refused(channels, replicas):
-    with pytest.raises(UsageError, match=f"got {channels:,} channels with {replicas:,} each"):
+    with pytest.raises(UsageError, match=f"got {channels:,} workers with {replicas:,} each"):
         ConsistentHash(channels, replicas)

@@ -72,13 +72,13 @@ def test_the_type_of_an_empty_map_is_the_one_asked_for():
     ("keys", "named"), [(["b", "a", "b"], "key 'b'"), ([None, "a", None], "the null key"), ([7, 7], "key 7")]
 )
 def test_a_key_that_stands_twice_is_refused(keys, named):
-    with pytest.raises(BadInput, match=f"{named} is pinned to two channels"):
+    with pytest.raises(BadInput, match=f"{named} is pinned to two workers"):
         ExplicitMap(pa.array(keys), [0] * len(keys))
 
 
 @pytest.mark.parametrize("channel", [-1, 2**31 - 1, 2**32])
 def test_a_channel_that_cannot_be_is_refused_and_never_wraps(channel):
-    with pytest.raises(BadInput, match=f"key 'a' is pinned to channel {channel}, but channels run from 0"):
+    with pytest.raises(BadInput, match=f"key 'a' is pinned to worker {channel}, but workers run from 0"):
         ExplicitMap.from_mapping({"a": channel})
 
 

@@ -50,7 +50,7 @@ def test_the_explicit_map_is_readable():
 
 @pytest.mark.parametrize("channel", [8, 9])
 def test_a_channel_that_the_ring_lacks_is_refused(channel):
-    with pytest.raises(BadInput, match=f"key 'a' is pinned to channel {channel}, but channels run from 0 to 7"):
+    with pytest.raises(BadInput, match=f"key 'a' is pinned to worker {channel}, but workers run from 0 to 7"):
         HybridPartitioner({"a": channel}, RING)
 
 

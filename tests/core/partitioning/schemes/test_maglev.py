@@ -68,5 +68,5 @@ def test_a_new_channel_disturbs_few_others(hash):
 
 
 def test_more_channels_than_entries_are_refused():
-    with pytest.raises(UsageError, match=r"from 1 to 65,537 channels \(got 65538\)"):
+    with pytest.raises(UsageError, match=r"from 1 to 65,537 workers \(got 65538\)"):
         Maglev(TABLE + 1)
