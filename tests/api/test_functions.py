@@ -143,7 +143,7 @@ def test_results_show_themselves_in_a_console(trace):
     plan = adapt.build(trace, channels=4)
     assert repr(trace).startswith("Trace\ntrace ")
     assert repr(trace.trace).startswith("Trace(/")
-    assert repr(plan).startswith("Plan(hybrid over spark, 4 channels")
+    assert repr(plan).startswith("Plan(hybrid over spark, 4 workers")
     assert repr(adapt.count(trace).frequencies).startswith("Frequencies(182 keys")
     shown = repr(adapt.verdict(trace, channels=4, force=True)).splitlines()
     assert "(4 workers): imbalance" in shown[0]

@@ -175,7 +175,7 @@ def check_capacities(capacities: Sequence[float] | None, channels: int) -> None:
     if capacities is not None and len(capacities) != channels:
         raise refused(
             f"{{capacity}} takes one number per worker, such as 1,1,2 for 3 workers (got {len(capacities)} for"
-            f" {counted(channels, 'channel')})"
+            f" {counted(channels, 'worker')})"
         )
 
 

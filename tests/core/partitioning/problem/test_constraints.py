@@ -51,7 +51,7 @@ class TestMigrationLimit:
 class TestCapacities:
     @pytest.mark.parametrize("capacities", [(1, 0), (1, -2), (1, float("nan")), (float("inf"), 1)])
     def test_a_capacity_is_a_number_above_0(self, capacities):
-        with pytest.raises(UsageError, match="must be above 0 for each channel"):
+        with pytest.raises(UsageError, match="must be above 0 for each worker"):
             Constraints(capacities=capacities)
 
     def test_capacities_a_million_apart_are_refused(self):
@@ -60,7 +60,7 @@ class TestCapacities:
 
     @pytest.mark.parametrize(("capacities", "told"), [((1, 1), "got 2"), ((1,), "got 1")])
     def test_there_is_one_for_each_channel(self, capacities, told):
-        with pytest.raises(UsageError, match=f"{told} for 3 channels"):
+        with pytest.raises(UsageError, match=f"{told} for 3 workers"):
             build_plan(STREAM, Recipe(Scheme.HYBRID, constraints=Constraints(capacities=capacities)), 3)
 
     def test_they_count_in_relation_to_their_mean(self):
@@ -266,7 +266,7 @@ class TestRefusals:
             compare_schemes(STREAM, [3], Recipe(constraints=Constraints((1, 1, 2)), utility=UtilityName.A))
 
     def test_constraints_fit_every_channel_count_of_a_comparison_or_it_is_refused_before_it_begins(self):
-        with pytest.raises(UsageError, match="got 2 for 3 channels"):
+        with pytest.raises(UsageError, match="got 2 for 3 workers"):
             compare_schemes(
                 STREAM, [2, 3], Recipe(constraints=Constraints(capacities=(1, 2))), schemes=[Scheme.BOUNDED]
             )
