@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from adapt.core.report.scheme_charts import comparison
-from adapt.core.verdict.compared import at_channels, best_sentences
+from adapt.core.verdict.compared import at_channels
 from adapt.traces.reports.reported import Reported, reported_of
 from adapt.traces.store.answers import found_in
 from adapt.traces.store.comparisons import RECOMMENDED, read_comparison
@@ -21,6 +21,8 @@ def reported(path: Path, manifest: Manifest) -> Reported:
             said, sentences=("This comparison has no verdict; run `adapt partition compare` again to get one.",)
         )
     verdict = answer.verdict
-    first = (at_channels(stored.table, 0 if verdict is None else verdict.channels), *answer.channels_tables())
-    lead = (*answer.lead, *best_sentences(stored.table, verdict))
-    return replace(said, lead=lead, first=first, answer=answer, plan=str(stored.plan_files.get(RECOMMENDED, "")))
+    shown = (0, None) if verdict is None else (verdict.channels, verdict.max_imbalance)
+    first = (at_channels(stored.table, *shown), *answer.channels_tables())
+    return replace(
+        said, lead=tuple(answer.lead), first=first, answer=answer, plan=str(stored.plan_files.get(RECOMMENDED, ""))
+    )

@@ -17,8 +17,7 @@ def reported(path: Path) -> Reported:
     loads = load_table(plan)
     imbalance, floor = plan.metrics.get("imbalance"), plan.metrics.get("best_possible")
     sentences = [
-        f"A {plan.scheme} plan for {counted(plan.channels, 'worker')} with"
-        f" {counted(len(plan.explicit), 'pinned key')}."
+        f"A {plan.scheme} plan for {counted(plan.channels, 'worker')} with {counted(len(plan.explicit), 'pinned key')}."
     ]
     if imbalance is not None:
         is_above = f"{imbalance:.3f}" != f"{floor:.3f}"

@@ -76,8 +76,8 @@ def compare(
 
     from adapt.core.partitioning.compare import compare_schemes, hashers_compared
     from adapt.core.partitioning.do_nothing import with_nothing_done
-    from adapt.core.verdict.answering import answer_on, hashers_today, planned, today_of
-    from adapt.core.verdict.compared import at_channels, best_plan, best_sentences
+    from adapt.core.verdict.answering import answer_on, hashers_today, today_of
+    from adapt.core.verdict.compared import at_channels
     from adapt.traces.scheme_names import split_cap
     from adapt.traces.store.atomic import check_folder_free
     from adapt.traces.store.comparisons import write_comparison
@@ -122,10 +122,8 @@ def compare(
             max_imbalance=limit,
         )
         comparison = with_nothing_done(comparison, population, recipe, engine, counts)
-    table, best = comparison.table(), best_plan(comparison.plans, most, limit)
+    table = comparison.table()
     found = answer_on(population, engine, most, recipe, panes=panes, trace=keys.fingerprint, goal=goal)
-    if found.channels is None and best is not None:
-        found = planned(found, population, engine, recipe, best, None)
     narrate_counts(population, weighed, most, always=True)
     if recipe.given and not schemes:
         limited = " and ".join(typed_name(PlanSettings, each) for each in recipe.given)
@@ -141,11 +139,10 @@ def compare(
         tables = [table]
     else:
         first = [for_people(each, output.format) for each in found.channels_tables()]
-        tables = [at_channels(table, most), *first]
+        tables = [at_channels(table, most, limit), *first]
         tables += [table, *found.more_tables()] if output.all else []
-    lead = [*found.lead, *best_sentences(table, found.verdict)]
-    show(tables, output.format, document, lead=[verdict_of(lead)])
-    return replace(comparison, verdict=tuple(lead))
+    show(tables, output.format, document, lead=[verdict_of(found.lead)])
+    return replace(comparison, verdict=tuple(found.lead))
 
 
 def named_scheme(name: str) -> "Compared":

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, count_keys, frequencies_of
 from adapt.core.counting.frequencies import Frequencies
-from adapt.core.engines.names import Engine
+from adapt.core.engines.names import SCHEMES_BY_NAME, Engine
 from adapt.core.engines.spark.scheme import SparkPartitioner
 from adapt.core.out_of_sample.windows import ROWS_A_PANE, CountedPane, CountedPanes
 from adapt.core.partitioning.build import Recipe
@@ -26,7 +26,7 @@ from adapt.core.table import Column
 from adapt.core.values import human
 from adapt.core.verdict.answering import answer_on, today_of
 from adapt.core.verdict.classify import classify
-from adapt.core.verdict.compared import best_plan, best_sentence
+from adapt.core.verdict.compared import at_channels, named
 from adapt.core.verdict.goal import Goal
 from adapt.core.verdict.hot_keys import HotKeys
 from adapt.core.verdict.moving import moved_within
@@ -304,26 +304,13 @@ def comparisons():
     return found
 
 
-def test_the_best_of_whole_keys_is_named_or_the_best_that_splits_them(comparisons):
-    placed, split = (best_sentence(each.table(), 4, 1.2) for each in comparisons)
-    assert placed.startswith("best is hybrid (level), imbalance 1.0")
-    assert "406 pinned keys" in placed
-    assert "Best with splitting is w-choices, imbalance 1.00" in split
-    assert best_sentence(comparisons[0].table(), 3, 1.2) == ""
-
-
-def test_the_plan_that_stands_for_the_comparison_is_the_one_that_the_sentence_names(comparisons):
-    plans = comparisons[0].plans
-    for limit in (1.0, 1.2, 2.0):
-        plan = best_plan(plans, 4, limit)
-        name = f"{plan.scheme} ({plan.construction})" if plan.construction else plan.scheme
-        assert f" is {name}, imbalance {plan.metrics['imbalance']:.3f}" in best_sentence(
-            comparisons[0].table(), 4, limit
-        )
-    most_even = min(each.metrics["imbalance"] for each in plans)
-    assert best_plan(plans, 4, 1.0).metrics["imbalance"] == most_even
-    assert best_plan(plans, 4, 100.0).metrics["m"] == min(each.metrics["m"] for each in plans)
-    assert best_plan(plans, 2, 1.2) is None
+@pytest.mark.parametrize(("limit", "least"), [(1.0, "imbalance"), (100.0, "m")])
+def test_the_best_scheme_of_whole_keys_is_marked(comparisons, limit, least):
+    compared = comparisons[0].table()
+    (marked,) = (row for row in at_channels(compared, 4, limit).records() if row["scheme"].endswith(" *"))
+    whole = [row for row in compared.records() if row["channels"] == 4 and row["scheme"] in SCHEMES_BY_NAME]
+    best = min(whole, key=lambda row: row[least])
+    assert (marked["scheme"], marked["imbalance"]) == (f"{named(best)} *", best["imbalance"])
 
 
 def counted(**counts: int) -> Frequencies:
