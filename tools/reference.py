@@ -147,10 +147,11 @@ def _metrics() -> Iterator[str]:
     yield "where lower is not better. Where no unit is given, a number needs one.\n"
     for table in metrics_tables():
         yield f"**{table.title}**\n"
-        yield _items((name, _text(about) + _noted(bare, better)) for name, better, bare, about in table.rows)
+        rows = (map(str, (cell or "" for cell in row)) for row in table.rows)
+        yield _items((name, _text(about) + _noted(bare, better)) for name, better, bare, about in rows)
 
 
-def _noted(bare: str | None, better: str) -> str:
+def _noted(bare: str, better: str) -> str:
     notes = [note for note in (bare, better) if note and note != "lower"]
     return f" [{', '.join(notes)}]" if notes else ""
 

@@ -90,8 +90,8 @@ def imbalance_against_state(frontier: Frontier, limit: float | None = None) -> C
             "x": row["state_moved"],
             "y": row[name],
             "series": series,
-            "t": row["plan"].replace("recommended", "").rstrip(", ") if series == judged else "",
-            "ring": "recommended" in row["plan"] and series == judged,
+            "t": str(row["plan"]).replace("recommended", "").rstrip(", ") if series == judged else "",
+            "ring": "recommended" in str(row["plan"]) and series == judged,
             "d": f"{row['plan']} {human(row['state_moved'], column_of(table, 'state_moved'))} of the state, imbalance"
             f" {human(row[name], column_of(table, name))}, {series}".lstrip(),
         }

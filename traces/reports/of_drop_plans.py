@@ -25,7 +25,7 @@ def reported(path: Path, manifest: Manifest) -> Reported:
         "A plan covers overloaded rates from its lower bound: inputs are scaled down to that, and arcs keep the shares"
         " in the table.",
         *(
-            f"Plans of {name} lose at most {percent(proof.epsilon)} of the best possible score"
+            f"Plans of {name} lose at most {percent(proof.epsilon or 0.0)} of the best possible score"
             f"{' on average' if name is DropPlanner.SOLVER_W else ''}."
             for name, proof in ((name, proof_of(planner)) for name, planner in plans.planners.items())
         ),
