@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from adapt.core.table import Cell, Column, Kind, Table
-from adapt.core.values import EMPTY, human, visible
+from adapt.core.values import EMPTY, visible
 
 _LONGEST = 32
 _UNITS_IN_VALUES = (Kind.SHARE, Kind.BYTES, Kind.SECONDS, Kind.TIME)
@@ -62,8 +62,3 @@ def headed(column: Column) -> str:
     """The column's name with its unit, unless redundant."""
     has_unit = column.unit and column.unit != column.name and column.kind not in _UNITS_IN_VALUES
     return visible(f"{column.name} ({column.unit})" if has_unit else column.name)
-
-
-def count(things: int) -> str:
-    """A count with thousands separators."""
-    return human(things, Column("count", Kind.COUNT))

@@ -43,15 +43,12 @@ class Rejects:
             "Rejected rows", columns, rows, f"the trace keeps all of them, with their text, in {FOLDER}/"
         )
 
-    def counts(self) -> str:
-        """The reasons in one line."""
-        return ", ".join(f"{reason} ({count:,})" for reason, count in self.reasons.items())
-
     def sentence(self) -> str:
         """The reasons in one line, with a first example."""
+        reasons = ", ".join(f"{reason} ({count:,})" for reason, count in self.reasons.items())
         first = next(iter(self.examples.values()), [])
         at = f"; first: {first[0]['file']} line {first[0]['line']}: {first[0]['text']!r}" if first else ""
-        return self.counts() + at
+        return reasons + at
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +67,14 @@ class Reading:
     @property
     def sentence(self) -> str:
         """Rejected rows with reasons and the first; empty without any."""
-        return self._rejected(self.rejects.sentence())
+        if not self.rejects.rows:
+            return ""
+        return f"{percent(self.share)} of all rows were rejected: {self.rejects.sentence()}"
 
     @property
     def caveat(self) -> str:
         """Rejected rows with reasons, for a result; empty without any."""
-        return self._rejected(f"{self.rejects.counts()}.")
-
-    def _rejected(self, why: str) -> str:
-        return f"{percent(self.share)} of all rows were rejected: {why}" if self.rejects.rows else ""
+        return f"{self.sentence.partition('; first: ')[0]}." if self.rejects.rows else ""
 
     def as_data(self) -> dict[str, Any]:
         """The record as JSON data."""

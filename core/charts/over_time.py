@@ -18,7 +18,6 @@ from adapt.core.charts.axes import (
     up,
 )
 from adapt.core.charts.chart import Chart, Records, chart
-from adapt.core.labels import count
 from adapt.core.table import Kind, Table
 from adapt.core.values import human, number
 
@@ -126,7 +125,7 @@ def _along(table: Table, at: str, names: Sequence[str], most: int) -> tuple[Reco
                 points.append(point | {"d": f"{_at(table, at, point)}: {name} {human(height, column)}"})
     if not any(is_real(point["y"]) for point in points):
         return [], ""
-    return points, f" Each point is the maximum of {count(size)} neighboring rows." if size > 1 else ""
+    return points, f" Each point is the maximum of {size:,} neighboring rows." if size > 1 else ""
 
 
 def _at(table: Table, name: str, point: Mapping[str, Any]) -> str:

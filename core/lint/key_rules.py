@@ -6,7 +6,7 @@ import re
 import numpy as np
 
 from adapt.core.counting.tables import NULL_KEY
-from adapt.core.labels import count, label
+from adapt.core.labels import label
 from adapt.core.lint import thresholds
 from adapt.core.lint.evidence import Evidence
 from adapt.core.lint.finding import Finding, Severity
@@ -38,8 +38,7 @@ def key_sample(seen: Evidence) -> Finding | None:
     return Finding(
         "key-sample",
         Severity.WARNING,
-        f"The trace holds {percent(sample['share'])} of the keys of its source and {count(seen.rows)} of {count(rows)}"
-        " rows.",
+        f"The trace holds {percent(sample['share'])} of the keys of its source and {seen.rows:,} of {rows:,} rows.",
         "Order and shares among these keys are right."
         f" Rates cover {kept} of all rows, and a key's share of all rows is {times} less than its share here; hot keys"
         " outside the sample are missing, so imbalance and its floor are those of the sample.",
@@ -54,12 +53,12 @@ def record_sample(seen: Evidence) -> Finding | None:
     if sample is None:
         return None
     effect = sample.get("effect", 1.0)
-    worth = "" if effect < thresholds.COSTLY else f", worth {count(round(seen.rows / effect))} independent ones"
+    worth = "" if effect < thresholds.COSTLY else f", worth {round(seen.rows / effect):,} independent ones"
     return Finding(
         "record-sample",
         Severity.WARNING,
-        f"The trace holds a sample of {percent(sample['share'])} of the records of its topic: {count(seen.rows)} of"
-        f" {count(sample['records'])}{worth}.",
+        f"The trace holds a sample of {percent(sample['share'])} of the records of its topic: {seen.rows:,} of"
+        f" {sample['records']:,}{worth}.",
         "Shares and imbalances are within the intervals that the verdict prints. Rates and loads per second are"
         f" {percent(sample['share'])} of the topic's, and rare keys are missing.",
         "For rates, latency or state, ingest all records; for all rows of some keys, use --sample-keys.",
@@ -115,7 +114,7 @@ def default_key(seen: Evidence) -> Finding | None:
         return Finding(
             "default-key",
             Severity.SEVERE if is_heaviest else Severity.WARNING,
-            f"{shown[0].upper()}{shown[1:]}, which looks like a missing key, has {count(rows)} rows,"
+            f"{shown[0].upper()}{shown[1:]}, which looks like a missing key, has {rows:,} rows,"
             f" {percent(weight)} of all{', more than any other key' if is_heaviest else ''}.",
             engines + (" The best possible imbalance and the useful workers follow from it." if is_heaviest else ""),
             "Let producers send null instead of an empty key, or give each row its own key, such as --key"
@@ -136,7 +135,7 @@ def null_text(seen: Evidence) -> Finding | None:
     return Finding(
         "null-text",
         Severity.NOTE,
-        f"{count(rows)} {'row has' if rows == 1 else 'rows have'} a null key, which their source prints as {text!r}.",
+        f"{rows:,} {'row has' if rows == 1 else 'rows have'} a null key, which their source prints as {text!r}.",
         f"A key that is the text {text!r} looks the same, and counts as null here.",
         "If there are such keys, print null in another way, such as --property null.literal=NULL-KEY.",
         {"text": text, "rows": rows},
@@ -161,8 +160,8 @@ def schema_ids(seen: Evidence) -> Finding | None:
     return Finding(
         "schema-ids",
         Severity.WARNING,
-        f"Of {count(len(ids))} hot keys, {count(len(several))} came with several schema ids before the same value; the"
-        f" hottest of them with ids {', '.join(map(str, numbers))}, in {count(rows[worst])} rows.",
+        f"Of {len(ids):,} hot keys, {len(several):,} came with several schema ids before the same value; the"
+        f" hottest of them with ids {', '.join(map(str, numbers))}, in {rows[worst]:,} rows.",
         "Producers hash the id too, so one entity is two keys, in two partitions; shares of such keys are too low.",
         'Use one schema id for keys in all producers, or strip the first 5 bytes: --key "substring(KEY, 6)".',
         {"keys": len(several), "ids": numbers, "rows": rows[worst]},
@@ -230,8 +229,8 @@ def key_blocks(seen: Evidence) -> Finding | None:
         return Finding(
             "key-blocks",
             Severity.NOTE,
-            f"The source is grouped by key: {first}{count(source['rows'])} rows of {count(source['keys'])} keys in"
-            f" {count(source['stretches'])} runs of one key ({percent(together)} of all rows follow a row of the same"
+            f"The source is grouped by key: {first}{source['rows']:,} rows of {source['keys']:,} keys in"
+            f" {source['stretches']:,} runs of one key ({percent(together)} of all rows follow a row of the same"
             f" key; in time order, {percent(same)} do).",
             "The trace is sorted by time, so counts and plans hold. A job that reads the source in file order has one"
             " key, and so one busy worker, at a time. Rows with equal times keep the order of the source.",

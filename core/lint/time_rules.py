@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.counting.frequencies import top_share_interval
-from adapt.core.labels import count, label
+from adapt.core.labels import label
 from adapt.core.lint import thresholds
 from adapt.core.lint.evidence import Evidence
 from adapt.core.lint.finding import Finding, Severity
@@ -31,9 +31,9 @@ def local_times(seen: Evidence) -> Finding | None:
     if doubled:
         told.append(f"{counted(doubled, 'row')} of the source {_lie(doubled)} in an hour that occurs twice in {zones}")
     if second:
-        told.append(f"the order of the file puts {count(second)} of them into its second pass")
+        told.append(f"the order of the file puts {second:,} of them into its second pass")
     if undecided:
-        told.append(f"of {count(undecided)} the pass is unknown, and they are read as the first")
+        told.append(f"of {undecided:,} the pass is unknown, and they are read as the first")
     if skipped:
         told.append(f"{counted(skipped, 'row')} {_lie(skipped)} in an hour that {zones} skips, and moved past it")
     unknown = "Rows of an unknown pass may be early by the length of the change, and the second pass seems empty."
@@ -63,7 +63,7 @@ def granularity(seen: Evidence) -> Finding | None:
         "granularity",
         Severity.NOTE if grain == "minute" else Severity.WARNING,
         f"{_part(on_grain).capitalize()} timestamps fall on a whole {grain}: {mean:,.3g} rows per timestamp on average,"
-        f" {count(instants['most'])} at most.",
+        f" {instants['most']:,} at most.",
         f"The order within {'an' if grain == 'hour' else 'a'} {grain} is unknown. In a replay, rows with equal times"
         " arrive as one burst, and peak rates, queues and latencies are those of the bursts.",
         "If the source has a finer time, add it in the --time expression.",
@@ -84,7 +84,7 @@ def minute_of_hour(seen: Evidence) -> Finding | None:
     return Finding(
         "minute-of-hour",
         Severity.SEVERE,
-        f"Minute {minute:02d} of the hour has {_part(of_rows)} rows in {count(minutes['hours'])} hours; an even share"
+        f"Minute {minute:02d} of the hour has {_part(of_rows)} rows in {minutes['hours']:,} hours; an even share"
         f" is {percent(1 / 60)}.",
         f"Rates are wrong by up to a factor of {60 * of_rows:.0f}: the stream is silent for most of each hour and"
         " arrives in bursts made by the publisher or by an hourly job. Peak rate, latency, lag and autoscaling are"
@@ -105,7 +105,7 @@ def outlier_dates(seen: Evidence) -> Finding | None:
     return Finding(
         "outlier-dates",
         Severity.SEVERE,
-        f"{count(found.rows)} of {count(seen.rows)} rows ({found.before} before, {found.after} after) are dated far"
+        f"{found.rows:,} of {seen.rows:,} rows ({found.before} before, {found.after} after) are dated far"
         f" from the others, which are between {_short(found.first_us)} and {_short(found.last_us)}; the trace runs from"
         f" {_short(first)} to {_short(last)}.",
         f"The trace spans {duration(whole_s)} instead of {duration(span_s)}: mean rates are too low by a factor of"
@@ -143,16 +143,16 @@ def source_order(seen: Evidence) -> Finding | None:
     latest_s = order["latest_us"] / 1e6
     is_jitter = latest_s < thresholds.LATE_SPAN * seen.span_s
     is_blocks = not is_jitter and order["steps_back"] * 10 < order["rows"]
-    files = f" in {count(order['files'])} files" if order["files"] > 1 else ""
+    files = f" in {order['files']:,} files" if order["files"] > 1 else ""
     first = "first " if source["all"]["rows"] < seen.rows else ""  # a long source is looked at in part
-    back = "time goes backward " + ("once" if order["steps_back"] == 1 else f"{count(order['steps_back'])} times")
-    blocks = f"The {first}{count(order['rows'])} rows of the source{files} are {count(order['steps_back'] + 1)} blocks"
+    back = "time goes backward " + ("once" if order["steps_back"] == 1 else f"{order['steps_back']:,} times")
+    blocks = f"The {first}{order['rows']:,} rows of the source{files} are {order['steps_back'] + 1:,} blocks"
     return Finding(
         "source-order",
         Severity.NOTE if is_jitter or is_blocks else Severity.WARNING,
         f"{blocks}, each in time order, as the partitions of a topic are one after another."
         if is_blocks
-        else f"{count(order['late'])} of the {first}{count(order['rows'])} rows of the source{files} are late, by up to"
+        else f"{order['late']:,} of the {first}{order['rows']:,} rows of the source{files} are late, by up to"
         f" {duration(latest_s)}; {back}; {'otherwise it is' if is_jitter else 'it is not'} in time order.",
         "The trace is sorted by time, so counts, plans and rates hold. Lateness, watermarks and the order of rows with"
         " equal times are not those of production"
@@ -207,7 +207,7 @@ def few_rows(seen: Evidence) -> Finding | None:
     return Finding(
         "few-rows",
         Severity.WARNING,
-        f"The hottest key has {count(heaviest)} of {count(rows)} rows: at 95 % confidence its share is between"
+        f"The hottest key has {heaviest:,} of {rows:,} rows: at 95 % confidence its share is between"
         f" {percent(low)} and {percent(high)}.",
         f"The best possible imbalance and the useful workers ({useful}) are equally uncertain; differences of that size"
         " between schemes are noise.",

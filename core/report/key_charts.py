@@ -6,7 +6,7 @@ import numpy as np
 
 from adapt.core.charts.axes import DASHED, INK, PALETTE, Real, column_of, is_real, log_spaced, named, powers, ticks, up
 from adapt.core.charts.chart import Chart, Records, chart, written_bars
-from adapt.core.labels import count, distinct, label
+from adapt.core.labels import distinct, label
 from adapt.core.table import Cell, Column, Table
 from adapt.core.values import human
 
@@ -42,7 +42,7 @@ def rank_frequency(
     ]
     sentence = f"The {named(table, 'share')} of the key at each rank, on log-log scales. Steeper is more skewed."
     if len(kept) < len(pairs):
-        sentence += f" The chart shows {count(len(kept))} of {count(len(pairs))} ranks."
+        sentence += f" The chart shows {len(kept):,} of {len(pairs):,} ranks."
     if kept:
         fitted, fit_text = _fitted(law)
         crossed, rule_text = _crossed(thresholds or {}, kept, column)
@@ -89,7 +89,7 @@ def _fitted(law: Table | None) -> tuple[Records, str]:
         return [], ""
     scale = carried / float(np.sum(np.arange(first, last + 1, dtype=float) ** -exponent))
     points: Records = [{"x": at, "y": scale * float(at) ** -exponent, "part": "fit"} for at in (first, last)]
-    ranks = f"ranks {count(int(first))} to {count(int(last))}"
+    ranks = f"ranks {int(first):,} to {int(last):,}"
     return points, f" The dashed line is the Zipf law rank^-{exponent:.2f}, fitted to {ranks}."
 
 
@@ -110,7 +110,7 @@ def top_keys(table: Table, key: str = "key", share: str = "share", most: int = M
     pairs = sorted(_weighed(table, key, share), key=lambda pair: -pair[1])
     labels = distinct([label(name) for name, _ in pairs[:most]])
     sentence = f"The {named(table, share)} of the hottest {key}s"
-    sentence += f": {count(most)} of {count(len(pairs))} in the table." if len(pairs) > most else "."
+    sentence += f": {most:,} of {len(pairs):,} in the table." if len(pairs) > most else "."
     drawn = [(text, weight) for text, (_, weight) in zip(labels, pairs, strict=False)]
     return written_bars("Hot keys", drawn, column_of(table, share), sentence, table)
 
@@ -123,7 +123,7 @@ def channel_loads(table: Table, channel: str = "channel", load: str = "load") ->
     if mean > 0:
         sentence += f" The busiest worker has {max(height for _, height in pairs) / mean:.3f} times the mean."
     if len(pairs) > MOST_CHANNELS:
-        sentence += f" The chart shows the {MOST_CHANNELS} busiest of {count(len(pairs))} workers."
+        sentence += f" The chart shows the {MOST_CHANNELS} busiest of {len(pairs):,} workers."
         pairs = sorted(pairs, key=lambda pair: -pair[1])[:MOST_CHANNELS]
     column = column_of(table, load)
     points: Records = [

@@ -2,7 +2,6 @@
 
 from adapt.core.charts.axes import PALETTE, column_of, is_real
 from adapt.core.charts.chart import Chart, Records, chart
-from adapt.core.labels import count
 from adapt.core.table import Table
 from adapt.core.values import human
 
@@ -34,9 +33,7 @@ def migration_matrix(moves: Table) -> Chart:
     }
     sentence = "State moved from one worker to another; stronger colors mean more state."
     if len(points) < len(rows):
-        sentence += (
-            f" The chart shows {count(len(points))} of {count(len(rows))} pairs, of the workers that move most state."
-        )
+        sentence += f" The chart shows {len(points):,} of {len(rows):,} pairs, of the workers that move most state."
     height = max(150, min(360, 26 * len({point["from"] for point in points})))
     body = {"height": height, "mark": {"type": "rect", "color": PALETTE[0]}, "encoding": encoding}
     return chart("Migration between channels", body, points, sentence, moves)

@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from adapt.core.charts.chart import Chart
-from adapt.core.labels import breakable, count, headed
+from adapt.core.labels import breakable, headed
 from adapt.core.lint.finding import Finding, Severity
 from adapt.core.report.first_screen import FirstScreen, Tone
 from adapt.core.report.interactive import Library, Live, bundled, live
@@ -248,8 +248,8 @@ def _table_view(table: Table, caps: _Caps, open_rows: int = OPEN_ROWS) -> dict[s
         "explained": [column for column in columns if column["about"]],
         "rows": rows,
         "sides": [column["side"] for column in columns],
-        "count": count(len(table.rows)),
-        "more": count(len(table.rows) - len(kept)) if len(table.rows) > len(kept) else "",
+        "count": f"{len(table.rows):,}",
+        "more": f"{len(table.rows) - len(kept):,}" if len(table.rows) > len(kept) else "",
         "is_broad": len(columns) > _MOST_STILL,
         "is_long": len(table.rows) > open_rows,
     }

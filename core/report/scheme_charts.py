@@ -19,7 +19,7 @@ from adapt.core.charts.axes import (
     up,
 )
 from adapt.core.charts.chart import Chart, Records, chart
-from adapt.core.labels import as_today, count, label, today_in
+from adapt.core.labels import as_today, label, today_in
 from adapt.core.table import Cell, Table
 from adapt.core.values import human
 
@@ -171,7 +171,7 @@ def _lowest(points: Records) -> tuple[Records, str]:
         return points, ""
     lowest = sorted(heights, key=lambda name: (sum(heights[name]) / len(heights[name]), name))[:MOST_SERIES]
     kept = [point for point in points if point["series"] in lowest]
-    return kept, f" The chart shows the {MOST_SERIES} lowest of {count(len(heights))} schemes."
+    return kept, f" The chart shows the {MOST_SERIES} lowest of {len(heights):,} schemes."
 
 
 def _scale(points: Records) -> dict[str, Any]:

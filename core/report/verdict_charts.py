@@ -6,7 +6,7 @@ from typing import Any
 from adapt.core.charts.axes import DASHED, INK, PALETTE, across, colours, column_of, up
 from adapt.core.charts.chart import Chart, Records, chart
 from adapt.core.charts.over_time import imbalance_of_placements, imbalance_per_period
-from adapt.core.labels import count, distinct, label
+from adapt.core.labels import distinct, label
 from adapt.core.out_of_sample.outcome import BEST, TODAY, OutOfSample
 from adapt.core.out_of_sample.walk_forward import Way
 from adapt.core.partitioning.frontier.frontier import Frontier
@@ -48,7 +48,7 @@ def workers_before_after(found: BeforeAfter, limit: float | None = None) -> Char
             ]
     sentence = f"{table.note} Sorted by load before"
     if len(labels) < len(table.rows):
-        sentence += f"; the first {count(len(labels))} of {count(len(table.rows))} workers are drawn"
+        sentence += f"; the first {len(labels):,} of {len(table.rows):,} workers are drawn"
     if found.rows and len(found.rows[0]) > 3:
         sentence += f"; the darker part is on the {MOST_KEYS} hottest keys"
     y = up(table, "before", zero=True)
@@ -103,13 +103,9 @@ def imbalance_against_state(frontier: Frontier, limit: float | None = None) -> C
         {"x": share, "y": least, "series": bound, "t": bound if at == last else "", "d": f"{bound} {least:.3f}"}
         for at, (share, least) in enumerate(frontier.bounds)
     ]
-    # A name stands on the side where there is room, and above the name of a near point.
-    widest, last_named = frontier.points[-1].state_moved, -1.0
-    for point in sorted(points, key=lambda point: point["x"]):
-        is_right, name = point["x"] > 0.6 * widest, point["t"]
-        is_near = bool(name) and last_named >= 0 and point["x"] - last_named < 0.2 * widest
-        point |= {"t": "", "left": "", "above": ""} | {"above" if is_near else "left" if is_right else "t": name}
-        last_named = point["x"] if name and not is_near else last_named
+    for point in points:  # a name stands on the side where there is room
+        is_left = point["x"] > 0.6 * frontier.points[-1].state_moved
+        point |= {"t": "", "left": ""} | {"left" if is_left else "t": point["t"]}
     is_bound = [{"filter": {"field": "series", "equal": bound}}]
     plans = {
         "mark": {"type": "point", "filled": True, "size": 42, "opacity": 1},
@@ -125,7 +121,7 @@ def imbalance_against_state(frontier: Frontier, limit: float | None = None) -> C
         "x": x | {"axis": x["axis"] | {"title": "state moved (share of all state)", "tickMinStep": 0.001}},
         "y": y | {"axis": y["axis"] | {"title": "imbalance (busiest / mean load)"}},
     }
-    marks = {"t": right, "left": left, "above": left | {"dy": -26}}
+    marks = {"t": right, "left": left}
     names = [{"mark": mark, "encoding": {"text": {"field": name}}} for name, mark in marks.items()]
     ring = {
         "mark": {"type": "point", "size": 190, "strokeWidth": 2, "color": INK, "aria": False},

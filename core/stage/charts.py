@@ -23,7 +23,6 @@ from adapt.core.charts.axes import (
     up,
 )
 from adapt.core.charts.chart import Chart, Records, chart
-from adapt.core.labels import count
 from adapt.core.phrases import percent
 from adapt.core.stage.input.offered_load import Bounds
 from adapt.core.stage.outcome import Outcome
@@ -211,9 +210,9 @@ def _heat_map(workers: Table, case: str, name: str, title: str, sentence: str, m
     together, spans = bin_size(len(numbers), MOST_WORKERS), bin_size(len(ends), MOST_SPANS)
     points = _spans(busy, [0.0, *ends], together, spans)
     if together > 1:
-        sentence += f"; a line is the darkest of {count(together)} adjacent workers"
+        sentence += f"; a line is the darkest of {together:,} adjacent workers"
     if spans > 1:
-        sentence += f"; each cell is the mean of {count(spans)} adjacent intervals"
+        sentence += f"; each cell is the mean of {spans:,} adjacent intervals"
     last = max(float(end) for end in workers.values("end") if is_real(end))
     axis = {"axis": {"title": "worker", "labelOverlap": True}, "scale": {"domain": [*range(0, len(numbers), together)]}}
     shade = {"legend": None, "scale": {"domain": [0, 1], "range": [0.04, 1]}}
@@ -285,7 +284,7 @@ def _points(intervals: Table, names: Sequence[str], cases: Sequence[str] | None 
                     points.append({"x": end, "y": height, "series": case, "name": name, "moved": False, "d": said})
     if not any(is_real(point["y"]) for point in points):
         return [], ""
-    told = f" Each point is the maximum of {count(longest)} adjacent rows of the table." if longest > 1 else ""
+    told = f" Each point is the maximum of {longest:,} adjacent rows of the table." if longest > 1 else ""
     return points, told
 
 

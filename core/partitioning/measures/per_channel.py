@@ -18,7 +18,7 @@ class BeforeAfter:
     placed_before: str  # placed_before, placed_after: the partitioner before and after
     placed_after: str
     # worker, load before and after, and what of both is on hot keys, if that is known; busiest before first
-    rows: tuple[tuple[int, *tuple[float | None, ...]], ...]
+    rows: tuple[tuple[float | None, ...], ...]
 
     @classmethod
     def from_loads(
@@ -43,9 +43,7 @@ class BeforeAfter:
             Column("after", Kind.RATIO, about=f"load / mean load with {self.placed_after}", bar=True),
         )
         note = f"Load / mean load: before with {self.placed_before}, after with {self.placed_after}."
-        return Table.from_rows(
-            "Workers before and after", columns, [(row[0], row[1], row[2]) for row in self.rows], note
-        )
+        return Table.from_rows("Workers before and after", columns, [row[:3] for row in self.rows], note)
 
     def as_data(self, most: int) -> dict[str, Any]:
         """The first `most` rows as JSON data."""
