@@ -48,7 +48,7 @@ def report(
 
     read = [reported(path, check_all=verify) for path in artefacts]
     compared = differences(artefacts, read) if len(read) > 1 else []
-    if html is not None or charts is not None:
+    if html or charts:
         page = as_page(", ".join(artefact.name for artefact in read), read, compared)
     if charts is not None:
         _write_charts(page, charts, force=output.force)

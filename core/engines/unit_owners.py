@@ -24,7 +24,7 @@ def in_key_group_ranges(units: int, workers: int) -> Channels:
 
 
 def in_turn(units: int, workers: int) -> Channels:
-    """One unit after another to the next worker.
+    """Deal units to the workers in turn.
 
     As Spark offers tasks to equally busy slots.
     """

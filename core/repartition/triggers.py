@@ -304,7 +304,7 @@ class WhenWorth:
         return self.every
 
     def decide(self, seen: Seen) -> Decided:
-        """Follow the cheaper account, or fire if a plan pays."""
+        """Follow the cheaper of both, or fire if a plan pays."""
         assert seen.shadows is not None
         ways = seen.shadows.in_force, seen.shadows.never, seen.shadows.periodic
         spent, never, periodic = map(self._spent, ways)

@@ -134,14 +134,14 @@ def channel_loads(table: Table, channel: str = "channel", load: str = "load") ->
         "field": "k",
         "type": "ordinal",
         "sort": None,
-        "axis": {"title": channel, "labelAngle": 0, "labelOverlap": True},
+        "axis": {"title": "worker", "labelAngle": 0, "labelOverlap": "greedy", "labelSeparation": 4},
     }
     bars = {"mark": "bar", "encoding": {"x": across, "y": up(table, load, zero=True), "description": {"field": "d"}}}
     line = {
         "mark": {**DASHED, "type": "rule"},
         "encoding": {"y": {"aggregate": "max", "field": "mean", "type": "quantitative"}},
     }
-    return chart("Load per channel", {"layer": [bars, line]}, points, sentence, table)
+    return chart("Load per worker", {"layer": [bars, line]}, points, sentence, table)
 
 
 def _weighed(table: Table, name: str, weight: str) -> list[tuple[Cell, Real]]:

@@ -26,8 +26,8 @@ def migration_matrix(moves: Table) -> Chart:
     ]
     shown = {"type": "ordinal", "axis": {"labelAngle": 0, "labelOverlap": True, "grid": False}}
     encoding = {
-        "x": {"field": "to", **shown, "axis": {**shown["axis"], "title": "to channel"}},  # type: ignore[dict-item]
-        "y": {"field": "from", **shown, "axis": {**shown["axis"], "title": "from channel"}},  # type: ignore[dict-item]
+        "x": {"field": "to", **shown, "axis": {**shown["axis"], "title": "to worker"}},  # type: ignore[dict-item]
+        "y": {"field": "from", **shown, "axis": {**shown["axis"], "title": "from worker"}},  # type: ignore[dict-item]
         "opacity": {"field": "y", "type": "quantitative", "legend": None, "scale": {"zero": True, "range": [0.08, 1]}},
         "description": {"field": "d"},
     }

@@ -50,16 +50,6 @@
     code.after(copy);
   }
 
-  // Long tables are opened for paper, and then folded again.
-  let opened = [];
-  addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll("details.long:not([open])")];
-    for (const each of opened) each.open = true;
-  });
-  addEventListener("afterprint", () => {
-    for (const each of opened) each.open = false;
-  });
-
   const packed = document.getElementById("charts");
   if (!packed || typeof DecompressionStream === "undefined") return;
   const unpacked = element => {

@@ -52,7 +52,7 @@ def workers_before_after(found: BeforeAfter, limit: float | None = None) -> Char
     if found.rows and len(found.rows[0]) > 3:
         sentence += f"; the darker part is on the {MOST_KEYS} hottest keys"
     y = up(table, "before", zero=True)
-    axis = {"title": "worker", "labelAngle": 0, "labelOverlap": True}
+    axis = {"title": "worker", "labelAngle": 0, "labelOverlap": "greedy", "labelSeparation": 4}
     opacity = {"domain": ["hot keys", "other keys"], "range": [1, 0.55]}
     encoding = {
         "x": {"field": "k", "type": "ordinal", "sort": None, "axis": axis},
@@ -115,14 +115,13 @@ def imbalance_against_state(frontier: Frontier, limit: float | None = None) -> C
     # No placement between two shares of state is below the bound of the larger one.
     stairs = {"mark": {**DASHED, "interpolate": "step-before"}, "transform": is_bound}
     label = {"type": "text", "dy": -9, "color": INK, "aria": False}
-    right, left = label | {"align": "left", "dx": 4}, label | {"align": "right", "dx": 4}
+    right, left = ({**label, "align": side, "dx": 4} for side in ("left", "right"))
     x, y = across(table, "state_moved"), up(table, "imbalance")
     encoding = {
         "x": x | {"axis": x["axis"] | {"title": "state moved (share of all state)", "tickMinStep": 0.001}},
         "y": y | {"axis": y["axis"] | {"title": "imbalance (busiest / mean load)"}},
     }
-    marks = {"t": right, "left": left}
-    names = [{"mark": mark, "encoding": {"text": {"field": name}}} for name, mark in marks.items()]
+    names = [{"mark": mark, "encoding": {"text": {"field": name}}} for name, mark in (("t", right), ("left", left))]
     ring = {
         "mark": {"type": "point", "size": 190, "strokeWidth": 2, "color": INK, "aria": False},
         "transform": [{"filter": "datum.ring"}],

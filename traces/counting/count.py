@@ -103,7 +103,7 @@ def _with_order(batches: Batches) -> Batches:
 
 
 def _write(sums: Batches, *, folder: Path, trace: Path, weight: Weight) -> Batches:
-    """Write sums, which are in order inside Spark, as a part."""
+    """Write sorted sums as a part of the counted keys."""
     from pyspark import TaskContext
 
     def parts() -> Batches:

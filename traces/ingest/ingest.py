@@ -3,7 +3,7 @@
 Each pass over the data is a Spark job. *Staging* parses the records once; every row keeps its file and line. *Sorting*
 orders rows by (time, file, line), a total order, so that the result does not depend on how Spark splits the work.
 
-Small sources: this process does all passes with one table, for which Spark only evaluates the expressions.
+Small sources: this process does all passes on one table; Spark at most evaluates the expressions.
 
 Large sources: staging puts the rows whose values are written plainly into sorted runs; one job *maps* the others, which
 need Spark SQL, into runs and rejects; *merging* cuts all runs at exact ranks, and writes and profiles the parts.

@@ -55,7 +55,7 @@ class SheddingSettings:
 class Execution:
     """How a network runs."""
 
-    speedup: float = knob("Trace seconds per second in the network.", "RATIO", default=1.0, range=ABOVE_0)
+    speedup: float = knob("Speed of the replay: seconds of the trace per second.", "RATIO", default=1.0, range=ABOVE_0)
     flow: Flow = knob("Simulate single tuples with queues, or a fluid.", default=Flow.TUPLES)
     seed: int = knob("Random seed.", "SEED", default=0, range=Range(0, at_most=2**63 - 1))
     cost_scale: float = knob(

@@ -354,7 +354,7 @@ def proofs(outcomes: Sequence[FitOutcome], asked: float) -> Iterator[str]:
 
 
 def fit_conclusion(outcomes: Sequence[FitOutcome], optimum: Floats, offered_use: Floats) -> str:
-    """By which plans to drop, with scores and queues."""
+    """The best planner, with its scores and queues."""
     best, *alike = best_of(outcomes, optimum, offered_use)
     full = overloaded(offered_use)
     if best.reached(optimum) is None:

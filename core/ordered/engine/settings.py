@@ -58,7 +58,7 @@ class RunSettings:
         "Reorder buffer per operator, in tuples; a power of two.", "TUPLES", default=4096, typed="runtime ring-buffer"
     )
     queue_capacity: int = knob(
-        "Work queue per operator, in tuples; a power of two.", "TUPLES", default=4096, typed="runtime queue-capacity"
+        "Rows in each operator's work queue; a power of two.", "TUPLES", default=4096, typed="runtime queue-capacity"
     )
     # None to adapt it to their cost, so that a chunk takes no longer than a slice
     chunk: int | None = knob(

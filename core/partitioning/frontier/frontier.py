@@ -172,7 +172,7 @@ _COLUMNS = (
 
 _SHOWN = tuple(column for column in _COLUMNS if column.kind is not Kind.TEXT)
 
-_NOTE = "Limits of migration and of pins choose the best row within them."
+_NOTE = "With --max-pins or --max-migration, the best row within the limit is recommended."
 
 
 def frontier(today: Today, limits: Budget = NO_LIMITS, work: int = WORK) -> Frontier:

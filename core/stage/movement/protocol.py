@@ -260,7 +260,7 @@ class Movement:
         return orphans
 
     def groups_with_state(self, partition: int) -> list[int]:
-        """Groups of a partition whose state later answers need."""
+        """Groups of a partition whose state is needed later."""
         if self._stage.settings.window == 0:
             seen = self._stage.arrays["partition"]["processed"][partition] > 0
             return self.states.groups_of(partition).tolist() if seen else []
