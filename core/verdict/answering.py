@@ -301,8 +301,8 @@ def _before_after(counted: Counted, recipe: Recipe, today: _Today, plan: Plan, p
     capacities: Floats | None = recipe.constraints.unequal
     before = over_average(counted, today.plan.partitioner(), recipe.resources, capacities)
     after = relative(plan.predicted_loads["network"], capacities)
-    is_plain = capacities is None and recipe.resources.network is ResourceFunction.LINEAR
-    hot = _hot(frequencies_in(counted), today.plan, plan) if is_plain else ()
+    frequencies, is_linear = frequencies_in(counted), recipe.resources.network is ResourceFunction.LINEAR
+    hot = _hot(frequencies, today.plan, plan) if is_linear and capacities is None and frequencies.total else ()
     return BeforeAfter.from_loads(today.name, before, planned, after, hot)
 
 

@@ -1,4 +1,4 @@
-"""Best scheme of a comparison, and its table at one number of workers."""
+"""The table of a comparison at one number of workers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

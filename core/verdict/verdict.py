@@ -23,9 +23,10 @@ from adapt.core.verdict.remedies import Remedy, Way
 from adapt.core.verdict.skew_over_time import OverTime
 from adapt.core.verdict.verdict_class import MOST_SPLIT, VerdictClass
 
-_PLAIN = (
-    *("channels", "engine", "max_imbalance", "imbalance", "best_possible", "times_best_possible", "useful_workers"),
-    *("top_share", "top_key", "load", "busy_keys", "keys_to_pin", "state_to_move", "imbalance_after"),
+_STORED = (
+    *("channels", "engine", "max_imbalance", "imbalance", "best_possible", "top_share", "top_key", "load", "busy_keys"),
+    *("keys_to_pin", "state_to_move", "imbalance_after", "number_to_split", "split_share", "proved", "estimate"),
+    *("few_rows", "mergeable"),
 )
 """Attributes written to JSON unchanged."""
 
@@ -206,13 +207,8 @@ class Verdict(Displayed):
         """The verdict as JSON data; numbers have the names of metrics."""
         return {
             "class": self.verdict_class.value,
-            **{name: getattr(self, name) for name in _PLAIN},
+            **{name: getattr(self, name) for name in (*_STORED, "times_best_possible", "useful_workers", "is_met")},
             "keys_to_split": list(self.keys_to_split),
-            **{
-                name: getattr(self, name)
-                for name in ("number_to_split", "split_share", "proved", "estimate", "few_rows", "mergeable")
-            },
-            "is_met": self.is_met,
             "remedies": [each.as_data() for each in self.remedies],
             "busiest": None if self.busiest is None else self.busiest.as_data(),
             "moved_keys": [each.as_data() for each in self.moved_keys],
@@ -227,22 +223,6 @@ class Verdict(Displayed):
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "Verdict":
         """The verdict that `as_data` wrote."""
-        derived = {
-            "class",
-            "times_best_possible",
-            "useful_workers",
-            "sentence",
-            "confidence",
-            "over_time",
-            "keys_to_split",
-            "out_of_sample",
-            "sampled",
-            "limits",
-            "is_met",
-            "remedies",
-            "busiest",
-            "moved_keys",
-        }
         confidence, over_time, tested = data["confidence"], data["over_time"], data["out_of_sample"]
         sampled = data["sampled"]
         return cls(
@@ -256,7 +236,7 @@ class Verdict(Displayed):
             remedies=tuple(map(Remedy.from_data, data.get("remedies", ()))),
             busiest=None if data.get("busiest") is None else Busiest.from_data(data["busiest"]),
             moved_keys=tuple(map(MovedKey.from_data, data.get("moved_keys", ()))),
-            **{name: value for name, value in data.items() if name not in derived},
+            **{name: data[name] for name in _STORED if name in data},
         )
 
 

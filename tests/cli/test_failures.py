@@ -288,8 +288,8 @@ COSTLY = [
     (f"{COMPARE} --state 10000 --network state-bandwidth-total=1bps", PERIODS),
     ("replay fit x.trace --network scaled.toml", "200,000,000 tuples of 200 rows, and at most 20,000,000"),
     ("replay ordered x.trace --chain chain.toml --seed -1", "--seed must be at least 0 (got '-1')"),
-    ("partition build x.trace --channels 100000", "at most 10,000,000 replicas in all (got 100,000 channels"),
-    ("verdict x.trace --channels 100000", "at most 10,000,000 replicas in all (got 100,000 channels"),
+    ("partition build x.trace --channels 100000", "at most 10,000,000 replicas in all (got 100,000 workers"),
+    ("verdict x.trace --channels 100000", "at most 10,000,000 replicas in all (got 100,000 workers"),
     ("partition compare x.trace --channels 100000", "at most 10,000,000 replicas in all"),
 ]
 

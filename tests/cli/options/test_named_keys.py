@@ -121,7 +121,7 @@ def test_what_cannot_be_is_refused(adapt, here, command, code, line, told):
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("--channels 2:3 --capacity 1,1,2", "got 3 for 2 channels"),
+        ("--channels 2:3 --capacity 1,1,2", "got 3 for 2 workers"),
         ("--channels 4,2 --pin k1=2", "--pin: key 'k1' is pinned to worker 2, but workers run from 0 to 1"),
         (
             "--channels 3,4 --scheme jump --max-migration 1",

@@ -15,9 +15,8 @@ from adapt.core.elastic.replay import tables as elastic_tables
 from adapt.core.errors import UsageError
 from adapt.core.fit.replay import tables as fit_tables
 from adapt.core.flux.replay import tables as flux_tables
-from adapt.core.metrics import METRICS, RENAMED, ROWS, SUMMARY, Better, Of, column_now
+from adapt.core.metrics import METRICS, RENAMED, ROWS, SUMMARY, Better, Of, column_named, column_now
 from adapt.core.partitioning import compare
-from adapt.core.repartition import outcome as live_outcome
 from adapt.core.repartition import periods
 from adapt.core.stage.simulate import CRASH_COLUMNS
 from adapt.core.table import Column, Kind
@@ -188,7 +187,7 @@ def test_the_other_way_round_the_side_turns(one, other):
 COLUMNS = {
     (Of.COMPARISON, ROWS): compare.COLUMNS,
     (Of.REPARTITION, ROWS): periods.PERIOD_COLUMNS,
-    (Of.REPARTITION, SUMMARY): (*periods.SUMMARY_COLUMNS, *live_outcome.LIVE_COLUMNS),
+    (Of.REPARTITION, SUMMARY): (*periods.SUMMARY_COLUMNS, column_named("static_full_at")),
     (Of.FLUX, ROWS): (*flux_tables.CASE_COLUMNS, *CRASH_COLUMNS),
     (Of.FLUX, SUMMARY): flux_tables.SUMMARY_COLUMNS,
     (Of.ELASTIC, ROWS): (*elastic_tables.CASE_COLUMNS, *elastic_tables.JOIN_COLUMNS),

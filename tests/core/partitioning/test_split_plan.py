@@ -88,7 +88,7 @@ def test_a_split_key_has_no_channel_of_its_own():
     [
         ({"a": (1,)}, "two or more"),
         ({"a": (1, 1)}, "two or more"),
-        ({"a": (1, 9)}, "channel 9"),
+        ({"a": (1, 9)}, "worker 9"),
         ({None: (0, 1)}, "None"),
     ],
 )

@@ -157,14 +157,14 @@ def _appended(path: Path) -> None:
         (_appended, "survey", {}),
         (_replaced, "frame", {"spark.sql.shuffle.partitions": "2"}),
         (_in_place, "survey", {"spark.sql.shuffle.partitions": "2"}),
-        (Path.unlink, "frame", {}),
+        (Path.unlink, "sifted", {}),
     ],
 )
 @pytest.mark.usefixtures("spark")
 def test_a_source_that_changes_while_it_is_read_is_no_trace(tmp_path, monkeypatch, change, place, conf):
     source = tmp_path / "in.csv"
     source.write_text("ts,user\n" + "".join(f"2024-01-01T00:00:0{at}Z,u1\n" for at in range(10)))
-    read = {"survey": Source._survey, "frame": Source.frame}[place]
+    read = {"survey": Source._survey, "frame": Source.frame, "sifted": Source.sifted}[place]
 
     def changing(self, *given):
         change(source)

@@ -12,7 +12,10 @@ from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.sources.reading.files import SourceFile
 from adapt.traces.sources.reading.table_files import marked
 
-_LOCAL, _MOMENT = pa.timestamp("ns"), pa.timestamp("ns", "UTC")
+_OF_SPARK = {
+    (pa.timestamp("ns"), b"timestamp"): pa.timestamp("ns", "UTC"),
+    (pa.int64(), b"timestamp_ntz"): pa.timestamp("us"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +27,10 @@ class OrcFiles:
     def schema_of(self, file: SourceFile) -> pa.Schema:
         """Columns of a file.
 
-        Times that Spark wrote are moments; others without a zone are local.
+        Times that Spark wrote are moments, or local times as whole microseconds; others without a zone are local.
         """
-        moments = (field.with_type(_MOMENT) if _is_moment(field) else field for field in _opened(file).schema)
-        return pa.schema([marked(field, "union" if _has_union(field.type) else "") for field in moments])
+        typed = (field.with_type(_type_of(field)) for field in _opened(file).schema)
+        return pa.schema([marked(field, "union" if _has_union(field.type) else "") for field in typed])
 
     def pieces_of(self, file: SourceFile) -> list[int]:
         """Rows of each stripe of a file."""
@@ -41,9 +44,10 @@ class OrcFiles:
             yield pa.Table.from_batches([opened.read_stripe(piece, columns=list(columns))])
 
 
-def _is_moment(field: pa.Field) -> bool:
-    """Whether Spark wrote the column from times with a zone."""
-    return field.type == _LOCAL and (field.metadata or {}).get(b"spark.sql.catalyst.type") == b"timestamp"
+def _type_of(field: pa.Field) -> pa.DataType:
+    """The type of a column, where Spark wrote times that of these."""
+    given = (field.metadata or {}).get(b"spark.sql.catalyst.type")
+    return _OF_SPARK.get((field.type, given), field.type)
 
 
 def _has_union(kind: pa.DataType) -> bool:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapt.core.errors import BadInput
+from adapt.traces.read_errors import damaged
 from adapt.traces.sources.reading.blocks import BLOCK_BYTES, PATH, ROWS_A_BATCH, Block, reader_schema
 from adapt.traces.sources.reading.files import SourceFile
 from adapt.traces.spark.lazy import Column, F, T
@@ -225,10 +226,16 @@ class StoredTables:
         check_readable(file, wanted, {name: kind for name, kind in self.refused.items() if name not in self.folders})
         there = set(self.form.schema_of(file).names)
         asked = there - self.refused.keys() if with_text else there.intersection(wanted)
-        for rows in self.form.read_pieces(file, range(block.offset, block.offset + (block.size or 0)), sorted(asked)):
-            for batch in rows.to_batches(ROWS_A_BATCH):
-                yield self._batch(batch, schema, block, line, with_text=with_text)
-                line += len(batch)
+        pieces = range(block.offset, block.offset + (block.size or 0))
+        try:
+            for rows in self.form.read_pieces(file, pieces, sorted(asked)):
+                for batch in rows.to_batches(ROWS_A_BATCH):
+                    yield self._batch(batch, schema, block, line, with_text=with_text)
+                    line += len(batch)
+        except (OSError, pa.ArrowInvalid) as error:
+            if getattr(error, "errno", None):
+                raise
+            raise damaged(file.path, error, "get the file again") from error
 
     def _batch(
         self, rows: pa.RecordBatch, schema: pa.Schema, block: Block, line: int, *, with_text: bool
