@@ -40,9 +40,9 @@ def workers_before_after(found: BeforeAfter, limit: float | None = None) -> Char
         for name, load, hot in zip(names, loads[:2], [*loads[2:], 0.0, 0.0], strict=False):
             if load is None:
                 continue
-            said = f"worker {text}: {human(load, column)} {name}"
             parts = {"hot keys": min(hot or 0.0, load), "other keys": load - min(hot or 0.0, load)}
-            told = f"{said}, {human(parts['hot keys'], column)} of it on hot keys" if len(loads) > 2 else said
+            told = f"worker {text}: {human(load, column)} {name}"
+            told += f", {human(parts['hot keys'], column)} of it on hot keys" if len(loads) > 2 else ""
             points += [
                 {"k": text, "y": height, "series": name, "part": part, "d": told} for part, height in parts.items()
             ]

@@ -80,9 +80,7 @@ class Answer(Displayed):
         """The verdict in words."""
         return self.lead
 
-    def displayed(self) -> list[Table]:
-        """The verdict in words and its tables."""
-        return self.tables()
+    displayed = tables
 
     def as_data(self) -> dict[str, Any]:
         """JSON data, with at most `MOST_CHANNELS` channels."""

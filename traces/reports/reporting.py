@@ -112,13 +112,13 @@ def _answered(artefact: Reported, others: Sequence[Reported]) -> Section:
     if answer is not None:
         first = first_screen(answer, _trace_of(artefact, others), artefact.plan)
         tables = answer.tables()
-        limit = None if answer.verdict is None else answer.verdict.max_imbalance
+        verdict = answer.verdict
+        limit = None if verdict is None else verdict.max_imbalance
         charts += [] if answer.channels is None else [workers_before_after(answer.channels, limit)]
-        if answer.verdict is not None and answer.verdict.out_of_sample is not None:
-            charts.append(out_of_sample(answer.verdict.out_of_sample))
-        elif answer.verdict is not None and answer.verdict.over_time is not None:
-            over_time = next(table for table in tables if table.title == answer.verdict.over_time.table().title)
-            charts.append(skew_over_time(over_time))
+        if verdict is not None and verdict.out_of_sample is not None:
+            charts.append(out_of_sample(verdict.out_of_sample))
+        elif verdict is not None and verdict.over_time is not None:
+            charts.append(skew_over_time(verdict.over_time.table()))
         if answer.frontier is not None:
             charts.append(imbalance_against_state(answer.frontier, limit))
         if len(answer.hot_keys.starts_us) > 1:

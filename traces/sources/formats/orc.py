@@ -46,7 +46,7 @@ class OrcFiles:
 
 def _type_of(field: pa.Field) -> pa.DataType:
     """The type of a column, where Spark wrote times that of these."""
-    given = (field.metadata or {}).get(b"spark.sql.catalyst.type")
+    given = (field.metadata or {}).get(b"spark.sql.catalyst.type", b"")
     return _OF_SPARK.get((field.type, given), field.type)
 
 
