@@ -110,8 +110,8 @@ def ingest(
     sample_keys: str = "100%",
     table: str = "",
     sql: str = "",
-    from_: str = "",
-    to: str = "",
+    since: str = "",
+    until: str = "",
     sample: str = "100%",
     max_records: int | None = None,
     client_config: File | None = None,
@@ -341,7 +341,7 @@ class replay:
         master: str | None = None,
         spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
     ) -> ComparisonRun:
-        """Compare mechanisms on one trace with one cost model, and recommend one."""
+        """Compare what to do about skew and bursts, and recommend one."""
 
     @staticmethod
     def elastic(
@@ -375,7 +375,7 @@ class replay:
         network: str | Sequence[str] | Mapping[str, object] | None = None,
         state: str | None = None,
     ) -> ElasticRun:
-        """Simulate a trace through a stage that adds and removes workers."""
+        """Add and remove workers while the stream runs."""
 
     @staticmethod
     def fit(
@@ -399,7 +399,7 @@ class replay:
         observe: str | Sequence[str] | Mapping[str, object] | None = None,
         messages: str | Sequence[str] | Mapping[str, object] | None = None,
     ) -> FitRun:
-        """Replay a trace through a query network whose nodes shed load."""
+        """Drop rows in an overloaded query network, and lose least."""
 
     @staticmethod
     def flux(
@@ -435,7 +435,7 @@ class replay:
         state: str | None = None,
         router: Literal["exchange", "river", "flux"] = "flux",
     ) -> AnyFluxRun:
-        """Replay a trace through a simulated stage and rebalance it online."""
+        """Move hot partitions between workers while the stream runs."""
 
     @staticmethod
     def ordered(
@@ -465,7 +465,7 @@ class replay:
         runtime: str | Sequence[str] | Mapping[str, object] | None = None,
         seed: int = 0,
     ) -> OrderedRun:
-        """Run a chain of operators in order on many cores."""
+        """Run a chain of operators on many cores and keep the order."""
 
     @staticmethod
     def repartition(
@@ -502,7 +502,7 @@ class replay:
         slow: str | Sequence[str] | None = None,
         speedup: float = 1.0,
     ) -> RepartitionRun:
-        """Replay a trace, with a new plan whenever the trigger adopts one."""
+        """Rebuild the plan over and over, and say whether that pays."""
 
 class advise:
     @staticmethod

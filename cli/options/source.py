@@ -133,8 +133,8 @@ class TopicOptions:
     """Which records of a topic are read."""
 
     PANEL: ClassVar[str] = "Topics (kafka://HOST:PORT/TOPIC)"
-    begin: str = setting("", "Read from this time: ISO 8601, or a duration before now such as 6h.", "TIME", "--from")
-    end: str = setting("", "Read up to this time (default: the end of the topic when reading starts).", "TIME", "--to")
+    begin: str = setting("", "Read from this time: ISO 8601, or a duration before now such as 6h.", "TIME", "--since")
+    end: str = setting("", "Read up to this time (default: the end of the topic at the start).", "TIME", "--until")
     sample: str = setting("100%", "Read this share of the records, in runs spread over all offsets.", "P%")
     max_records: int | None = setting(None, "Read at most this many records, shared out over the partitions.", "N")
     client_config: Path | None = setting(

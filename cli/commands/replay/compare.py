@@ -32,7 +32,7 @@ def compare(
     spark: ScenarioRunnerOptions,
     jobs: int | None = setting(None, "Processes on this machine (default: one per core).", "J", min=1),
 ) -> "ComparisonRun":
-    """Compare mechanisms on one trace with one cost model, and recommend one.
+    """Compare what to do about skew and bursts, and recommend one.
 
     Compares static placements, key splitting, Flux, plan rebuilds, elastic workers, load shedding and combinations on
     one simulated stage. Each scenario is a run of its own; after an interruption, repeat the command to resume.

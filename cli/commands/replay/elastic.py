@@ -43,7 +43,7 @@ def elastic(
     stage: ScaledStage,
     speed: PoolSpeed,
 ) -> "ElasticRun":
-    """Simulate a trace through a stage that adds and removes workers.
+    """Add and remove workers while the stream runs.
 
     A rescale builds a plan from recent rows and migrates partitions with their state while rows keep arriving. Fixed
     workers are the baseline. Thresholds apply to buffer occupancy with --shed, else to busy time. All times are

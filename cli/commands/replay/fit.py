@@ -43,7 +43,7 @@ def fit(
     delivery: Delivery,
     queue: NodeQueue | None,
 ) -> "FitRun":
-    """Replay a trace through a query network whose nodes shed load.
+    """Drop rows in an overloaded query network, and lose least.
 
     Every planner gets its own copy of the network, with the same rows and the same random draws. Tuples that a plan
     keeps beyond a node's capacity wait in the node's queue. The score of each planner, its weighted output rate, is

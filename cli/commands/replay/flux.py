@@ -44,7 +44,7 @@ def flux(
         needs="--engine flux if exchange|river",
     ),
 ) -> "AnyFluxRun":
-    """Replay a trace through a simulated stage and rebalance it online.
+    """Move hot partitions between workers while the stream runs.
 
     Every row is queued, sent and processed. Flux policies move partitions with their state between workers while rows
     keep arriving; today's placement with the same seed is the baseline. Network and disk

@@ -26,7 +26,7 @@ from adapt.core.stream import Weight
 if TYPE_CHECKING:
     from adapt.core.repartition.replay import RepartitionRun
 
-app = typer.Typer(cls=Group, help="Replay a trace through a mechanism, measured over time.", no_args_is_help=True)
+app = typer.Typer(cls=Group, help="Try out plans, moves, scaling and drops on a trace.", no_args_is_help=True)
 
 
 @short_help(
@@ -43,7 +43,7 @@ def repartition(
     weight: WeightOption = None,
     live: bool = setting(False, "Also simulate a stage, in which keys migrate while rows arrive.", None, "--live"),
 ) -> "RepartitionRun":
-    """Replay a trace, with a new plan whenever the trigger adopts one.
+    """Rebuild the plan over and over, and say whether that pays.
 
     Rows are routed by the current plan and measured; recent rows build the next plan, and the state moved is counted.
     Decisions use earlier rows alone, and the first period uses hashing alone. Today's placement, that

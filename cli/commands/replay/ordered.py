@@ -63,7 +63,7 @@ def ordered(
         shown=False,
     ),
 ) -> "OrderedRun":
-    """Run a chain of operators in order on many cores.
+    """Run a chain of operators on many cores and keep the order.
 
     Many workers process the operators at once, and the output equals that of a serial run. Operators are stateless,
     partitioned by a key, or stateful. Rows enter in trace order, as fast as the workers take them or as they

@@ -74,9 +74,9 @@ class TopicOptions:
 
     def span_ms(self, zone: str) -> tuple[int | None, int | None]:
         """First time and the time after the last, in milliseconds since 1970."""
-        begin, end = (_time_ms(name, text, zone) for name, text in (("--from", self.begin), ("--to", self.end)))
+        begin, end = (_time_ms(name, text, zone) for name, text in (("--since", self.begin), ("--until", self.end)))
         if begin is not None and end is not None and end <= begin:
-            raise UsageError(f"--to must be after --from (got {self.end!r} and {self.begin!r})")
+            raise UsageError(f"--until must be after --since (got {self.end!r} and {self.begin!r})")
         return begin, end
 
 

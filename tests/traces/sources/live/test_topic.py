@@ -244,8 +244,8 @@ def test_a_wrong_address_is_refused(source, message):
     [
         ({"share": Fraction(0)}, "--sample must be above 0% and at most 100%"),
         ({"max_records": 0}, "--max-records must be at least 1"),
-        ({"begin": "yesterday"}, "--from must be a time such as .* or a duration before now such as 6h"),
-        ({"begin": "2024-01-02", "end": "2024-01-01"}, "--to must be after --from"),
+        ({"begin": "yesterday"}, "--since must be a time such as .* or a duration before now such as 6h"),
+        ({"begin": "2024-01-02", "end": "2024-01-01"}, "--until must be after --since"),
     ],
 )
 def test_wrong_options_are_refused(given, message):
