@@ -45,7 +45,7 @@ class KeyIndex:
         return int(np.argmax(self._keys.is_null())) if self._keys.null_count else -1
 
     def _indexed(self, hash: HashName) -> tuple[KeyBytes, Words]:
-        """The bytes of the keys and the table of slots: see `_fill`."""
+        """The bytes of the keys, and the table of slots that `_fill` makes."""
         if hash not in self._slots:
             keys = HashedKeys.from_column(self._keys, hash)
             slots = np.zeros(_slots_for(len(keys)), np.uint64)

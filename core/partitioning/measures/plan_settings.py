@@ -43,7 +43,7 @@ class PlanSettings:
     )
     measure: list[str] | None = knob(
         "Measure state, computation or network by this column; repeatable. One of count, cost and bytes of a trace, or"
-        " a column of a CSV. Replaces the letter of --resources.",
+        " a column of a CSV. It takes the place of that letter in --resources.",
         "RESOURCE=COLUMN",
         default=None,
         panel=EXPERT,
