@@ -18,13 +18,13 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def rounded(value: float) -> str:
-    """A number with three significant digits: `3,500,000`."""
-    return f"{float(f'{value:.3g}'):,.10g}"
+def rounded(value: float, digits: int = 3) -> str:
+    """A number with significant digits, by default three: `3,500,000`."""
+    return f"{float(f'{value:.{digits}g}'):,.10g}"
 
 
 def percent(share: float, digits: int = 3) -> str:
     """A share as a percentage with significant digits: `12.3 %`."""
-    while share < 1 and float(f"{100 * share:.{digits}g}") == 100:
-        digits += 1
-    return f"{float(f'{100 * share:.{digits}g}'):,.10g} %"
+    text = rounded(100 * share, digits)
+    is_rounded_up = text == "100" and share < 1 and digits < 17  # all is said of all alone
+    return percent(share, digits + 1) if is_rounded_up else f"{text} %"

@@ -3,10 +3,11 @@
 import json
 import os
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple
 from hashlib import sha256
+from itertools import chain
 from math import inf
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -106,7 +107,7 @@ class Source:
         self.null_texts = form.missing if isinstance(form, Pattern) else {}
         self.partitions = dict(form.partitions)
         self.delimited = form if isinstance(form, Delimited) else None
-        self._by_file = dict(by_file or {})
+        self._forms = [(by_file or {}).get(at, form) for at in range(len(files))]
         self._staging = staging
         self._most_held = most_held
         self._here = here or most_held > 0
@@ -154,8 +155,7 @@ class Source:
             return None
         form = self._form
         if isinstance(form, RecordFormat):
-            forms = (self._by_file.get(at, form) for at in range(len(self.files)))
-            lacks = (file for file, each in zip(self.files, forms, strict=True) if name not in each.columns)
+            lacks = (file for file, each in zip(self.files, self._forms, strict=True) if name not in each.columns)
         else:
             lacks = (file for file in self.files if name not in form.columns_of(file))
         return next(lacks, None)
@@ -188,21 +188,14 @@ class Source:
 
         None if a good row is left, or too many are refused.
         """
-        form, blocks, by_file = self._form, self._blocks, self._by_file
+        forms, blocks = self._forms, self._blocks
         tasks = self._tasks(range(len(blocks)))
 
         def work(task: int) -> tuple[int, list[pa.RecordBatch]]:
-            rows = 0
-
-            def read() -> Iterator[pa.RecordBatch]:
-                nonlocal rows
-                for at in tasks[task]:
-                    for batch in _read_block(blocks[at], by_file.get(blocks[at].file, form), wanted):
-                        rows += batch.num_rows
-                        yield batch
-
-            refused = [batch.select(list(PLACE)) for batch in sift(task, read())]
-            return rows, refused
+            met = [0]
+            read = _counted_in((_read_block(blocks[at], forms[blocks[at].file], wanted) for at in tasks[task]), met)
+            refused = [batch.select(list(PLACE)) for batch in sift(task, read)]
+            return met[0], refused
 
         rows, refused = 0, list[pa.RecordBatch]()
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -220,7 +213,7 @@ class Source:
         form = self._form
         batches: list[pa.RecordBatch] = []
         for block in self._blocks:
-            for batch in _read_block(block, self._by_file.get(block.file, form), wanted):
+            for batch in _read_block(block, self._forms[block.file], wanted):
                 good = batch.filter(batch.column("_reason").is_null())
                 batches.append(good.slice(0, rows - sum(map(len, batches))))
                 if sum(map(len, batches)) >= rows:
@@ -245,11 +238,11 @@ class Source:
         """
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        form, blocks, by_file = self._form, self._blocks, self._by_file
+        forms, blocks = self._forms, self._blocks
         asked = None if lines is None else _by_block(blocks, lines)
 
         def read(at: int) -> Iterator[pa.RecordBatch]:
-            for batch in _read_block(blocks[at], by_file.get(blocks[at].file, form), [], with_text=True):
+            for batch in _read_block(blocks[at], forms[blocks[at].file], [], with_text=True):
                 if asked is None:
                     yield batch
                 else:
@@ -278,14 +271,13 @@ class Source:
         if self._ddl:
             names = tuple(cast(T.StructType, T.StructType.fromDDL(self._ddl)).names)
         else:
-            forms = (self._form, *self._by_file.values())
-            names = tuple(dict.fromkeys(name for form in forms for name in form.columns))
+            names = tuple(dict.fromkeys(name for form in self._forms for name in form.columns))
         return tuple(name for name in names if name not in OWN)
 
     def _survey(self) -> tuple[list[Block], list[dict[str, Any]]]:
         """Cut each file into blocks and hash it, ranges of long files side by side."""
-        files, form, by_file = self.files, self._form, self._by_file
-        firsts = [ranges(file, by_file.get(at, form)) for at, file in enumerate(files)]
+        files, forms = self.files, self._forms
+        firsts = [ranges(file, forms[at]) for at, file in enumerate(files)]
         hashes: dict[tuple[int, int], dict[str, str]] = {}
         walks: list[dict[int, Walk | None]] = [{} for _ in files]
         blocks: dict[int, list[Block]] = {}
@@ -315,17 +307,17 @@ class Source:
 
     def _looked(self, asked: Sequence[tuple[int, Task]], firsts: Sequence[range], *, hashed: bool) -> list[list[Any]]:
         """File, first byte, fingerprint, walk and blocks of some ranges; blocks of files with one range alone."""
-        files, form, by_file = self.files, self._form, self._by_file
+        files, forms = self.files, self._forms
 
         def look(number: int) -> Iterator[pa.RecordBatch]:
             at, task = asked[number]
             file, walked, places = files[at], None, None
             whole = len(firsts[at]) == 1
             if whole:
-                found = _cut(at, file, by_file.get(at, form))
+                found = _cut(at, file, forms[at])
                 places = [[block.offset, block.size, block.line] for block in found]
             else:
-                walked = walk(file, cast(RecordFormat, by_file.get(at, form)), task)
+                walked = walk(file, cast(RecordFormat, forms[at]), task)
             content: dict[str, str] = {}
             if hashed:
                 with readable(file.path):
@@ -353,7 +345,7 @@ class Source:
 
         Staged columns have numbers, since a source may have names that Parquet does not allow.
         """
-        form, blocks, folder, by_file = self._form, self._blocks, self._staging, self._by_file
+        form, forms, blocks, folder = self._form, self._forms, self._blocks, self._staging
         in_store = is_stored(folder)
         if form.columns == (WHOLE_LINE,):
             wanted = [*wanted, PATH]
@@ -363,24 +355,17 @@ class Source:
         tasks = self._tasks(range(len(blocks)))
 
         def stage(task: int) -> Iterator[pa.RecordBatch]:
-            rows = left = 0
-
-            def read() -> Iterator[pa.RecordBatch]:
-                nonlocal rows
-                for at in tasks[task]:
-                    for batch in _read_block(blocks[at], by_file.get(blocks[at].file, form), wanted):
-                        rows += batch.num_rows
-                        yield batch
-
+            left, met = 0, [0]
+            read = _counted_in((_read_block(blocks[at], forms[blocks[at].file], wanted) for at in tasks[task]), met)
             settings = {"compression": "snappy", "use_dictionary": False, "write_statistics": False}
             with (
                 disk.complete_file(folder / _staged_name(task), attempt_id()) as path,
                 pq.ParquetWriter(path, numbered, **settings) as writer,
             ):
-                for batch in read() if sift is None else sift(task, read()):
+                for batch in read if sift is None else sift(task, read):
                     writer.write_batch(batch.rename_columns(numbered.names))
                     left += batch.num_rows
-            yield pa.RecordBatch.from_pydict({"rows": [rows], "left": [left]})
+            yield pa.RecordBatch.from_pydict({"rows": [met[0]], "left": [left]})
 
         with spark_failures("reading the source"), watched(self._spark, "reading", self._progress):
             from pyspark.sql.pandas.types import from_arrow_schema
@@ -407,7 +392,7 @@ class Source:
         form, left = self._form, self._most_held
         batches: list[pa.RecordBatch] = []
         for block in self._blocks if left else ():
-            for batch in _read_block(block, self._by_file.get(block.file, form), wanted):
+            for batch in _read_block(block, self._forms[block.file], wanted):
                 batches.append(batch)
                 left -= batch.nbytes
                 if left <= 0:
@@ -457,6 +442,13 @@ def _by_block(blocks: Sequence[Block], lines: Mapping[int, Sequence[int]]) -> di
 
 def _cut(at: int, file: SourceFile, form: RecordFormat | BlockFormat) -> list[Block]:
     return form.cut(at, file) if isinstance(form, BlockFormat) else cut(at, file, form)
+
+
+def _counted_in(read: Iterable[Iterator[pa.RecordBatch]], met: list[int]) -> Iterator[pa.RecordBatch]:
+    """The batches of blocks, adding their number of rows to the first of `met`."""
+    for batch in chain.from_iterable(read):
+        met[0] += batch.num_rows
+        yield batch
 
 
 def _read_block(
