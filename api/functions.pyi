@@ -89,7 +89,9 @@ def ingest(
     cost_unit: str = "",
     bytes: str = "",
     stream: str = "",
-    format: Literal["auto", "csv", "tsv", "jsonl", "parquet", "orc", "avro", "clf", "kcat", "console", "text"] = "auto",
+    source_format: Literal[
+        "auto", "csv", "tsv", "jsonl", "parquet", "orc", "avro", "clf", "kcat", "console", "text"
+    ] = "auto",
     dedup: str = "",
     mapping: File | None = None,
     force: bool = False,

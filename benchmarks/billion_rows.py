@@ -31,7 +31,7 @@ from adapt.traces.store.manifest import read_manifest
 SIZES = (100_000_000, 1_000_000_000)
 KEYS = 1_000_000
 STEPS = {
-    "ingest": "ingest {source} --format parquet --key key --time ts --force -o {trace}",
+    "ingest": "ingest {source} --source-format parquet --key key --time ts --force -o {trace}",
     "count": "partition count {trace} --epsilon 0.0001 --force -o {trace}.freq",
     "compare": "partition compare {trace} --channels 8",
 }

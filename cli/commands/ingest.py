@@ -47,7 +47,7 @@ def ingest(
 
     Rows that cannot be read are set aside with file, line and reason. The trace is written atomically.
 
-    Example: adapt ingest access.log --format clf --key host --bytes bytes -o web.trace
+    Example: adapt ingest access.log --key host --bytes bytes -o web.trace
     """
     options, files = spark.options(), sources or []
     read = table.sources(files)

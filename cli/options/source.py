@@ -69,7 +69,7 @@ class FormatOptions:
     """Format of the source."""
 
     PANEL: ClassVar[str] = "Source format"
-    format: FormatName = setting(FormatName.AUTO, "Format of the source.")
+    format: FormatName = setting(FormatName.AUTO, "Format of the source.", None, "--source-format", "--format")
     pattern: str = setting("", "For text: a regular expression with named groups.", "REGEX")
     properties: list[str] | None = setting(
         None,

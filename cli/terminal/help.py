@@ -183,8 +183,8 @@ def _name(parameter: Any) -> str:
     """A parameter as typed: `-o, --out PLAN`."""
     if parameter.param_type_name == "argument":
         return str(parameter.metavar or parameter.name.upper())
-    short_first = sorted(parameter.opts, key=lambda name: name.startswith("--"))
-    names = ", ".join(short_first) + "".join(f" / {name}" for name in parameter.secondary_opts)
+    shown = {name.startswith("--"): name for name in reversed(parameter.opts)}  # the first of each kind
+    names = ", ".join(sorted(shown.values(), reverse=True)) + "".join(f" / {name}" for name in parameter.secondary_opts)
     return names if parameter.is_flag else f"{names} {value_of(parameter)}"
 
 

@@ -21,7 +21,7 @@ CHANNELS = "1:10" if SOAK else "3"
 LINES = 200_000 if SOAK else 400
 
 JOURNEY = (
-    "ingest {}/access.log --format clf --key host --bytes bytes -o {}/web.trace",
+    "ingest {}/access.log --source-format clf --key host --bytes bytes -o {}/web.trace",
     "partition count {}/web.trace -o {}/web.freq",
     "partition compare {}/web.trace --channels CHANNELS -o {}/web.plans",
     "partition build {}/web.trace --channels 3 -o {}/web.plan",
@@ -138,7 +138,7 @@ def test_credentials_are_in_no_artefact_log_plan_or_process_list(bucket, tmp_pat
     conf = ["--spark-conf", "spark.eventLog.enabled=true", "--spark-conf", f"spark.eventLog.dir={events.as_uri()}"]
     conf += ["--spark-conf", "spark.sql.planChangeLog.level=warn", "--spark-conf", "spark.eventLog.compress=false"]
     source, target = f"{bucket}access.log", f"{bucket}web.trace"
-    ingest = [ADAPT, "-v", "ingest", source, *"--format clf --key host --bytes bytes -o".split()]
+    ingest = [ADAPT, "-v", "ingest", source, *"--source-format clf --key host --bytes bytes -o".split()]
     said, shown = [], ""
     for line in (
         [*ingest, target, *conf],

@@ -63,11 +63,11 @@ class ReadOptions:
                 f"--delimiter and --quote must differ (both are {self.quote!r}); turn quoting off with --quote ''"
             )
         if self.pattern and self.format not in (FormatName.AUTO, FormatName.TEXT):
-            raise UsageError(f"--pattern needs --format text (got {self.format})")
+            raise UsageError(f"--pattern needs --source-format text (got {self.format})")
         if self.properties and self.format not in (FormatName.AUTO, FormatName.CONSOLE):
-            raise UsageError(f"--property needs --format console (got {self.format})")
+            raise UsageError(f"--property needs --source-format console (got {self.format})")
         if self.format is FormatName.TEXT and not self.pattern:
-            raise UsageError("--format text needs --pattern, a regular expression with named groups")
+            raise UsageError("--source-format text needs --pattern, a regular expression with named groups")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def recognize(files: Sequence[SourceFile], options: ReadOptions) -> Recognized:
         case FormatName.KCAT:
             if not head.lstrip().startswith(b"{"):
                 raise BadInput(
-                    f"{name} does not hold envelopes of kcat -J; read other lines with --format text --pattern"
+                    f"{name} does not hold envelopes of kcat -J; read other lines with --source-format text --pattern"
                 )
             return Recognized(envelopes(), guesses)
         case FormatName.CONSOLE:
@@ -176,7 +176,7 @@ def _guess_format(head: bytes, name: str) -> FormatName:
         if head.startswith(begins):
             return kind
     if b"\0" in head[:4096]:
-        raise BadInput(f"{name} is neither text nor Parquet, ORC or Avro; state its format with --format")
+        raise BadInput(f"{name} is neither text nor Parquet, ORC or Avro; state its format with --source-format")
     lines = _lines(head)
     if lines[0].lstrip().startswith("{"):
         return FormatName.KCAT if ENVELOPE.match(lines[0]) else FormatName.JSONL

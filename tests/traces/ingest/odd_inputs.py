@@ -485,7 +485,7 @@ REFUSED = {
     ),
     "a JSON array over lines": Refused(b'[\n{"ts": 1,\n"key": 2}\n]\n', "is one JSON array", "--key key"),
     "a log of another kind": Refused(
-        lines("Nov 22 00:00:01 host sshd[1]: x"), "rows were rejected", "--key host --format clf"
+        lines("Nov 22 00:00:01 host sshd[1]: x"), "rows were rejected", "--key host --source-format clf"
     ),
     # Parquet
     "Parquet cut off": Refused(cut(parquet(TYPED)), "in.csv is truncated or not valid Parquet"),

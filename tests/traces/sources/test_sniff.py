@@ -129,8 +129,8 @@ def test_utf_16_is_refused_with_the_remedy(sniffed):
         ({"quote": "ab"}, "--quote must be one ASCII character (got 'ab')"),
         ({"delimiter": "\n"}, "--delimiter must not be a line end"),
         ({"delimiter": '"'}, "--delimiter and --quote must differ"),
-        ({"format": FormatName.CSV, "pattern": "(?P<x>.)"}, "--pattern needs --format text (got csv)"),
-        ({"format": FormatName.TEXT}, "--format text needs --pattern"),
+        ({"format": FormatName.CSV, "pattern": "(?P<x>.)"}, "--pattern needs --source-format text (got csv)"),
+        ({"format": FormatName.TEXT}, "--source-format text needs --pattern"),
     ],
 )
 def test_options_that_cannot_be_meant_are_refused(options, says):
