@@ -146,7 +146,8 @@ def _called(name: str, command: Any, arguments: Sequence[Any], options: Mapping[
             raise UsageError(f"{name} has no option {strange[0]!r}{hint}") from error
         raise UsageError(f"{name}: {error}") from error
     with tempfile.TemporaryDirectory(prefix="adapt-") as folder, muted(), active_session_kept():
-        if "out" in known and _may_pass(known["out"]) and bound.get("out") is None:
+        passes = "out" in known and (_may_pass(known["out"]) or is_frame(bound.get("source")))
+        if passes and bound.get("out") is None:
             bound["out"] = new_trace()
         words, objects = _words(known, bound, Path(folder))
         with typed([*COMMANDS[name].split(), *words]):
@@ -169,8 +170,8 @@ def _words(known: Mapping[str, Any], bound: Mapping[str, Any], folder: Path) -> 
     for name, value in bound.items():
         parameter = known[name]
         texts = list(_texts(parameter, value, folder))
-        if any(map(is_frame, _each(value))) and parameter.name == "sources":
-            objects["sources"] = list(_each(value))
+        if any(map(is_frame, _each(value))) and str(parameter.metavar).startswith("SOURCE"):
+            objects[parameter.name] = list(_each(value))
         if _is_argument(parameter):
             last += texts
         elif parameter.is_flag:

@@ -123,7 +123,7 @@ def ingest(
 ) -> Ingested:
     """Turn a raw keyed stream into a trace sorted by time."""
 
-def lint(trace: File | Trace | Ingested | Sequence[File | Trace | Ingested]) -> Linted:
+def lint(trace: Artefact | Frame | Sequence[Artefact | Frame]) -> Linted:
     """Find what makes results from a trace misleading."""
 
 def report(
@@ -153,6 +153,7 @@ def verdict(
         "auto", "csv", "tsv", "jsonl", "parquet", "orc", "avro", "clf", "kcat", "console", "text"
     ] = "auto",
     max_rejects: str = "1%",
+    count: str = "",
     cost: str = "",
     cost_unit: str = "",
     bytes: str = "",

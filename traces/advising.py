@@ -23,10 +23,11 @@ from adapt.core.errors import BadInput, UsageError, near_miss
 from adapt.core.keys.key_text import key_to_text
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.measures.plan_settings import PlanSettings
-from adapt.core.stream import KeyType
 from adapt.core.table import Displayed, Table
+from adapt.traces.counting.counts_table import read_counts
+from adapt.traces.locations.run_folders import is_table
 from adapt.traces.read_errors import readable
-from adapt.traces.store.frequencies import read_counts, read_frequencies
+from adapt.traces.store.frequencies import read_frequencies
 from adapt.traces.store.manifest import read_manifest
 from adapt.traces.store.trace import open_trace
 
@@ -132,8 +133,8 @@ def advise(
 def weighed_keys(source: Path) -> Weighed:
     """Hot keys of a trace, counted keys or a CSV, hottest first."""
     with readable(source):
-        if source.is_file():
-            return _of_frequencies(read_counts(source, KeyType.STRING))
+        if source.is_file() or is_table(source):
+            return _of_frequencies(read_counts(source).frequencies)
         if not source.exists():
             raise BadInput(f"{source} does not exist; give a trace, counted keys, or a CSV of key,count")
     kind = read_manifest(source).kind

@@ -13,12 +13,12 @@ from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.metrics import ASKING_FOR_KEYS, ROWS, SUMMARY, Of
 from adapt.core.units.seals import hash_of
 from adapt.traces.locations.location import location
-from adapt.traces.locations.run_folders import in_run
+from adapt.traces.locations.run_folders import in_run, is_table
 from adapt.traces.read_errors import parsed, readable
 from adapt.traces.scheme_names import scheme_named
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import Spark
-from adapt.traces.store.manifest import Manifest, file_sha256, note_readings, read_manifest, verify
+from adapt.traces.store.manifest import Manifest, note_readings, read_manifest, verify
 
 if TYPE_CHECKING:
     from adapt.core.partitioning.measures.metrics import Metrics
@@ -71,8 +71,10 @@ def facts_of(
     how = placing or Placing()
     with readable(path):
         path = in_run(path)
+        if is_table(path):
+            return _of_counts(path, how)
         if path.is_file():
-            return _of_counts(path, how) if path.suffix.lower() == ".csv" else _of_json(path)
+            return _of_json(path)
         if not path.exists():
             raise BadInput(
                 f"{path} does not exist; give an artefact written by `adapt ingest`, `partition` or `replay`"
@@ -100,8 +102,8 @@ def places_keys(path: Path, limits: Sequence[Limit] | None = None) -> bool:
         limits: Limits that a trace's keys are counted for; None for any.
     """
     with readable(path):
-        if path.is_file():
-            return path.suffix.lower() == ".csv"
+        if path.is_file() or is_table(path):
+            return is_table(path)
         kind = read_manifest(path).kind if path.exists() else ""
     return kind == "frequencies" or (kind == "trace" and (limits is None or _ask_for_keys(limits)))
 
@@ -234,21 +236,18 @@ def _of_trace(
         raise BadInput(f"{path} is damaged: its manifest has no {error}; ingest the source again") from error
     fact = fact_of(known, ())
     if _ask_for_keys(limits):
-        placed = _placed(path, placing, spark_options, progress)
+        placed, _ = _placed(path, placing, spark_options, progress)
         fact = Fact(placed.where, {**placed.values, **fact.values})
     return Facts(str(path), Of.TRACE, manifest.content_hash, {ROWS: [fact]})
 
 
 def _of_counts(path: Path, placing: Placing) -> Facts:
-    fact = _placed(path, placing, None, silent)
-    with readable(path):
-        if path.is_file():
-            return Facts(str(path), Of.COUNTS, file_sha256(path), {ROWS: [fact]})
-        return Facts(str(path), Of.COUNTS, read_manifest(path).content_hash, {ROWS: [fact]})
+    fact, content = _placed(path, placing, None, silent)
+    return Facts(str(path), Of.COUNTS, content, {ROWS: [fact]})
 
 
-def _placed(path: Path, placing: Placing, spark_options: Spark, progress: Progress) -> Fact:
-    """Metrics of the keys of a trace, or of counted keys, under a scheme or a plan."""
+def _placed(path: Path, placing: Placing, spark_options: Spark, progress: Progress) -> tuple[Fact, str]:
+    """Metrics of the keys of a trace, or of counted keys, under a scheme or a plan; and their content hash."""
     from adapt.core.counting.frequencies import top_share
     from adapt.core.counting.names import CountMethod
     from adapt.core.partitioning.build import Recipe, hashers_of
@@ -264,18 +263,20 @@ def _placed(path: Path, placing: Placing, spark_options: Spark, progress: Progre
     resources = resources_of([plan]) if plan else Resources()
     method = CountMethod.EXACT if placing.exact else CountMethod.LOSSY
     with readable(path):
-        csv_type = plan.key_type if plan and path.is_file() else None
+        csv_type = plan.key_type if plan and is_table(path) else None
     how = Counting(method, channels=channels, resources=resources)
-    found = counted(
+    keys = counted(
         path, how, key_type=csv_type, measure=resources.sources, spark_options=spark_options, progress=progress
-    ).frequencies
+    )
+    found = keys.frequencies
     hashers = [(base_of(plan.partitioner()),)] if plan else hashers_of(Recipe(scheme), found, [channels])
     population = population_of(path, found, hashers, [plan], spark_options=spark_options, progress=progress)
     metrics = _by_plan(path, population, plan) if plan else _by_scheme(population, scheme, channels)
     where = {"engine": placing.engine, "channels": str(channels)}
     fact = with_derived(fact_of({**metrics, "channels": channels, "rows": found.rows, "keys": found.distinct}, ()))
     share = top_share(found)
-    return Fact(where, {**fact.values, **of_top_share(None if share is None else Interval(*share))})
+    values = {**fact.values, **of_top_share(None if share is None else Interval(*share))}
+    return Fact(where, values), keys.fingerprint
 
 
 def placed_by(placing: Placing) -> "tuple[AnyScheme, Plan | None]":

@@ -1,4 +1,4 @@
-"""Lint a trace from its profile, or by reading it."""
+"""Lint a trace from its profile, or by reading it; or counts."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,12 +7,15 @@ from typing import Any
 from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.lint.evidence import LINT
 from adapt.core.lint.finding import SCHEMA, Finding, findings_columns, findings_table
-from adapt.core.lint.findings import RULES, judged
+from adapt.core.lint.findings import ON_KEYS, RULES, judged, judged_counts
 from adapt.core.lint.merging import EvidenceMerger
 from adapt.core.lint.observing import BlockObserver
 from adapt.core.lint.time_rules import ClockGrid
 from adapt.core.phrases import counted
 from adapt.core.table import Displayed, Table
+from adapt.traces.counting.counts_table import read_counts
+from adapt.traces.locations.run_folders import is_table
+from adapt.traces.read_errors import readable
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.trace import Trace, open_trace, read_pieces
 
@@ -22,16 +25,18 @@ OBSERVED = ("ts", "key", "stream", "cost_us", "bytes")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Linted(Displayed):
-    """Lint findings of a trace."""
+    """Lint findings of a trace, or of counts."""
 
-    trace: Trace
+    path: Path
+    content_hash: str
     findings: tuple[Finding, ...]  # worst first
     knows_source: bool  # whether the order of rows in the source is known
+    rules: tuple[str, ...] = tuple(RULES)  # those that were checked
 
     @property
     def table(self) -> Table:
         """The findings for people."""
-        return findings_table(self.findings, f"Lint of {self.trace.path.name}")
+        return findings_table(self.findings, f"Lint of {self.path.name}")
 
     @property
     def columns(self) -> Table:
@@ -42,15 +47,16 @@ class Linted(Displayed):
     def sentence(self) -> str:
         """Number of findings and rules, and what could not be checked."""
         unknown = "" if self.knows_source else "; the order of the source is unknown"
-        return f"{counted(len(self.findings), 'finding')}, {len(RULES)} rules checked{unknown}"
+        unknown = unknown if len(self.rules) == len(RULES) else "; those on times and on the order of rows need rows"
+        return f"{counted(len(self.findings), 'finding')}, {len(self.rules)} rules checked{unknown}"
 
     def as_data(self) -> dict[str, Any]:
         """The findings as one JSON document."""
         return {
             "schema": SCHEMA,
-            "trace": self.trace.path.name,
-            "content_hash": self.trace.manifest.content_hash,
-            "rules": list(RULES),
+            "trace": self.path.name,
+            "content_hash": self.content_hash,
+            "rules": list(self.rules),
             "source_order_known": self.knows_source,
             "findings": [finding.as_data() for finding in self.findings],
         }
@@ -61,12 +67,17 @@ class Linted(Displayed):
 
 
 def lint(path: Path, progress: Progress = silent) -> Linted:
-    """Lint a trace; reads its rows only if its profile lacks evidence."""
+    """Lint a trace or counts."""
+    with readable(path):
+        if is_table(path):
+            table = read_counts(path)
+            return Linted(path, table.content_hash, tuple(judged_counts(table.frequencies)), False, ON_KEYS)
     trace = open_trace(path)
     profile = trace.profile
     if LINT not in profile:
         profile[LINT] = _observed(trace, progress)
-    return Linted(trace, tuple(judged(profile) or ()), bool(profile[LINT].get("source")))
+    findings = tuple(judged(profile) or ())
+    return Linted(trace.path, trace.manifest.content_hash, findings, bool(profile[LINT].get("source")))
 
 
 def _observed(trace: Trace, progress: Progress) -> dict[str, Any]:

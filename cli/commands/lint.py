@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from adapt.cli.options.artefacts import TracePath
+from adapt.cli.options.artefacts import CountedPath
 from adapt.cli.terminal.output import Format, FormatOption, narrate, show
 from adapt.cli.terminal.stages import stages
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def lint(
-    trace: TracePath,
+    trace: CountedPath,
     format: FormatOption = Format.TABLE,
 ) -> "Linted":
     """Find what makes results from a trace misleading.

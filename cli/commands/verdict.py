@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,6 +29,7 @@ from adapt.traces.sources.names import FormatName
 if TYPE_CHECKING:
     from adapt.core.partitioning.plans.plan import Plan
     from adapt.core.verdict.answer import Answer
+    from adapt.traces.counting.count_cache import Counted
     from adapt.traces.spark.progress import Progress
 
 SCHEMA = "adapt.verdict/3"
@@ -40,6 +41,7 @@ class RawOptions:
 
     source_format: FormatName = setting(FormatName.AUTO, "Format of the source.")
     max_rejects: str = setting("1%", "Fail if more rows of the source than this were rejected.", "ROWS|P%")
+    count: str = setting("", "For counts by key instead of rows: their column (default: guessed).", "COLUMN")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +86,9 @@ def verdict(
     """
     from adapt.core.keys.names import HashName
     from adapt.core.lint.evidence import sample_effect
-    from adapt.core.lint.findings import judged
+    from adapt.core.lint.findings import judged, judged_counts
     from adapt.core.partitioning.build import Recipe
+    from adapt.core.partitioning.measures.population import Population
     from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS
     from adapt.core.verdict.answering import answer_on, hashers_today, judged_placement
     from adapt.core.verdict.first_screen import first_lines, first_tables, next_command, status_of
@@ -117,32 +120,38 @@ def verdict(
         reading["max_rejects"] = raw.max_rejects
         typed = typed_of(context, ["max_rejects", *asdict(mapping)])
         given = GivenOptions.over_file(reading, typed, mapping.mapping)
-        path = _kept_trace(source, out, given, spark, progress, force=output.force)
-        trace = open_trace(path)
-        given.options.max_rejects.check(str(path), trace.reading)
-        goal = replace(goal, sample_effect=sample_effect(trace.profile))
-        keys = counted(path, Counting(channels=channels), spark_options=options, progress=progress)
-        panes = panes_of(path, keys, spark_options=options, progress=progress)
+        keys = _counts(source, given, raw.count)
+        if keys is None:
+            path = _kept_trace(source, out, given, spark, progress, force=output.force)
+            trace = open_trace(path)
+            given.options.max_rejects.check(str(path), trace.reading)
+            goal = replace(goal, sample_effect=sample_effect(trace.profile))
+            keys = counted(path, Counting(channels=channels), spark_options=options, progress=progress)
+        else:
+            path, trace = out or Path(source[0]), None
+        panes = keys.panes
+        if trace is not None:
+            panes = panes_of(path, keys, spark_options=options, progress=progress)
         recipe = Recipe(
             hash=today.hash or HashName.MURMUR3,
             replicas=today.replicas or DEFAULT_REPLICAS,
             max_parallelism=today.max_parallelism,
         )
-        audit = audited(trace, keys.frequencies, channels, spark_options=options, progress=progress)
+        audit = None
+        if trace is not None:
+            audit = audited(trace, keys.frequencies, channels, spark_options=options, progress=progress)
         is_given = bool(typed_of(context, ["engine"]))
         if audit is not None:
             if audit.placement is not None and not is_given:
                 engine = Engine(audit.placement.hashing)
             audit = replace(audit, judged=judged_placement(audit, engine, channels, before, is_given=is_given))
         narrate_keys(path, engine if before is None else before.hashing)
-        population = population_of(
-            path,
-            keys.frequencies,
-            [hashers_today(engine, channels, recipe, keys.frequencies.key_type, before)],
-            [before],
-            spark_options=options,
-            progress=progress,
-        )
+        population = Population.from_counts(keys.frequencies)
+        if trace is not None:
+            hashers = hashers_today(engine, channels, recipe, keys.frequencies.key_type, before)
+            population = population_of(
+                path, keys.frequencies, [hashers], [before], spark_options=options, progress=progress
+            )
         found = answer_on(
             *(population, engine, channels, recipe),
             panes=panes,
@@ -150,15 +159,15 @@ def verdict(
             trace=keys.fingerprint,
             goal=goal,
         )
-        found = replace(found, audit=audit, reading=trace.reading)
-    plan = path.with_name(f"{path.name.removesuffix('.trace')}.recommended.plan")
+        found = replace(found, audit=audit, reading=None if trace is None else trace.reading)
+    plan = path.with_name(f"{_name(path.name) if trace is None else path.name.removesuffix('.trace')}.recommended.plan")
     if found.recommended is not None:
         if not output.force:
             _check_same_question(plan, found.recommended)
         made = Provenance(command_line(), dict(found.recommended.parameters), [keys.source], runner=keys.runner)
         write_plan(found.recommended, plan, made, answer=found, force=True)
         narrate_written(plan)
-    findings = judged(trace.profile) or []
+    findings = judged_counts(keys.frequencies) if trace is None else judged(trace.profile) or []
     following = next_command(found.verdict, str(path), str(plan), channels)
     document = {
         "schema": SCHEMA,
@@ -176,8 +185,24 @@ def verdict(
     return found
 
 
+def _counts(source: Sequence[Any], given: GivenOptions, count: str) -> "Counted | None":
+    """The counts of a table of keys and counts; None for rows."""
+    from adapt.traces.counting.count_cache import of_table
+    from adapt.traces.counting.counts_table import CountsColumns, has_counts, read_counts
+    from adapt.traces.sources.frames import is_frame
+
+    key, time = given.values["key"], given.values["time"]
+    if len(source) > 1 or not (count or has_counts(source[0], key, time)):
+        return None
+    if without := sorted(given.typed - {"key", "time", "max_rejects"}):
+        option = f"--{without[0].strip('_').replace('_', '-')}"
+        raise UsageError(f"{source[0]} holds counts, where {option} has no effect; omit it")
+    table = source[0] if is_frame(source[0]) else Path(source[0])
+    return of_table(read_counts(table, named=CountsColumns(key, count, time)))
+
+
 def _kept_trace(
-    source: Sequence[str],
+    source: Sequence[Any],
     out: Path | None,
     given: GivenOptions,
     spark: RunnerOptions,
@@ -192,8 +217,9 @@ def _kept_trace(
     from adapt.traces.series import traces_of
     from adapt.traces.store.trace import open_trace
 
-    is_topic = source[0].startswith(TOPIC_SCHEME)
-    places = [] if is_topic else [location(each) for each in source]
+    is_path = isinstance(source[0], str)
+    is_topic = is_path and source[0].startswith(TOPIC_SCHEME)
+    places = [] if is_topic or not is_path else [location(each) for each in source]
     if places and all(map(traces_of, places)):
         names = [*sorted(given.typed - {"max_rejects"}), *(["out"] if out is not None else [])]
         names += [] if given.values["format"] is FormatName.AUTO else ["source-format"]
@@ -208,7 +234,7 @@ def _kept_trace(
     salt = given.options.salt if given.values["hash_keys"] else None
     made_by = {**given.values, "streams": given.streams, "salt": salt}
     decisive = {name: str(value) for name, value in made_by.items() if name != "max_rejects"}
-    fingerprint = None if is_topic else source_fingerprint(source, decisive)
+    fingerprint = None if is_topic or not is_path else source_fingerprint(source, decisive)
     if fingerprint is not None and holds(path, fingerprint):
         narrate(f"using {path}, made from this source before")
         narrate_guesses(open_trace(path).reading.guesses)

@@ -28,8 +28,8 @@ TracePath: TypeAlias = Annotated[
 CountedPath: TypeAlias = Annotated[
     Path,
     typer.Argument(
-        metavar="TRACE|FREQ|COUNTS.csv",
-        help="A trace, or several as one stream; counted keys, or a CSV of key,count.",
+        metavar="TRACE|FREQ|COUNTS",
+        help="A trace, or several as one stream; counted keys, or a table of key,count.",
     ),
     STREAM,
 ]

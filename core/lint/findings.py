@@ -4,9 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from adapt.core.counting.frequencies import Frequencies
 from adapt.core.lint import key_rules, time_rules
 from adapt.core.lint.evidence import LINT, Evidence
 from adapt.core.lint.finding import Finding, worst_first
+from adapt.core.lint.merging import shown_key
 
 RULES: Mapping[str, Callable[[Evidence], Finding | None]] = {
     "few-keys": key_rules.few_keys,
@@ -33,6 +35,12 @@ RULES: Mapping[str, Callable[[Evidence], Finding | None]] = {
 """Rules by id, in the order of their findings within a severity."""
 
 
+HOTTEST = 1000
+"""Hottest counted keys that are looked at."""
+
+ON_KEYS = ("few-keys", "default-key", "float-keys", "schema-ids")
+"""Rules that need no rows, but only counted keys."""
+
 _RATES = ("minute-of-hour", "granularity", "record-sample", "key-sample", "clocks", "outlier-dates")
 """Rules whose findings make rates, and so queues and latencies, misleading."""
 
@@ -41,6 +49,20 @@ def on_rates(findings: Sequence[Finding]) -> str:
     """What makes the rates of a trace misleading, if anything."""
     found = next((each for each in findings if each.id in _RATES), None)
     return "" if found is None else f"Rates, and so latencies, are misleading: {found.evidence} (lint: {found.id})"
+
+
+def judged_counts(counts: Frequencies) -> list[Finding]:
+    """Findings from counted keys alone, worst first."""
+    hottest = zip(counts.keys[:HOTTEST], counts.count_low, strict=False)
+    top_keys = [[shown_key(key), int(count)] for key, count in hottest]
+    profile = {
+        "rows": max(int(counts.total), 1),
+        "distinct_keys": counts.distinct,
+        "top_keys": top_keys,
+        "key_type": counts.key_type.value,
+    }
+    seen = Evidence(profile, {})
+    return worst_first([finding for name in ON_KEYS if (finding := RULES[name](seen)) is not None])
 
 
 def judged(profile: Mapping[str, Any]) -> list[Finding] | None:

@@ -80,8 +80,11 @@ class OutOfSample:
 
     @property
     def window_us(self) -> int:
-        """Median length of a window, in microseconds; 0 for one window."""
-        return int(np.median(np.diff(self.starts_us))) if len(self.starts_us) > 1 else 0
+        """Median length of a window, in microseconds.
+
+        0 for one window, and for numbered windows.
+        """
+        return int(np.median(np.diff(self.starts_us))) if len(self.starts_us) > 1 and self.starts_us[0] > 1e9 else 0
 
     def table(self) -> Table:
         """One row per placement, and one for the best possible."""

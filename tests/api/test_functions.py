@@ -121,9 +121,15 @@ REFUSED = {
     "out of range": (lambda it: adapt.build(it, channels=0), "--channels must be from 1 to 1,000,000 (got 0)"),
     "no choice": (lambda it: adapt.build(it, channels=2, engine="kafak"), "did you mean 'kafka'"),
     "no artefact": (lambda it: adapt.lint({"a": 1}), "a dict is neither a path, a frame nor a result of adapt"),
-    "no trace": (lambda it: adapt.lint(it.to_arrow()), "make the pyarrow.Table a trace first: adapt.ingest(frame"),
-    "no count": (lambda it: adapt.compare(pd.DataFrame({"key": ["a"]}), channels=2), "columns key and count"),
-    "negative": (lambda it: adapt.compare(pd.DataFrame({"key": ["a"], "count": [-1]}), channels=2), "negative"),
+    "no trace": (
+        lambda it: adapt.lint(it.to_arrow()),
+        "pyarrow.Table: no column is the count of a key; name it key, count or time",
+    ),
+    "no count": (lambda it: adapt.compare(pd.DataFrame({"key": ["a"]}), channels=2), "no column is the count of a key"),
+    "negative": (
+        lambda it: adapt.compare(pd.DataFrame({"key": ["a"], "count": [-1]}), channels=2),
+        "at least 0 (got '-1')",
+    ),
     "keys of another type": (lambda it: adapt.route(adapt.build(it, channels=2), [1, 2]), "keys must be string"),
     "keys of no type": (lambda it: adapt.route(adapt.build(it, channels=2), [1.5]), "text, whole numbers or bytes"),
     "no key": (lambda it: adapt.ingest(pd.DataFrame({"ts": [1], "user": ["a"]})), "--key is required"),

@@ -25,17 +25,19 @@ from adapt.core.units.row_or_time_span import Length
 from adapt.core.units.seals import hash_of
 from adapt.traces.block_cache import cache_of, keep, make_cache, note_use, read_kept
 from adapt.traces.counting.count import Counting, count_trace
+from adapt.traces.counting.counts_table import CountsTable, read_counts
 from adapt.traces.counting.exact import check_measurable, chosen_weight, with_columns
 from adapt.traces.counting.lossy import count_panes, is_whole_in, key_type_in
 from adapt.traces.counting.routed_sums import channel_loads
 from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.locations.location import is_stored
+from adapt.traces.locations.run_folders import is_table
 from adapt.traces.read_errors import damaged, readable
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.runner import added, runner_for
 from adapt.traces.spark.session import Spark
-from adapt.traces.store.frequencies import read_counts, read_frequencies, write_frequencies
-from adapt.traces.store.manifest import Provenance, file_sha256, program_versions, read_manifest
+from adapt.traces.store.frequencies import read_frequencies, write_frequencies
+from adapt.traces.store.manifest import Provenance, program_versions, read_manifest
 from adapt.traces.store.trace import Trace, open_trace
 
 if TYPE_CHECKING:
@@ -214,6 +216,7 @@ class Counted:
     source: dict[str, Any]  # the input as a manifest records it
     # where a trace was counted, now or when its counts were cached; None if it is not a trace
     runner: str | None = None
+    panes: CountedPanes = CountedPanes()  # windows of a table of counts  # noqa: RUF009 - frozen
 
 
 def counted(
@@ -225,12 +228,12 @@ def counted(
     spark_options: Spark = None,
     progress: Progress = silent,
 ) -> Counted:
-    """Counted keys of a trace, an artefact, or a CSV of `key,count`.
+    """Counted keys of a trace, an artefact, or a table of counts.
 
     A trace is counted once per set of options; the counts are cached next to it by content hash.
 
     Args:
-        path: The trace, artefact or CSV.
+        path: The trace, artefact or table, as `read_counts` reads it.
         counting: How to count a trace; lossy by default.
         key_type: The type of the keys in a CSV (default: string).
         measure: Columns to sum per key: `count`, `cost` and `bytes` of a trace, headings of a CSV, the measured columns
@@ -238,13 +241,11 @@ def counted(
     """
     how = counting or Counting()
     with readable(path):
-        if path.is_file():
-            _refuse_options(how, path, spark_options)
-            sha256 = file_sha256(path)
-            source = {"name": path.name, "bytes": path.stat().st_size, "sha256": sha256}
-            return Counted(read_counts(path, key_type or KeyType.STRING, measure), sha256, source)
         if not path.exists():
-            raise BadInput(f"{path} does not exist; give a trace, counted keys, or a CSV of key,count")
+            raise BadInput(f"{path} does not exist; give a trace, counted keys, or a table of key,count")
+        if path.is_file() or is_table(path):
+            _refuse_options(how, path, spark_options)
+            return of_table(read_counts(path, key_type, measure))
     manifest = read_manifest(path)
     source = manifest.as_input(path.name)
     if key_type is not None:
@@ -262,7 +263,12 @@ def counted(
         _refuse_options(replace(how, weight=None), path, spark_options)
         trace_hash = next((str(item["content_hash"]) for item in manifest.made.inputs if "content_hash" in item), None)
         return Counted(frequencies, trace_hash or manifest.content_hash, source)
-    raise BadInput(f"{path} is a {manifest.kind}; give a trace, counted keys, or a CSV of key,count")
+    raise BadInput(f"{path} is a {manifest.kind}; give a trace, counted keys, or a table of key,count")
+
+
+def of_table(table: CountsTable) -> Counted:
+    """Counts of a table, with their windows."""
+    return Counted(table.frequencies, table.content_hash, table.inputs[0], panes=CountedPanes(table.panes))
 
 
 def panes_of(
@@ -270,8 +276,8 @@ def panes_of(
 ) -> CountedPanes:
     """The panes of a counted trace; cached ones only for an artefact."""
     folder, weight = cache_of(source), counted.frequencies.weight
-    if source.is_file():
-        return CountedPanes()
+    if source.is_file() or is_table(source):
+        return counted.panes
     if read_manifest(source).kind != "trace":
         return CountedPanes(kept_panes(folder, counted.fingerprint, weight, counted.frequencies.key_type))
     return windows_of(open_trace(source), weight, spark_options=spark_options, progress=progress)

@@ -55,7 +55,7 @@ USUAL_NAMES = ("ts", "time", "timestamp", "datetime", "date", "event_time", "eve
 MOST_LOOKED_AT = 40
 """Columns examined for times."""
 
-_PLAUSIBLE_S = (852_076_800, 2_524_608_000)
+PLAUSIBLE_S = (852_076_800, 2_524_608_000)
 """1997 and 2050 in seconds since 1970: numbers outside are not guessed to be times.
 
 Seconds since 1900, 1904 or 2001, and .NET ticks read as nanoseconds, would fall outside."""
@@ -316,7 +316,7 @@ def _operand(given: str) -> str:
 
 
 def _is_plausible(seconds: float) -> bool:
-    return _PLAUSIBLE_S[0] <= seconds < _PLAUSIBLE_S[1]
+    return PLAUSIBLE_S[0] <= seconds < PLAUSIBLE_S[1]
 
 
 def _is_written(number: float, pattern: str) -> bool:
@@ -371,7 +371,7 @@ def time_column(sample: DataFrame, columns: Sequence[str]) -> str | None:
         texts = (F.count_if(is_in_range(as_timestamp(value, kinds[name], form))) for form in forms)
         most = F.greatest(*texts) if kinds[name] == "string" else F.lit(0)
         number = F.abs(value.cast("double"))
-        recent = (number.between(*(bound * scale for bound in _PLAUSIBLE_S)) for scale in (1, 1e3, 1e6, 1e9))
+        recent = (number.between(*(bound * scale for bound in PLAUSIBLE_S)) for scale in (1, 1e3, 1e6, 1e9))
         told += [
             F.count(value).alias(f"values{at}"),
             most.alias(f"texts{at}"),

@@ -22,6 +22,18 @@ RUN = "_run-"
 """Beginning of the name of a run's folder."""
 
 
+def is_table(path: Path) -> bool:
+    """Whether a path may hold counts.
+
+    It is neither an artefact nor a document of this program.
+    """
+    if not path.is_file():
+        return path.is_dir() and not (path / MANIFEST).exists() and any(path.glob("*.*"))
+    with path.open("rb") as file:
+        head = file.read(1 << 16).lstrip()
+    return path.suffix != ".toml" and (not head.startswith(b"{") or b"\n{" in head or path.suffix == ".jsonl")
+
+
 def check_free(target: StorePath, *, force: bool, folder: bool) -> str:
     """Check that an artefact can be written to a store.
 

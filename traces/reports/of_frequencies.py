@@ -9,15 +9,24 @@ from adapt.core.counting.zipf_fit import zipf_table
 from adapt.core.report.key_charts import rank_frequency, top_keys
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.hot_keys import HotKeys
+from adapt.traces.counting.counts_table import read_counts
 from adapt.traces.reports.reported import Reported, reported_of
 from adapt.traces.store.answers import found_in
-from adapt.traces.store.frequencies import read_frequencies
-from adapt.traces.store.manifest import Manifest
+from adapt.traces.store.frequencies import facts_of, read_frequencies
+from adapt.traces.store.manifest import Manifest, Provenance
 
 
-def reported(path: Path, manifest: Manifest) -> Reported:
+def of_counts(path: Path) -> Reported:
+    """The hot keys and the Zipf law of a table of counts."""
+    table = read_counts(path)
+    made = Provenance("", {}, table.inputs)
+    manifest = Manifest("frequencies", table.content_hash, made, [], facts_of(table.frequencies))
+    return reported(path, manifest, table.frequencies)
+
+
+def reported(path: Path, manifest: Manifest, frequencies: Frequencies | None = None) -> Reported:
     """The verdict, if any, the hot keys and the Zipf law."""
-    frequencies, _ = read_frequencies(path)
+    frequencies = frequencies or read_frequencies(path)[0]
     counts, heaviest, law = counts_table(frequencies), heaviest_table(frequencies), zipf_table(frequencies)
     exact = "exact" if frequencies.exact else f"within {frequencies.epsilon:.3g} of the total"
     about = "" if frequencies.exact or not frequencies.complete_above else "About "

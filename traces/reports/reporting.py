@@ -19,7 +19,7 @@ from adapt.core.report.verdict_charts import (
     workers_before_after,
 )
 from adapt.core.table import Table
-from adapt.traces.locations.run_folders import in_run
+from adapt.traces.locations.run_folders import in_run, is_table
 from adapt.traces.locations.series_path import SeriesPath
 from adapt.traces.read_errors import readable
 from adapt.traces.reports.differences import Differences
@@ -67,6 +67,10 @@ def reported(path: Path, *, check_all: bool = False) -> Reported:
 
 
 def _read(path: Path, *, check_all: bool) -> Reported:
+    if is_table(path):
+        from adapt.traces.reports.of_frequencies import of_counts
+
+        return of_counts(path)
     if path.is_file():
         return _reporter("of_network" if path.suffix == ".toml" else "of_plan")(path)
     if not path.exists():

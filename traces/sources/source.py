@@ -47,7 +47,7 @@ from adapt.traces.sources.reading.table_files import (
 )
 from adapt.traces.spark.lazy import DataFrame, SparkSession, T
 from adapt.traces.spark.progress import Progress, watched
-from adapt.traces.spark.runner import BlockRows, InProcessRunner, attempt_id, grouped, in_tasks
+from adapt.traces.spark.runner import attempt_id, grouped, in_tasks
 from adapt.traces.spark.session import literal_path, spark_failures
 from adapt.traces.store import disk
 from adapt.traces.store.manifest import file_sha256, sha256_of
@@ -328,12 +328,14 @@ class Source:
         sizes = [min(files[at].size, firsts[at].step) for at, _ in asked]
         tasks = grouped(range(len(asked)), sizes)
         if self._here:
-            rows = InProcessRunner(self._progress).rows(
-                BlockRows("surveying the files", len(asked), look, "told string")
-            )
+            told = []
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                for done, found in enumerate(pool.map(lambda at: list(look(at)), range(len(asked))), 1):
+                    self._progress("surveying the files", done, len(asked))
+                    told += [text for batch in found for text in batch["told"].to_pylist()]
         else:
-            rows = in_tasks(self._spark, tasks, look, "told string").toArrow()
-        return list(map(json.loads, rows["told"].to_pylist()))
+            told = in_tasks(self._spark, tasks, look, "told string").toArrow()["told"].to_pylist()
+        return list(map(json.loads, told))
 
     def _objects(self, wanted: Sequence[str]) -> DataFrame:
         """Wanted fields of the staged JSON objects."""
@@ -371,7 +373,7 @@ class Source:
             from pyspark.sql.pandas.types import from_arrow_schema
 
             kinds = from_arrow_schema(numbered, prefer_timestamp_ntz=True)
-            held = self._held(wanted)
+            held = self.held(wanted)
             if held is not None:
                 self.rows = self.left = len(held)
                 staged = self._spark.createDataFrame(held.rename_columns(numbered.names), kinds)
@@ -387,8 +389,11 @@ class Source:
         names = zip(wanted, numbers, strict=True)
         return staged.select(*PLACE, *(quoted(number).alias(name) for name, number in names))
 
-    def _held(self, wanted: Sequence[str]) -> pa.Table | None:
-        """All rows, parsed in this process; None if they are more than it may hold."""
+    def held(self, wanted: Sequence[str]) -> pa.Table | None:
+        """All rows, parsed in this process.
+
+        None if they are more than it may hold.
+        """
         form, left = self._form, self._most_held
         batches: list[pa.RecordBatch] = []
         for block in self._blocks if left else ():

@@ -236,7 +236,7 @@ def test_the_type_of_keys_is_refused_for_what_knows_it(trace, artefact):
 
 
 def test_what_is_not_there_or_is_another_thing_is_refused(tmp_path):
-    with pytest.raises(BadInput, match="none does not exist; give a trace, counted keys, or a CSV"):
+    with pytest.raises(BadInput, match="none does not exist; give a trace, counted keys, or a table"):
         counted(tmp_path / "none")
     (tmp_path / "x").mkdir()
     write_manifest(tmp_path / "x", Manifest("run", "0" * 64, Provenance("test"), [], {}))

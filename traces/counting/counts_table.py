@@ -1,0 +1,452 @@
+"""Tables of keys and counts, perhaps by window."""
+
+import logging
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyarrow.json import read_json
+
+from adapt.core.arrays import Floats
+from adapt.core.counting.exact import KeyCounts, frequencies_of
+from adapt.core.counting.frequencies import MOST_TOTAL, Frequencies, MeasuredColumn
+from adapt.core.errors import BadInput, UsageError, did_you_mean, listed
+from adapt.core.keys.key_text import keys_from_texts
+from adapt.core.out_of_sample.windows import CountedPane, rows_a_pane
+from adapt.core.phrases import counted
+from adapt.core.reading import Reading, Rejects
+from adapt.core.stream import KeyType
+from adapt.core.units.seals import hash_of
+from adapt.traces.ingest.sieve import UTC, layout_of, plain_format, plain_times
+from adapt.traces.ingest.times import EPOCH_UNITS, PLAUSIBLE_S, USUAL_NAMES
+from adapt.traces.sources.formats.json_lines import JsonLines
+from adapt.traces.sources.frames import frame_name, frame_reader, is_frame, is_spark_frame
+from adapt.traces.sources.names import FormatName
+from adapt.traces.sources.reading.files import SourceFile, head_of, source_files
+from adapt.traces.sources.sniff import ReadOptions, offered_columns, recognize
+from adapt.traces.sources.source import Source
+from adapt.traces.spark.progress import silent
+from adapt.traces.store.manifest import note_readings
+from adapt.traces.store.tables import columns_hash
+
+COUNTS = re.compile(
+    r"(num(ber)?_?(of_?)?|n_?)?(counts?|cnt|rows?|records?|requests?|messages?|events?|hits|occurrences|freq(uency)?)"
+    r"(\(.*\)|_star\(\))?|n|num|requestcharge",
+)
+"""Usual names of a column of counts, in lower case."""
+
+TIMES = re.compile(rf"{'|'.join(USUAL_NAMES)}|window(_?(start|begin))?|bucket|interval|minute|hour|day|timegenerated")
+"""Usual names of a column of times or windows."""
+
+COSTS = re.compile(r"cost(_us|_ms|_s|_ns)?|cpu_?(time)?(_us|_ms|_s|_ns)?|bytes|size|state_bytes|error|err|\+/-")
+"""Usual names of further columns."""
+
+TOTALS = ("total", "sum", "grand total", "all", "(all)", "overall")
+"""Keys of rows that hold a sum, in lower case."""
+
+
+HEAD_ROWS = 1000
+"""First rows that show whether a table holds counts."""
+
+MOST_BYTES = 1 << 33
+"""Most bytes of counts that are held."""
+
+
+_NARROW = {pa.int8(): KeyType.INT8, pa.int16(): KeyType.INT16, pa.int32(): KeyType.INT32, pa.int64(): KeyType.INT64}
+
+
+@dataclass(frozen=True, slots=True)
+class CountsColumns:
+    """Names of the columns of counts; empty ones are guessed."""
+
+    key: str = ""
+    count: str = ""
+    time: str = ""  # of the window that a count is of
+
+
+@dataclass(frozen=True, slots=True)
+class CountsTable:
+    """Counts as they were read."""
+
+    frequencies: Frequencies
+    panes: tuple[CountedPane, ...]  # their windows in order, a few at once if there are many; empty without times
+    content_hash: str  # of the files, or of the frame
+    inputs: list[dict[str, Any]]  # name, bytes and sha256 of each file
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A table in memory, and where each row is from."""
+
+    rows: pa.Table
+    place: Callable[[int], str]  # names the source of a row
+    name: str  # names the source
+    inputs: list[dict[str, Any]]
+    has_header: bool = True
+
+
+def read_counts(
+    source: Any,
+    key_type: KeyType | None = None,
+    measured: Sequence[str] = (),
+    named: CountsColumns = CountsColumns(),
+) -> CountsTable:
+    """Read the counts of a file, folder or frame.
+
+    Files are text, JSON lines, Parquet, ORC or Avro.
+
+    Args:
+        source: A file, a folder or a frame of pandas, polars, Arrow or DuckDB.
+        key_type: Type of keys written as text (default: string).
+        measured: Further columns to sum by key; others are ignored.
+
+    Raises:
+        BadInput: a count is missing, negative or a percentage; or two columns may be the key.
+    """
+    read = _of_frame(source) if is_frame(source) else _of_files(source)
+    if not len(read.rows):
+        raise BadInput(f"{read.name} has no rows; write one key,count per line")
+    chosen, guesses = _chosen(read, named, measured)
+    counts = _numbers(read, chosen.count)
+    keys, key_type = _keys(read, chosen.key, key_type)
+    window, starts = _windows(read, chosen.time)
+    kept = ~_totals(keys, counts, window)
+    notes = [] if kept.all() else [f"ignored the row {keys[int(np.argmin(kept))].as_py()!r}, the sum of the other keys"]
+    _refuse_shares(read, chosen.count, counts[kept], window[kept])
+    encoded = keys.filter(pa.array(kept)).dictionary_encode(null_encoding="encode")
+    codes, distinct = encoded.indices.to_numpy(), encoded.dictionary
+    counts, window = counts[kept], window[kept]
+    pairs = len(np.unique(window * len(distinct) + codes))
+    if pairs < len(codes):
+        notes.append(f"{counted(len(codes) - pairs, 'row')} had the key of an earlier one; their counts are summed")
+    whole = _frequencies(distinct, _summed(codes, counts, len(distinct), read, chosen.count), key_type)
+    order = np.argsort(whole.rows_of(distinct))
+    columns = []
+    for name in measured:
+        values = _numbers(read, name)[kept]
+        summed = np.asarray(_summed(codes, values, len(distinct), read, name), np.float64)
+        columns.append(MeasuredColumn(name, summed[order], float(summed.sum())))
+    panes = _panes(distinct, codes, counts, window, starts, key_type)
+    content = read.inputs[0]["sha256"] if len(read.inputs) == 1 else hash_of([read.inputs, asdict(chosen)])
+    reading = {"trace": read.name, **Reading(len(read.rows), Rejects(), tuple(guesses)).as_data()}
+    note_readings(Path(read.name), {content: reading} if guesses else {})
+    for note in ([f"guessed: {', '.join(guesses)}"] if guesses else []) + notes:
+        logging.getLogger(__name__).warning("%s: %s", read.name, note)
+    return CountsTable(replace(whole, measured=tuple(columns)), panes, content, read.inputs)
+
+
+def has_counts(source: Any, key: str, time: str) -> bool:
+    """Whether a file or frame holds counts by key, rather than rows.
+
+    A column is named as one of counts, and no key of the first rows occurs twice in a window.
+    """
+    passing = isinstance(source, pa.RecordBatchReader)  # which can be read once
+    if passing or (isinstance(source, str) and not Path(source).is_file()):
+        return False
+    if not any(map(_is_named_count, offered_columns([source]))):
+        return False
+    try:
+        read = _of_frame(source, HEAD_ROWS) if is_frame(source) else _of_files(Path(source), HEAD_ROWS)
+        chosen, _ = _chosen(read, CountsColumns(key, "", time), ())
+    except (BadInput, UsageError):
+        return False
+    named = [name for name in (chosen.key, chosen.time) if name]
+    rows = read.rows.select(named)
+    distinct = len(rows.group_by(named).aggregate([]))
+    windows = len(rows.group_by(named[1:]).aggregate([])) if chosen.time else 1
+    return distinct == len(rows) and 2 * windows <= max(len(rows), 2)
+
+
+def _of_frame(frame: Any, first: int | None = None) -> _Read:
+    if is_spark_frame(frame):
+        rows = (frame if first is None else frame.limit(first)).toArrow()
+    else:
+        rows = frame_reader(frame).read_all().slice(0, first)
+    name = frame_name(frame)
+    return _Read(rows, lambda row: f"{name} row {row + 1}", name, [{"name": name, "sha256": columns_hash(rows)}])
+
+
+def _of_files(path: Path, first: int | None = None) -> _Read:
+    """All columns of files, each row with its line."""
+    files = source_files([str(path)])
+    if not any(file.size for file in files):
+        raise BadInput(f"{path} has no rows; write one key,count per line")
+    head = head_of(files[0], 1 << 12).decode("utf-8-sig", "replace").lstrip().lower().replace(" ", "")
+    plain = ReadOptions(FormatName.CSV, delimiter=",", header=True) if head.startswith("key,count") else ReadOptions()
+    found = recognize(files, plain)
+    if isinstance(found.form, JsonLines):
+        return _of_json(files, _named(files, path))
+    with TemporaryDirectory(prefix="adapt-") as staging:
+        source = Source(cast(Any, None), files, found.form, Path(staging), silent, found.by_file, MOST_BYTES)
+        rows = source.held(source.columns) if first is None else source.first_rows(first, source.columns)
+    if rows is None:
+        raise BadInput(f"{path} has more than {MOST_BYTES >> 30} GB of counts; sum them by key first")
+    wrong = rows["_reason"].is_valid().index(True).as_py()
+
+    def place(row: int) -> str:
+        return f"{files[rows['_file'][row].as_py()].label} line {rows['_line'][row].as_py()}"
+
+    if wrong >= 0:
+        raise BadInput(f"{place(wrong)}: {rows['_reason'][wrong]}")
+    delimited = source.delimited
+    has_header = delimited is None or delimited.header is not None
+    return _Read(rows.select(list(source.columns)), place, _named(files, path), source.inputs, has_header)
+
+
+def _named(files: Sequence[SourceFile], path: Path) -> str:
+    return files[0].label if len(files) == 1 else str(path)
+
+
+def _of_json(files: Sequence[SourceFile], name: str) -> _Read:
+    """Objects of JSON lines, a row each."""
+    parts, inputs = [], []
+    for file in files:
+        with file.opened() as opened:
+            data = opened.read()
+        try:
+            parts.append(read_json(pa.BufferReader(data)))
+        except pa.ArrowInvalid as error:
+            raise BadInput(f"{file.label} is not JSON lines of counts: {error}") from error
+        inputs.append({"name": file.label, "bytes": len(data), "sha256": sha256(data).hexdigest()})
+    rows = pa.concat_tables(parts, promote_options="default")
+    return _Read(rows, lambda row: f"{name} row {row + 1}", name, inputs)
+
+
+def _chosen(read: _Read, named: CountsColumns, measured: Sequence[str]) -> tuple[CountsColumns, list[str]]:
+    """The columns, and which of them were guessed, in words."""
+    columns = read.rows.column_names
+    for option, name in (("key", named.key), ("count", named.count), ("time", named.time)):
+        if name and name not in columns:
+            raise UsageError(f"--{option}: column {name!r} does not exist{did_you_mean(name, columns)}")
+    for name in measured:
+        if name not in columns:
+            raise UsageError(
+                f"{read.name} has no column {name!r}{did_you_mean(name, columns)}; the first line must be a header such"
+                " as key,count,state_bytes"
+            )
+    if not read.has_header and not (named.key and named.count):
+        if len(columns) != 2:
+            raise BadInput(
+                f"{read.place(0)}: expected 2 fields: key, count (got {len(columns)}); write a header that names them"
+            )
+        return CountsColumns(named.key or columns[0], named.count or columns[1]), []
+    given = [name for name in (named.key, named.count, named.time) if name]
+    left = [name for name in columns if name not in given]
+    time = named.time or _one(read, "time", [name for name in left if TIMES.fullmatch(name.lower())], optional=True)
+    left = [name for name in left if name != time]
+    count = named.count or _one(read, "count", _likely_counts(read, left))
+    left = [name for name in left if name != count and name not in measured and not COSTS.fullmatch(name.lower())]
+    key = named.key or _one(read, "key", [name for name in left if name.lower() == "key"] or left)
+    chosen = {"key": key, "count": count, "time": time}
+    guesses = [
+        f"{what} from {name}"
+        for what, name in chosen.items()
+        if name and not getattr(named, what) and name.strip().lower() != what
+    ]
+    return CountsColumns(**chosen), guesses
+
+
+def _one(read: _Read, option: str, names: Sequence[str], *, optional: bool = False) -> str:
+    """The only column of these."""
+    if len(names) == 1 or (optional and not names):
+        return names[0] if names else ""
+    what = {"key": "key", "count": "count of a key", "time": "window of a count"}[option]
+    if not names:
+        raise BadInput(
+            f"{read.name}: no column is the {what}; name it key, count or time, or with --{option}; available:"
+            f" {listed(read.rows.column_names)}"
+        )
+    raise BadInput(f"{read.name}: {' and '.join(map(repr, names))} may each be the {what}; name one with --{option}")
+
+
+def _likely_counts(read: _Read, names: Sequence[str]) -> list[str]:
+    """Columns with the name of a count, else those of numbers alone."""
+    for found in (
+        [name for name in names if name.strip().lower() == "count"],
+        [name for name in names if _is_named_count(name)],
+    ):
+        if found:
+            return found
+    beside = [name for name in names if not COSTS.fullmatch(name.lower())]
+    return [name for name in beside if name.lower() != "key" and _are_numbers(read.rows[name])]
+
+
+def _is_named_count(name: str) -> bool:
+    return COUNTS.fullmatch(name.strip().lower().replace(" ", "_")) is not None
+
+
+def _are_numbers(column: pa.ChunkedArray) -> bool:
+    if pa.types.is_string(column.type):
+        return all(_number(text) is not None for text in column.slice(0, 100).to_pylist())
+    return bool(pa.types.is_integer(column.type) or pa.types.is_floating(column.type))
+
+
+def _numbers(read: _Read, name: str) -> Floats:
+    """The numbers of a column; errors name the line."""
+    column = read.rows[name]
+    try:
+        values = column.cast(pa.float64()).combine_chunks()
+        if not values.null_count:
+            numbers = values.to_numpy()
+            if (np.isfinite(numbers) & (numbers >= 0)).all():
+                return np.asarray(numbers)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        pass
+    shown = name if read.has_header else "count"
+    found = []
+    for row, value in enumerate(column.to_pylist()):
+        number = _number("" if value is None else str(value))
+        if number is None:
+            percentages = "; give counts, not percentages" if str(value).rstrip().endswith("%") else ""
+            raise BadInput(
+                f"{read.place(row)}: the {shown} must be a number, at least 0 (got"
+                f" {'' if value is None else str(value)!r}){percentages}"
+            )
+        found.append(number)
+    return np.array(found)
+
+
+def _number(text: str) -> float | None:
+    """A number as written in files; `1_000` is not one."""
+    try:
+        number = -1.0 if "_" in text else float(text)
+    except ValueError:
+        return None
+    return number if 0 <= number < float("inf") else None
+
+
+def _keys(read: _Read, name: str, key_type: KeyType | None) -> tuple[pa.Array, KeyType]:
+    """The column of keys, of their type in the source."""
+    column = read.rows[name].combine_chunks()
+    column = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
+        kind = column.type
+        column = column.cast(pa.int64()) if pa.types.is_integer(kind) else column
+        own = _NARROW.get(kind) or (KeyType.BINARY if pa.types.is_binary(kind) else None)
+        if own is None:
+            other = "give it as text, whole numbers or bytes"
+            raise BadInput(f"{read.name}: key {name} has type {kind}; {other}")
+        return column, key_type if key_type is not None and key_type.storage is own.storage else own
+    if key_type in (None, KeyType.STRING):
+        return column.cast(pa.string()), KeyType.STRING
+    try:
+        return keys_from_texts(column.to_pylist(), key_type), key_type
+    except BadInput:
+        for row, text in enumerate(column.to_pylist()):
+            try:
+                keys_from_texts([text], key_type)
+            except BadInput as error:
+                raise BadInput(f"{read.place(row)}: {error}") from error
+        raise
+
+
+def _windows(read: _Read, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The window of each row, and the start of each window in microseconds since 1970; numbered windows have none."""
+    if not name:
+        return np.zeros(len(read.rows), np.int64), np.zeros(0, np.int64)
+    times = _times(read, name)
+    starts, window = np.unique(times, return_inverse=True)
+    return window.astype(np.int64), starts
+
+
+def _times(read: _Read, name: str) -> NDArray[np.int64]:
+    """Times in microseconds since 1970; numbers that cannot be times number the windows."""
+    column = read.rows[name].combine_chunks()
+    kind, row = column.type, column.is_null().index(True).as_py()
+    if row >= 0:
+        raise BadInput(f"{read.place(row)}: the {name} is missing")
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        zone = kind.tz if pa.types.is_timestamp(kind) else None
+        return np.asarray(column.cast(pa.timestamp("us", zone), safe=False).cast(pa.int64()))
+    if _are_numbers(read.rows[name]):
+        numbers = _numbers(read, name)
+        low, high = (bound * 1e6 for bound in PLAUSIBLE_S)
+        unit = next((us for us in EPOCH_UNITS.values() if low <= float(numbers.max()) * us < high), 1.0)
+        return np.round(numbers * unit).astype(np.int64)
+    form = plain_format("", read.rows[name])
+    layout = None if form is None else layout_of(form, UTC)
+    plain = np.zeros(len(column), np.bool_)
+    if layout is not None:
+        times, plain = plain_times(column, layout, zoned=False)
+    if plain.all():
+        return times
+    row = int(np.argmin(plain))
+    raise BadInput(
+        f"{read.place(row)}: the {name} cannot be read as a time (got {column[row].as_py()!r}); write it as"
+        " 2024-03-01T10:00:00Z, or number the windows"
+    )
+
+
+def _totals(keys: pa.Array, counts: Floats, window: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Rows that hold the sum of the others of their window."""
+    found = np.zeros(len(counts), np.bool_)
+    if not pa.types.is_string(keys.type) or len(counts) < 3:
+        return found
+    named = np.flatnonzero(pc.is_in(pc.utf8_lower(pc.utf8_trim_whitespace(keys)), value_set=pa.array(TOTALS)))
+    for row in named:
+        others = counts[window == window[row]].sum() - counts[row]
+        found[row] = counts[row] > 0 and abs(others - counts[row]) <= 1e-9 * others
+    return found
+
+
+def _refuse_shares(read: _Read, name: str, counts: Floats, window: NDArray[np.int64]) -> None:
+    """Refuse shares of a whole, which say nothing of its rows."""
+    if (counts == np.floor(counts)).all():
+        return
+    sums = np.bincount(window, counts)
+    for whole in (100.0, 1.0):
+        if (np.abs(sums - whole) <= 0.005 * whole).all():
+            raise BadInput(f"{read.name}: column {name} sums to {whole:g}, as shares do; give counts")
+
+
+def _summed(codes: NDArray[np.int64], values: Floats, size: int, read: _Read, name: str) -> Any:
+    """Sums by key, in ascending order of the values; whole ones as integers."""
+    with np.errstate(over="ignore"):
+        total = float(values.sum())
+    if total >= MOST_TOTAL:
+        shown = name if read.has_header else "count"
+        raise BadInput(
+            f"{read.name}: the sum of column {shown} is {total:.3g}; it must be below 2^63, about 9.2e18: use a larger"
+            " unit"
+        )
+    order = np.lexsort((values, codes))
+    sums = np.bincount(codes[order], values[order], size)
+    return sums.astype(np.int64) if (sums == np.floor(sums)).all() and total < 2**53 else sums
+
+
+def _frequencies(keys: pa.Array, counts: Any, key_type: KeyType) -> Frequencies:
+    return frequencies_of(KeyCounts(keys, counts, round(float(counts.sum()))), key_type=key_type)
+
+
+def _panes(
+    keys: pa.Array,
+    codes: NDArray[np.int64],
+    counts: Floats,
+    window: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    key_type: KeyType,
+) -> tuple[CountedPane, ...]:
+    """Windows of about as many rows as those of a trace."""
+    rows = np.bincount(window, counts, max(len(starts), 1))
+    size = rows_a_pane(int(rows.sum()))
+    if len(starts) < 2 or size is None:
+        return ()
+    pane_of = ((np.cumsum(rows) - rows) // size).astype(np.int64)
+    panes = []
+    for pane in np.unique(pane_of):
+        within = pane_of[window] == pane
+        sums = np.bincount(codes[within], counts[within], len(keys))
+        seen = np.flatnonzero(sums)
+        own = sums[seen].astype(np.int64) if (sums == np.floor(sums)).all() else sums[seen]
+        if len(seen):
+            start = int(starts[np.flatnonzero(pane_of == pane)[0]])
+            panes.append(CountedPane(start, _frequencies(keys.take(pa.array(seen)), own, key_type)))
+    return tuple(panes)
