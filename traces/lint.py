@@ -7,7 +7,7 @@ from typing import Any
 from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.lint.evidence import LINT
 from adapt.core.lint.finding import SCHEMA, Finding, findings_columns, findings_table
-from adapt.core.lint.findings import ON_KEYS, RULES, judged, judged_counts
+from adapt.core.lint.findings import ON_KEYS, ON_ROWS, RULES, judged, judged_counts
 from adapt.core.lint.merging import EvidenceMerger
 from adapt.core.lint.observing import BlockObserver
 from adapt.core.lint.time_rules import ClockGrid
@@ -47,7 +47,7 @@ class Linted(Displayed):
     def sentence(self) -> str:
         """Number of findings and rules, and what could not be checked."""
         unknown = "" if self.knows_source else "; the order of the source is unknown"
-        unknown = unknown if len(self.rules) == len(RULES) else "; those on times and on the order of rows need rows"
+        unknown = unknown if len(self.rules) == len(RULES) else "; the others need rows with times"
         return f"{counted(len(self.findings), 'finding')}, {len(self.rules)} rules checked{unknown}"
 
     def as_data(self) -> dict[str, Any]:
@@ -77,7 +77,8 @@ def lint(path: Path, progress: Progress = silent) -> Linted:
     if LINT not in profile:
         profile[LINT] = _observed(trace, progress)
     findings = tuple(judged(profile) or ())
-    return Linted(trace.path, trace.manifest.content_hash, findings, bool(profile[LINT].get("source")))
+    rules = tuple(RULES) if "ts" in trace.columns else (*ON_KEYS, *ON_ROWS)
+    return Linted(trace.path, trace.manifest.content_hash, findings, bool(profile[LINT].get("source")), rules)
 
 
 def _observed(trace: Trace, progress: Progress) -> dict[str, Any]:

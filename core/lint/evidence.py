@@ -7,6 +7,9 @@ from typing import Any
 from adapt.core.lint.outliers import Outliers, outliers
 from adapt.core.lint.thresholds import GRANULAR
 
+OF_TIMES = ("instants", "minutes", "clocks", "same_as_before", "halves", "again")
+"""Evidence that a trace without times has not."""
+
 LINT = "lint"
 """The section of a trace's profile for lint evidence."""
 

@@ -41,6 +41,9 @@ HOTTEST = 1000
 ON_KEYS = ("few-keys", "default-key", "float-keys", "schema-ids")
 """Rules that need no rows, but only counted keys."""
 
+ON_ROWS = ("null-text", "key-sample", "record-sample", "bytes-skew", "cost-skew")
+"""Rules that need rows, but no times."""
+
 _RATES = ("minute-of-hour", "granularity", "record-sample", "key-sample", "clocks", "outlier-dates")
 """Rules whose findings make rates, and so queues and latencies, misleading."""
 
@@ -73,5 +76,6 @@ def judged(profile: Mapping[str, Any]) -> list[Finding] | None:
     lint = profile.get(LINT)
     if lint is None or not profile.get("rows"):
         return None
-    seen = Evidence(profile, lint)
-    return worst_first([finding for rule in RULES.values() if (finding := rule(seen)) is not None])
+    seen, timed = Evidence(profile, lint), "instants" in lint
+    rules = [rule for name, rule in RULES.items() if timed or name in (*ON_KEYS, *ON_ROWS)]
+    return worst_first([finding for rule in rules if (finding := rule(seen)) is not None])

@@ -46,7 +46,7 @@ class BlockObserver:
 
     def see(self, batch: pa.RecordBatch) -> None:
         """Add the next rows."""
-        self._times.append(batch.column("ts").cast(pa.int64()).to_numpy())
+        self._times.append(times_of(batch))
         self._keys.add(batch.column("key"))
         if "stream" in self.names:
             self._streams.add(batch.column("stream"))
@@ -75,6 +75,13 @@ class BlockObserver:
             "same": int(np.count_nonzero(keys.codes[1:] == keys.codes[:-1])),
             "activity": None if streams is None else _activity(streams, times, self.grid),
         }
+
+
+def times_of(batch: pa.RecordBatch) -> NDArray[np.int64]:
+    """Times of rows in microseconds since 1970; 0 without times."""
+    if "ts" not in batch.schema.names:
+        return np.zeros(len(batch), np.int64)
+    return np.asarray(batch.column("ts").cast(pa.int64()))
 
 
 def _whole(column: pa.Array) -> NDArray[np.int64]:

@@ -280,13 +280,19 @@ def panes_of(
         return counted.panes
     if read_manifest(source).kind != "trace":
         return CountedPanes(kept_panes(folder, counted.fingerprint, weight, counted.frequencies.key_type))
-    return windows_of(open_trace(source), weight, spark_options=spark_options, progress=progress)
+    trace = open_trace(source)
+    return windows_of(trace, weight, spark_options=spark_options, progress=progress)
 
 
 def windows_of(
     trace: Trace, weight: Weight | None = None, *, spark_options: Spark = None, progress: Progress = silent
 ) -> CountedPanes:
-    """The panes of a trace, and the way to route its rows."""
+    """The panes of a trace, and the way to route its rows.
+
+    None without times.
+    """
+    if "ts" not in trace.columns:
+        return CountedPanes()
     folder = cache_of(trace.path)
     panes = counted_panes(trace, folder, weight, spark_options=spark_options, progress=progress)
 

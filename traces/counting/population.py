@@ -85,8 +85,8 @@ class _Rows:
 
     @property
     def grid(self) -> Panes | None:
-        """The windows of the trace; None if it is too short for any."""
-        rows = rows_a_pane(self.trace.rows)
+        """The windows of the trace; None if it is too short for any, or has no times."""
+        rows = rows_a_pane(self.trace.rows) if "ts" in self.trace.columns else None
         return None if rows is None else Panes(Length(rows, in_rows=True))
 
     @property

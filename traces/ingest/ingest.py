@@ -298,16 +298,19 @@ def ingest(
         else:
             stock = take_stock(rows, parts, progress)
             order = order_of_source(rows, len(files), progress)
-        here = isinstance(rows, pa.Table)
+        here, timed = isinstance(rows, pa.Table), source.timed
+        if not timed and (cleaning.clock_shifts or cleaning.max_lateness_us is not None):
+            raise UsageError("--shift-clock and --max-lateness need times, and no column has any; give --time")
         aside = _set_aside if here else partial(set_aside, spark, progress=progress)
         rejects = aside(rows, stock.refused, source, folder, withheld=cleaning.hash_keys)
         left_out = source.rows - stock.kept - rejects.rows
         _check_rows(stock.kept, left_out, rejects, options.max_rejects, sources)
         profile: Profile | None = None
         if runs is not None:
-            profile = merge_runs(None if here else spark, runs.runs, runs.schema, folder, progress)
+            schema = pa.schema([field for field in runs.schema if timed or field.name != "ts"])
+            profile = merge_runs(None if here else spark, runs.runs, schema, folder, progress)
         else:
-            write_in_order(rows, stock, folder, progress)
+            write_in_order(rows, stock, folder, progress, timed=timed)
         disk.remove_tree(staging)
         rules = {"cleaning": cleaning.as_data()} if cleaning.as_data() else {}
         guesses = source.guesses if topic is None else (*topic.guesses, *source.guesses)
@@ -318,7 +321,7 @@ def ingest(
             used["query"] = asdict(frame)
         made = Provenance(command, used, source.inputs if topic is None else topic.inputs)
         evidence: dict[str, object] = {}
-        if order is not None and topic is None and not unordered:  # partitions say nothing of lateness
+        if order is not None and topic is None and not unordered and timed:  # partitions say nothing of lateness
             evidence["source"] = order
         if cleaning.sample < 1:
             evidence["sample"] = {"share": float(cleaning.sample), "left_out": left_out}

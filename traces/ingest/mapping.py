@@ -133,6 +133,8 @@ def _quotes(texts: str, column: str) -> bool:
 def chosen_time(sample: Callable[[], DataFrame], columns: Sequence[str]) -> str:
     """The guessed time column: a usual name, else the first of times.
 
+    Empty if no column has times.
+
     Args:
         sample: Gives some rows, where they are needed.
     """
@@ -142,9 +144,7 @@ def chosen_time(sample: Callable[[], DataFrame], columns: Sequence[str]) -> str:
             return by_name[name]
     with spark_failures("--time"):
         found = time_column(sample(), columns)
-    if found is None:
-        raise UsageError(f"--time is required: no column holds times; available: {listed(columns)}")
-    return found
+    return found or ""
 
 
 def settled_format(
@@ -214,8 +214,8 @@ def mapped(
             *(value.alias(f"_raw_key_{at}") for at, value in enumerate(keys)),
             *(quoted(name) for name in kept),
         )
-        # each value is computed once, here
-        time = as_timestamp(F.col("_raw_time"), kinds["time"], form)
+        # each value is computed once, here; without times, rows keep the order of their places
+        time = as_timestamp(F.col("_raw_time"), kinds["time"], form) if mapping.time else F.timestamp_micros(F.lit(0))
         if local is not None:
             time = local.applied(time, F.col("_raw_time"), kinds["time"], form)
         read = raw.withColumn("_time", time)
@@ -224,9 +224,11 @@ def mapped(
                 number = F.col(f"_raw_{name}").cast("double")
                 factor = mapping.us_per_cost if name == "cost" else Fraction(1)
                 read = read.withColumn(f"_{name}", number if factor == 1 else _times(number, factor))
-        unreadable = F.when(_missing("_raw_time"), "time is missing").otherwise("time cannot be read")
         known = is_in_range(F.col("_time"))
-        checks = [F.when(~known, unreadable)]
+        checks = []
+        if mapping.time:
+            unreadable = F.when(_missing("_raw_time"), "time is missing").otherwise("time cannot be read")
+            checks.append(F.when(~known, unreadable))
         checks += [F.when(F.col(each), f"{each.split('_')[2]} is not a whole number") for each in odd]
         result = {"ts": F.when(known, F.col("_time")), "key": _stored(key_type)}
         if "stream" in values:

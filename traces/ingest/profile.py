@@ -19,9 +19,9 @@ from adapt.core.counting.sketches import HeavyKeys, HeavySums, merge_heavy
 from adapt.core.errors import BadInput
 from adapt.core.keys.columns import key_type_of
 from adapt.core.keys.key_text import packed_keys, unpacked_keys
-from adapt.core.lint.evidence import LINT
+from adapt.core.lint.evidence import LINT, OF_TIMES
 from adapt.core.lint.merging import EvidenceMerger, shown_key
-from adapt.core.lint.observing import BlockObserver
+from adapt.core.lint.observing import BlockObserver, times_of
 from adapt.core.lint.time_rules import ClockGrid
 from adapt.core.reading import FOLDER, Rejects
 from adapt.core.stream import KeyType
@@ -207,7 +207,7 @@ def _block_profile(
     for batch in batches:
         rows += len(batch)
         hasher.update(batch)
-        times = batch.column("ts").cast(pa.int64()).to_numpy()
+        times = times_of(batch)
         bins += np.diff(np.searchsorted(times, grid.edges_us))
         observer.see(batch)
         for name, held in amounts.items():
@@ -292,13 +292,19 @@ class _Merged:
         whole = hashlib.sha256(json.dumps([columns, self.rows]).encode() + digests)
         lint, bins = self.lint, self.bins
         heavy, distinct = lint.heavy, lint.sample.distinct()
-        peak = int(bins.argmax())
+        peak, evidence, rates = int(bins.argmax()), lint.evidence(), dict[str, Any]()
+        if "ts" in self.schema.names:
+            rates = {
+                "rates": {"start_us": self.grid.start_us, "width_us": self.grid.width_us, "rows": bins.tolist()},
+                "peak": {"start_us": self.grid.start_us + peak * self.grid.width_us, "rows": int(bins[peak])},
+            }
+        else:
+            evidence = {name: held for name, held in evidence.items() if name not in OF_TIMES}
         return Profile(
             whole.hexdigest(),
             {
                 "rows": self.rows,
-                "rates": {"start_us": self.grid.start_us, "width_us": self.grid.width_us, "rows": bins.tolist()},
-                "peak": {"start_us": self.grid.start_us + peak * self.grid.width_us, "rows": int(bins[peak])},
+                **rates,
                 "distinct_keys": distinct.estimate(),
                 "distinct_exact": len(distinct.smallest) < distinct.limit,
                 "top_keys": [
@@ -310,7 +316,7 @@ class _Merged:
                 "totals": totals,
                 "missing": self.missing,
                 "streams": _shown(self.streams) if "stream" in self.schema.names else {},
-                LINT: lint.evidence(),
+                LINT: evidence,
             },
         )
 
@@ -369,8 +375,8 @@ def settle(
     parts = sorted(folder.glob(part_name(0).replace("00000", "*")))
     entries = [part_entry(folder, part) for part in parts]
     schema = pq.read_schema(arrow_source(parts[0])).remove_metadata()
-    first_us, last_us = _span_us(parts)
-    profile = profiled(Written(blocks_of(folder, entries), schema, (first_us, last_us)))
+    span_us = _span_us(parts) if "ts" in schema.names else None
+    profile = profiled(Written(blocks_of(folder, entries), schema, span_us or (0, 0)))
     profile.data[LINT].update(evidence or {})
     key_type = key_type or key_type_of(schema.field("key").type)
     # a column alone does not say where an engine places its keys
@@ -379,8 +385,7 @@ def settle(
     aside = [file_entry(folder, path) for path in sorted((folder / FOLDER).glob("*.parquet"))]
     summary: dict[str, Any] = {
         "rows": sum(entry["rows"] for entry in entries),
-        "first_us": first_us,
-        "last_us": last_us,
+        **({} if span_us is None else {"first_us": span_us[0], "last_us": span_us[1]}),
         "key_type": key_type.value,
         "key_columns": list(key_columns),
         "columns": list(schema.names),

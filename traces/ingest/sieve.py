@@ -451,8 +451,10 @@ class Sieve:
 
     def sifted(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
         """The plain rows as in the trace, and the others as read."""
-        columns = self.columns
-        times, plain = self._times(batch.column(columns["ts"]))
+        columns = {"ts": "", **self.columns}
+        times, plain = np.zeros(len(batch), np.int64), np.ones(len(batch), np.bool_)
+        if columns["ts"]:
+            times, plain = self._times(batch.column(columns["ts"]))
         plain &= (times >= EARLIEST_US) & (times <= LATEST_US) & batch.column("_reason").is_null().to_numpy(False)
         made: dict[str, pa.Array] = {"ts": pa.array(times).view(TIME)}
         if "cost_us" in columns:
@@ -484,8 +486,8 @@ class Sieve:
 
 
 def with_places(schema: pa.Schema) -> pa.Schema:
-    """Schema of rows of the trace with their places."""
-    return pa.schema([*PLACES.items(), *schema])
+    """Schema of rows with their places and times."""
+    return pa.schema([*PLACES.items(), ("ts", TIME), *(field for field in schema if field.name != "ts")])
 
 
 def sieve_of(mapping: Mapping, form: TimeFormat, time_zone: str, texts: Sequence[str]) -> Sieve | None:

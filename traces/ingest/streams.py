@@ -275,7 +275,8 @@ class Several:
             columns = source.readable
             some = partial(source.sample, SAMPLE_ROWS, columns[:MOST_LOOKED_AT])
             mapping = replace(mapping, time=chosen_time(some, columns))
-            self.guesses = (*self.guesses, f"time{_named(stream)} from {mapping.time}")
+            found = f"from {mapping.time}" if mapping.time else "in no column (name one with --time)"
+            self.guesses = (*self.guesses, f"time{_named(stream)} {found}")
         if mapping.cost and not mapping.cost_unit:
             mapping = replace(mapping, cost_unit=mapping.unit_of_cost)
             self.guesses = (*self.guesses, f"{mapping.cost}{_named(stream)} in {mapping.cost_unit}")
@@ -287,7 +288,10 @@ class Several:
         return replace(stream, mapping=mapping)
 
     def _form(self, stream: Stream, sample: DataFrame, source: Source) -> TimeFormat:
-        """Time format of a stream."""
+        """Time format of a stream; without a name if it has no times."""
+        if not stream.mapping.time:
+            self.settled = (*self.settled, Settled(stream, TimeFormat("")))
+            return self.settled[-1].form
         with self._in_zone(stream.time_zone):
             form = settled_format(stream.mapping, sample, source.columns, source.paths)
         if form.guessed:
@@ -310,6 +314,8 @@ class Several:
             dedup = "" if mapping.dedup == ALL_COLUMNS else mapping.dedup
             mapping = replace(mapping, stream=_literal(stream.name), keep=kept, dedup=dedup)
         columns = source.columns
+        if not mapping.time:
+            return mapped(rows, mapping, form, columns, source.paths, None, self._keyed(rows, mapping, columns, source))
         with self._in_zone(stream.time_zone):
             times, time = selected(rows, mapping.time, "time", columns, source.paths), as_column(mapping.time, columns)
             kind = times.schema["time"].dataType.simpleString()
@@ -320,10 +326,23 @@ class Several:
                     mapping, time, kind = replace(mapping, time=_DATED), F.col(_DATED), "string"
                 local = local_times(rows, time, kind, form, stream.time_zone, ordered=self._ordered)
             self.local_times += [] if local is None else [local.as_data()]
-            _check_no_nanos(mapping.key, source)
-            key_type = key_type_of_rows(rows, mapping, columns, source.paths)
-            self.key_type = key_type if self.key_type is None else _widest(self.key_type, key_type)
+            key_type = self._keyed(rows, mapping, columns, source)
             return mapped(rows, mapping, form, columns, source.paths, local, key_type)
+
+    def _keyed(self, rows: DataFrame, mapping: Mapping, columns: Sequence[str], source: Source) -> KeyType:
+        """Type of the keys of a stream."""
+        _check_no_nanos(mapping.key, source)
+        key_type = key_type_of_rows(rows, mapping, columns, source.paths)
+        self.key_type = key_type if self.key_type is None else _widest(self.key_type, key_type)
+        return key_type
+
+    @property
+    def timed(self) -> bool:
+        """Whether the rows have times."""
+        lacking = [each.stream for each in self.settled if not each.stream.mapping.time]
+        if lacking and len(lacking) < len(self.settled):
+            raise UsageError(f"stream {lacking[0].name!r} has no times, but others do; give its time, or omit it")
+        return not lacking
 
     @contextmanager
     def _in_zone(self, zone: str) -> Iterator[None]:

@@ -81,13 +81,17 @@ def _places_within(rows: DataFrame, hot: Mapping[int, int], progress: Progress) 
     }
 
 
-def write_in_order(rows: DataFrame, stock: Stock, folder: Path, progress: Progress) -> None:
-    """Write the good rows as parts, numbered in time order."""
+def write_in_order(rows: DataFrame, stock: Stock, folder: Path, progress: Progress, *, timed: bool) -> None:
+    """Write the good rows as parts, numbered in time order.
+
+    Args:
+        timed: Whether they keep their times.
+    """
     bounds, in_store = stock.bounds, is_stored(folder)
     # a nondeterministic column keeps Spark from evaluating the expressions again for each use
     kept = rows.withColumn(ONCE, F.monotonically_increasing_id()).where("_reason is null")
     apart = kept.repartitionById(len(bounds) + 1, _part_of(bounds, 0)) if bounds else kept.coalesce(1)
-    names = [quoted(name) for name in rows.columns if name not in PLACE]
+    names = [quoted(name) for name in rows.columns if name not in PLACE and (timed or name != "ts")]
     written = folder / "_sorted"
     with spark_failures("sorting by time"), watched(rows.sparkSession, "sorting by time", progress):
         ordered = apart.sortWithinPartitions(*ORDER, ONCE).select(*names)

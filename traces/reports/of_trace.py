@@ -28,10 +28,9 @@ def reported(path: Path, manifest: Manifest) -> Reported:
     facts = overview(trace).records()[0]
     heaviest = top_keys_table(trace)
     share = facts["top_share"]
-    sentences = [
-        f"{shown(facts['rows'], Kind.COUNT)} rows of {shown(facts['keys'], Kind.COUNT)} keys"
-        f" from {shown(facts['first'], Kind.TIME)} to {shown(facts['last'], Kind.TIME)}."
-    ]
+    timed = "first" in facts
+    span = f"from {shown(facts['first'], Kind.TIME)} to {shown(facts['last'], Kind.TIME)}" if timed else "without times"
+    sentences = [f"{shown(facts['rows'], Kind.COUNT)} rows of {shown(facts['keys'], Kind.COUNT)} keys {span}."]
     if isinstance(share, float) and share > 0:
         sentences.append(
             f"The hottest key, {heaviest.rows[0][0]}, has {shown(share, Kind.SHARE)} of all rows:"
@@ -47,5 +46,6 @@ def reported(path: Path, manifest: Manifest) -> Reported:
         *([streams] if streams else []),
         heaviest,
     ]
-    charts = (rate_over_time(rate_table(trace)), rank_frequency(rank_table(trace)), top_keys(heaviest))
+    rates = (rate_over_time(rate_table(trace)),) if timed else ()
+    charts = (*rates, rank_frequency(rank_table(trace)), top_keys(heaviest))
     return replace(reported_of(path, manifest, sentences, tables, charts), findings=tuple(findings or ()))

@@ -322,8 +322,8 @@ def trace_tables(trace: Trace) -> list[Table]:
 def overview(trace: Trace) -> Table:
     """The overview of a trace, in one row."""
     profile, summary = trace.profile, trace.manifest.summary
-    span_s = (summary["last_us"] - summary["first_us"]) / 1e6
-    rates = profile["rates"]
+    timed = "ts" in trace.columns
+    span_s = (trace.last_us - trace.first_us) / 1e6 if timed else 0.0
     facts = profile["facts"]
     top = profile["rank_counts"]
     cells: list[tuple[Column, Any]] = [
@@ -333,13 +333,7 @@ def overview(trace: Trace) -> Table:
             column_named("rejected"),
             summary["rejects"]["rows"],
         ),
-        (Column("first", Kind.TIME), summary["first_us"]),
-        (Column("last", Kind.TIME), summary["last_us"]),
-        (Column("rows_per_s", Kind.NUMBER, "rows/s", "mean rate"), trace.rows / span_s if span_s else None),
-        (
-            Column("peak_rows_per_s", Kind.NUMBER, "rows/s", "rate of the busiest time bin"),
-            profile["peak"]["rows"] / (rates["width_us"] / 1e6),
-        ),
+        *(_times_of(trace, span_s) if timed else []),
         (Column("keys", Kind.COUNT, about=_exactness(profile)), profile["distinct_keys"]),
         (Column("key_type"), summary["key_type"]),
         (Column("top_share", Kind.SHARE, about="share of the hottest key"), top[0] / trace.rows if top else None),
@@ -352,6 +346,20 @@ def overview(trace: Trace) -> Table:
         cells.append((Column("bytes", Kind.BYTES, about="total size"), int(profile["totals"]["bytes"])))
     cells += _of_source(trace, span_s)
     return Table.from_rows("Trace", [column for column, _ in cells], [[cell for _, cell in cells]], _note(profile))
+
+
+def _times_of(trace: Trace, span_s: float) -> list[tuple[Column, Any]]:
+    """Columns about the times of a trace."""
+    profile = trace.profile
+    return [
+        (Column("first", Kind.TIME), trace.first_us),
+        (Column("last", Kind.TIME), trace.last_us),
+        (Column("rows_per_s", Kind.NUMBER, "rows/s", "mean rate"), trace.rows / span_s if span_s else None),
+        (
+            Column("peak_rows_per_s", Kind.NUMBER, "rows/s", "rate of the busiest time bin"),
+            profile["peak"]["rows"] / (profile["rates"]["width_us"] / 1e6),
+        ),
+    ]
 
 
 def _of_source(trace: Trace, span_s: float) -> list[tuple[Column, Any]]:

@@ -324,9 +324,6 @@ def test_limits_that_allow_nothing_are_refused(adapt, here, line, told):
 
 @pytest.mark.usefixtures("spark")
 def test_what_no_verdict_can_be_given_on_is_said_in_one_sentence(adapt, here):
-    (here / "timeless.csv").write_text("user,city\na,b\nc,d\n")
-    said = adapt.refused(2, "verdict", "timeless.csv", "--key", "user", "--channels", 4)
-    assert said == "adapt: --time is required: no column holds times; available: user, city"
     rows = "\n".join(f"{1_700_000_000 + at},c{at % 3}" for at in range(6_000))
     (here / "cities.csv").write_text(f"time,city\n{rows}\n")
     few = adapt.done("verdict", "cities.csv", "--key", "city", "--channels", 8).out

@@ -209,5 +209,5 @@ def test_counts_go_wherever_counted_keys_do(adapt, tmp_path, monkeypatch):
         "report counts.csv",
     ):
         assert "guessed: key from user, count from n" in adapt.done(*line.split()).err
-    assert "4 rules checked; those on times" in adapt.done("lint", "counts.csv").err
+    assert "4 rules checked; the others need rows with times" in adapt.done("lint", "counts.csv").err
     assert "--dedup has no effect" in adapt.refused(2, "verdict", "counts.csv", "--dedup", "x", "--channels", 4)
