@@ -22,6 +22,8 @@ from adapt.traces.spark.lazy import Column, F, T
 _UNREADABLE = b"unreadable"
 """Metadata of a field that Spark cannot read: its type."""
 
+_UNITS = ("s", "ms", "us", "ns")
+
 NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """Folder name for null in Hive and Spark."""
 
@@ -50,9 +52,13 @@ class TableFormat(Protocol):
         """Some columns of these row groups or stripes."""
 
 
-def columns_of_all(form: TableFormat, files: Sequence[SourceFile]) -> dict[str, pa.Field]:
-    """Columns of all files, in order of appearance."""
+def columns_of_all(form: TableFormat, files: Sequence[SourceFile]) -> tuple[dict[str, pa.Field], dict[str, str]]:
+    """Columns of all files, in order of appearance.
+
+    And why some of them cannot be read, by name. A column of several types is read as the widest: see `wider`.
+    """
     seen: dict[str, tuple[pa.Field, SourceFile]] = {}
+    odd: dict[str, str] = {}
     for file in files:
         try:
             schema = form.schema_of(file)
@@ -65,37 +71,53 @@ def columns_of_all(form: TableFormat, files: Sequence[SourceFile]) -> dict[str, 
             raise BadInput(f"{file.label} has several columns named {twice!r}; rename all but one, or drop them")
         for field in schema:
             known, first = seen.setdefault(field.name, (field, file))
-            if known.type != field.type:
-                raise BadInput(
+            kind, unreadable = wider(known.type, field.type), (field.metadata or {}).get(_UNREADABLE)
+            if unreadable:
+                of_type = f"column {field.name!r} of type {unreadable.decode()}"
+                odd.setdefault(field.name, f"{file.label}: Spark cannot read {of_type}; write it as text or a number")
+            elif kind is None:
+                odd[field.name] = (
                     f"{field.name} is {field.type} in {file.label} and {known.type} in {first.label}; write both as one"
                     " type, or give each file its own [[stream]] in a --mapping"
                 )
-    return {name: field for name, (field, _) in seen.items()}
+            elif kind != known.type:
+                seen[field.name] = field.with_type(kind), first if kind != field.type else file
+    return {name: field for name, (field, _) in seen.items()}, odd
 
 
-def check_readable(file: SourceFile, wanted: Sequence[str], odd: Mapping[str, str]) -> None:
-    """Refuse columns of types that Spark cannot read."""
+def wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """The type that holds all values of two; None if there is none.
+
+    Null fits any type; whole numbers become the wider one, or doubles beside fractions; times take the finer unit.
+    """
+    if one == other or pa.types.is_null(other):
+        return one
+    if pa.types.is_null(one):
+        return other
+    numbers = [pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in (one, other)]
+    times = [pa.types.is_timestamp(kind) for kind in (one, other)]
+    if all(numbers):
+        if pa.types.is_integer(one) and pa.types.is_integer(other):
+            signed = {pa.types.is_signed_integer(kind) for kind in (one, other)}
+            return max(one, other, key=lambda kind: kind.bit_width) if len(signed) == 1 else pa.int64()
+        return pa.float64()
+    if all(times) and (one.tz is None) == (other.tz is None):
+        return max(one, other, key=lambda kind: _UNITS.index(kind.unit))
+    if {one, other} <= {pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())}:
+        return pa.string()
+    return None
+
+
+def check_readable(wanted: Sequence[str], odd: Mapping[str, str]) -> None:
+    """Refuse columns that cannot be read."""
     for name in wanted:
         if name in odd:
-            raise BadInput(
-                f"{file.label}: Spark cannot read column {name!r} of type {odd[name]}; write it as text or a number"
-            )
+            raise BadInput(odd[name])
 
 
 def marked(field: pa.Field, unreadable: str) -> pa.Field:
     """Field of a column, marked if Spark cannot read it."""
     return field.with_metadata({_UNREADABLE: unreadable}) if unreadable else field
-
-
-def unreadable(form: TableFormat, files: Sequence[SourceFile]) -> dict[str, str]:
-    """Types of the columns that Spark cannot read, by name."""
-    fields = (field for file in files for field in form.schema_of(file))
-    return {field.name: _type_in(field) for field in fields if _type_in(field)}
-
-
-def _type_in(field: pa.Field) -> str:
-    """The type of a marked field; empty for others."""
-    return str((field.metadata or {}).get(_UNREADABLE, b"").decode())
 
 
 def folder_columns(files: Sequence[SourceFile]) -> Mapping[str, list[object]]:
@@ -198,7 +220,7 @@ class StoredTables:
     form: TableFormat
     columns: tuple[str, ...]  # columns of all files, then those named by folders
     types: dict[str, pa.DataType]  # types of the columns, as Spark would read them
-    refused: dict[str, str]  # types of the columns that Spark cannot read, by name
+    refused: dict[str, str]  # why columns cannot be read, by name
     folders: Mapping[str, Mapping[str, object]]  # values of the columns that folders name, by the label of a file
     times: ClassVar[dict[str, str]] = {}
     partitions: ClassVar[dict[str, str]] = {}
@@ -223,7 +245,7 @@ class StoredTables:
     def read(self, block: Block, wanted: Sequence[str], *, with_text: bool = False) -> Iterator[pa.RecordBatch]:
         """Rows of a block, as `blocks.read_block` yields them; text is JSON."""
         file, line, schema = block.source, block.line, reader_schema(wanted, self.types)
-        check_readable(file, wanted, {name: kind for name, kind in self.refused.items() if name not in self.folders})
+        check_readable(wanted, {name: why for name, why in self.refused.items() if name not in self.folders})
         there = set(self.form.schema_of(file).names)
         asked = there - self.refused.keys() if with_text else there.intersection(wanted)
         pieces = range(block.offset, block.offset + (block.size or 0))
@@ -258,7 +280,7 @@ class StoredTables:
 
 def stored_tables(form: TableFormat, files: Sequence[SourceFile]) -> StoredTables:
     """The format of these files, with the columns of all of them."""
-    fields, folders, odd = columns_of_all(form, files), folder_columns(files), unreadable(form, files)
+    (fields, odd), folders = columns_of_all(form, files), folder_columns(files)
     types = {name: arrow_type_in_spark(field.type) for name, field in fields.items() if name not in odd}
     for name, values in folders.items():
         types[name] = pa.array(values).type if any(value is not None for value in values) else pa.string()

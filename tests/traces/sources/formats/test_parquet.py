@@ -8,6 +8,7 @@ import pytest
 from pyarrow import orc
 
 from adapt.core.errors import BadInput
+from adapt.traces.sources.reading.table_files import wider
 from adapt.traces.spark.session import spark_failures
 
 ODD_NAMES = ["a b", "a%20b", "a+b", "ä ö", "日本", "a#b", "a[1]", "a{b,c}", "a?b*", "a\\b", "a&b=c"]
@@ -77,10 +78,33 @@ def test_times_in_nanoseconds_are_times_cut_to_the_microsecond(opened, tmp_path,
     assert frame.where("_line = 3").first()["n"] is None
 
 
-def test_a_column_of_two_types_is_refused_by_both_files(opened, tmp_path):
-    paths = [write(tmp_path / "a.parquet", {"k": [1]}), write(tmp_path / "b.parquet", {"k": ["x"]})]
+def test_a_column_of_two_types_is_refused_by_both_files_if_it_is_used(opened, tmp_path):
+    paths = [write(tmp_path / "a.parquet", {"k": [1], "n": [1]}), write(tmp_path / "b.parquet", {"k": ["x"], "n": [2]})]
+    source = opened(*paths)
+    assert [row["n"] for row in rows_of(source, "n")] == [1, 2]
     with pytest.raises(BadInput, match=r"k is string in b\.parquet and int64 in a\.parquet; write both as one type"):
-        opened(*paths)
+        source.first_rows(2, ["k"])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "widest"),
+    [
+        (pa.array([1], pa.int64()), pa.array([2], pa.int32()), pa.int64()),
+        (pa.array([1], pa.int8()), pa.array([2], pa.uint32()), pa.int64()),
+        (pa.array([1], pa.int64()), pa.array([0.5]), pa.float64()),
+        (pa.array([None], pa.null()), pa.array(["x"]), pa.string()),
+        (pa.array([1], pa.timestamp("us", "UTC")), pa.array([2], pa.timestamp("ms", "UTC")), pa.timestamp("us", "UTC")),
+        (pa.array([1], pa.timestamp("us")), pa.array([2], pa.timestamp("us", "UTC")), None),
+        (pa.array([1]), pa.array(["1"]), None),
+        (pa.array([True]), pa.array([1]), None),
+    ],
+)
+def test_types_of_several_files_become_the_widest(opened, tmp_path, one, other, widest):
+    assert wider(one.type, other.type) == wider(other.type, one.type) == widest
+    paths = [write(tmp_path / f"{at}.parquet", {"k": column}) for at, column in enumerate((one, other))]
+    for files in (paths, paths[::-1]) if widest is not None else ():
+        read = opened(*files).first_rows(2, ["k"])["k"]
+        assert (read.type, len(read)) == (widest, 2)
 
 
 def test_files_of_other_columns_are_one_table_by_name(opened, tmp_path):
