@@ -3,11 +3,11 @@
 import json
 import os
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple
 from hashlib import sha256
-from itertools import chain
+from itertools import chain, groupby
 from math import inf
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -33,8 +33,9 @@ from adapt.traces.sources.reading.blocks import (
     again,
     blocks_of_walks,
     cut,
+    has_blocks,
     ranges,
-    read_block,
+    read_blocks,
     reader_schema,
     walk,
     warn_of_packed,
@@ -193,7 +194,7 @@ class Source:
 
         def work(task: int) -> tuple[int, list[pa.RecordBatch]]:
             met = [0]
-            read = _counted_in((_read_block(blocks[at], forms[blocks[at].file], wanted) for at in tasks[task]), met)
+            read = _counted_in(_read([blocks[at] for at in tasks[task]], forms, wanted), met)
             refused = [batch.select(list(PLACE)) for batch in sift(task, read)]
             return met[0], refused
 
@@ -213,7 +214,7 @@ class Source:
         form = self._form
         batches: list[pa.RecordBatch] = []
         for block in self._blocks:
-            for batch in _read_block(block, self._forms[block.file], wanted):
+            for batch in _read([block], self._forms, wanted):
                 good = batch.filter(batch.column("_reason").is_null())
                 batches.append(good.slice(0, rows - sum(map(len, batches))))
                 if sum(map(len, batches)) >= rows:
@@ -242,7 +243,7 @@ class Source:
         asked = None if lines is None else _by_block(blocks, lines)
 
         def read(at: int) -> Iterator[pa.RecordBatch]:
-            for batch in _read_block(blocks[at], forms[blocks[at].file], [], with_text=True):
+            for batch in _read([blocks[at]], forms, [], with_text=True):
                 if asked is None:
                     yield batch
                 else:
@@ -302,6 +303,7 @@ class Source:
                 **_of_ranges([hashes[at, first] for first in firsts[at]]),
             }
             for at in range(len(files))
+            if hashes[at, 0]
         }
         return [block for at in range(len(files)) for block in blocks[at]], list(inputs.values())
 
@@ -319,7 +321,7 @@ class Source:
             else:
                 walked = walk(file, cast(RecordFormat, forms[at]), task)
             content: dict[str, str] = {}
-            if hashed:
+            if hashed and not (at and files[at - 1].path == file.path):  # an archive once, not for each member
                 with readable(file.path):
                     content = _content(file.path, task.first, None if whole else firsts[at].step)
             told = [at, task.first, content, walked and astuple(walked), places]
@@ -358,7 +360,7 @@ class Source:
 
         def stage(task: int) -> Iterator[pa.RecordBatch]:
             left, met = 0, [0]
-            read = _counted_in((_read_block(blocks[at], forms[blocks[at].file], wanted) for at in tasks[task]), met)
+            read = _counted_in(_read([blocks[at] for at in tasks[task]], forms, wanted), met)
             settings = {"compression": "snappy", "use_dictionary": False, "write_statistics": False}
             with (
                 disk.complete_file(folder / _staged_name(task), attempt_id()) as path,
@@ -396,12 +398,11 @@ class Source:
         """
         form, left = self._form, self._most_held
         batches: list[pa.RecordBatch] = []
-        for block in self._blocks if left else ():
-            for batch in _read_block(block, self._forms[block.file], wanted):
-                batches.append(batch)
-                left -= batch.nbytes
-                if left <= 0:
-                    return None
+        for batch in _read(self._blocks if left else (), self._forms, wanted):
+            batches.append(batch)
+            left -= batch.nbytes
+            if left <= 0:
+                return None
         return pa.Table.from_batches(batches, reader_schema(wanted, form.types)) if left else None
 
     def _tasks(self, chosen: Sequence[int]) -> list[list[int]]:
@@ -446,19 +447,33 @@ def _by_block(blocks: Sequence[Block], lines: Mapping[int, Sequence[int]]) -> di
 
 
 def _cut(at: int, file: SourceFile, form: RecordFormat | BlockFormat) -> list[Block]:
-    return form.cut(at, file) if isinstance(form, BlockFormat) else cut(at, file, form)
+    return form.cut(at, file) if has_blocks(form) else cut(at, file, form)
 
 
-def _counted_in(read: Iterable[Iterator[pa.RecordBatch]], met: list[int]) -> Iterator[pa.RecordBatch]:
+def _counted_in(read: Iterator[pa.RecordBatch], met: list[int]) -> Iterator[pa.RecordBatch]:
     """The batches of blocks, adding their number of rows to the first of `met`."""
-    for batch in chain.from_iterable(read):
+    for batch in read:
         met[0] += batch.num_rows
         yield batch
 
 
-def _read_block(
-    block: Block, form: RecordFormat | BlockFormat, wanted: Sequence[str], *, with_text: bool = False
+def _read(
+    blocks: Sequence[Block],
+    forms: Sequence[RecordFormat | BlockFormat],
+    wanted: Sequence[str],
+    *,
+    with_text: bool = False,
 ) -> Iterator[pa.RecordBatch]:
-    if isinstance(form, BlockFormat):
-        return form.read(block, wanted, with_text=with_text)
-    return read_block(block, form, wanted, with_text=with_text)
+    """Records of some blocks, in order.
+
+    Args:
+        forms: The format of each file.
+        wanted, with_text: As in `read_blocks`.
+    """
+    for _, same in groupby(blocks, lambda block: id(forms[block.file])):
+        some = list(same)
+        form = forms[some[0].file]
+        if has_blocks(form):
+            yield from chain.from_iterable(form.read(block, wanted, with_text=with_text) for block in some)
+        else:
+            yield from read_blocks(some, form, wanted, with_text=with_text)

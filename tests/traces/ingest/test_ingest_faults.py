@@ -20,7 +20,7 @@ from adapt.traces.ingest.ingest import IngestOptions, ingest
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.sources.formats.delimited import Delimited
 from adapt.traces.sources.reading import blocks
-from adapt.traces.sources.reading.blocks import PATH, cut, read_block
+from adapt.traces.sources.reading.blocks import PATH, cut, read_blocks
 from adapt.traces.sources.reading.files import source_files, unpacked
 from adapt.traces.sources.reading.records import RecordFormat
 from adapt.traces.sources.sniff import ReadOptions, recognize
@@ -187,11 +187,7 @@ def read_below_spark(path: Path, reading: ReadOptions) -> None:
     for at, file in enumerate(files):
         with unpacked(file) as stream:
             text = stream.read()
-        rows = [
-            batch
-            for block in cut(at, file, form)
-            for batch in read_block(block, form, [*form.columns, PATH], with_text=True)
-        ]
+        rows = list(read_blocks(cut(at, file, form), form, [*form.columns, PATH], with_text=True))
         lines = [line for batch in rows for line in batch.column("_line").to_pylist()]
         bare = text.removeprefix(b"\xef\xbb\xbf")
         delimited = isinstance(form, Delimited) and (form.delimiter, form.quote) == (",", '"')

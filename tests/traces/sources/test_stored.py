@@ -17,7 +17,7 @@ from adapt.traces.sources.reading.files import source_files
 from adapt.traces.sources.reading.records import RecordFormat
 from adapt.traces.sources.reading.table_files import stored_tables
 from adapt.traces.sources.sniff import ReadOptions, recognize
-from adapt.traces.sources.source import _cut, _read_block
+from adapt.traces.sources.source import _cut, _read
 from tests.tiers import soak
 from tests.traces.sources.test_contract import CASES, PACKED, put
 
@@ -42,8 +42,7 @@ def rows_of(source, reading=None):
     found = recognize(files, reading or ReadOptions())
     form = found.form if isinstance(found.form, RecordFormat | BlockFormat) else stored_tables(found.form, files)
     blocks = [block for at, file in enumerate(files) for block in _cut(at, file, form)]
-    read = (_read_block(block, form, form.columns) for block in blocks)
-    return [row for batches in read for batch in batches for row in batch.to_pylist()]
+    return [row for batch in _read(blocks, [form] * len(files), form.columns) for row in batch.to_pylist()]
 
 
 def copied(folder: Path, place: Path) -> Path:

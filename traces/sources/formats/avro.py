@@ -244,7 +244,7 @@ class AvroFiles:
         return blocks
 
     def read(self, block: Block, wanted: Sequence[str], *, with_text: bool = False) -> Iterator[pa.RecordBatch]:
-        """Records of a block, as `blocks.read_block` yields them; text is JSON."""
+        """Records of a block, as `blocks.read_blocks` yields them; text is JSON."""
         schema = reader_schema(wanted, self.types)
         row = block.line
         fastavro = _fastavro()

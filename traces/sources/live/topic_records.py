@@ -207,7 +207,7 @@ class TopicRecords:
         return blocks
 
     def read(self, block: Block, wanted: Sequence[str], *, with_text: bool = False) -> Iterator[pa.RecordBatch]:
-        """Records of a block, as `blocks.read_block` yields them; text is JSON."""
+        """Records of a block, as `blocks.read_blocks` yields them; text is JSON."""
         schema, row = reader_schema(wanted, self.types), block.line
         with readable(block.source.path), block.source.path.open("rb") as file:
             for frame in frames_of(block.source.path, block.offset, block.size):

@@ -6,7 +6,8 @@ The cut depends only on the bytes, so that the same files give the same blocks o
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Protocol, runtime_checkable
+from functools import lru_cache
+from typing import IO, TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -28,12 +29,20 @@ from adapt.traces.sources.reading.records import (
     text_of,
 )
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
 BLOCK_BYTES = 32 << 20
 """Approximate size of a block of a plain file; a compressed file is one block."""
 
 LONGEST_RECORD = 64 << 20
 
 ROWS_A_BATCH = 65_536
+
+_FEW_BYTES = 1 << 18
+"""So few bytes of records are parsed with the next ones."""
+
+_LINE_END = np.frombuffer(b"\n", np.uint8)
 
 PLACE = ("_file", "_line", "_reason", "_text")
 """Columns for the place of a row, why it is rejected, and its text."""
@@ -64,11 +73,16 @@ class BlockFormat(Named, Protocol):
         """Blocks of one file, whose lines are numbers of records."""
 
     def read(self, block: Block, wanted: Sequence[str], *, with_text: bool = False) -> Iterator[pa.RecordBatch]:
-        """Records of a block, as `read_block` yields them."""
+        """Records of a block, as `read_blocks` yields them."""
+
+
+def has_blocks(form: object) -> "TypeIs[BlockFormat]":
+    """Whether a format has blocks of its own."""
+    return hasattr(form, "cut")
 
 
 def reader_schema(wanted: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.Schema:
-    """Schema of `read_block`: the columns of `PLACE`, then the wanted ones.
+    """Schema of `read_blocks`: the columns of `PLACE`, then the wanted ones.
 
     Args:
         types: Types of columns that are not text.
@@ -77,29 +91,42 @@ def reader_schema(wanted: Sequence[str], types: Mapping[str, pa.DataType]) -> pa
     return pa.schema([*fixed, *((name, types.get(name, pa.string())) for name in wanted)])
 
 
-def read_block(
-    block: Block, form: RecordFormat, wanted: Sequence[str], *, with_text: bool = False
+def read_blocks(
+    blocks: Iterable[Block], form: RecordFormat, wanted: Sequence[str], *, with_text: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """Records of a block, in order, as batches of `reader_schema`.
+    """Records of blocks of one format, in order, as batches of `reader_schema`; those of small blocks together.
 
     Args:
         wanted: Columns to extract; `PATH` is the file's label.
         with_text: Include the text of every record, not only of rejected ones.
     """
-    with unpacked(block.source) as stream:
-        if block.offset:
-            stream.seek(block.offset)
-        line = block.line
-        at_header = form.header is not None and block.offset == 0
-        for data, records, _, lines in settled(stream, block, form):
-            if at_header and len(records):
-                _check_header(data, records, form, block.source)
-                records = records.where(np.arange(len(records)) > 0)
-                at_header = False
-            for first in range(0, len(records), ROWS_A_BATCH):
-                some = records.where(_between(len(records), first, first + ROWS_A_BATCH))
-                yield _as_batch(data, some, form, wanted, block, line, with_text)
-            line += lines
+    held, size = list[_Some](), 0
+    for some in _some_records(blocks, form):
+        held.append(some)
+        size += int(some.records.ends[-1] - some.records.starts[0])
+        if size > _FEW_BYTES:
+            yield _as_batch(held, form, wanted, with_text)
+            held, size = [], 0
+    if held:
+        yield _as_batch(held, form, wanted, with_text)
+
+
+def _some_records(blocks: Iterable[Block], form: RecordFormat) -> Iterator["_Some"]:
+    """Records of blocks, at most `ROWS_A_BATCH` at a time."""
+    for block in blocks:
+        with unpacked(block.source) as stream:
+            if block.offset:
+                stream.seek(block.offset)
+            line = block.line
+            at_header = form.header is not None and block.offset == 0
+            for data, records, _, lines in settled(stream, block, form):
+                if at_header and len(records):
+                    _check_header(data, records, form, block.source)
+                    records = records.where(slice(1, None))
+                    at_header = False
+                for first in range(0, len(records), ROWS_A_BATCH):
+                    yield _Some(block, line, data, records.where(slice(first, first + ROWS_A_BATCH)))
+                line += lines
 
 
 def settled(
@@ -145,18 +172,43 @@ def settled(
             return
 
 
-def _as_batch(
-    data: Bytes, records: Records, form: RecordFormat, wanted: Sequence[str], block: Block, line: int, with_text: bool
-) -> pa.RecordBatch:
-    count = len(records)
+@dataclass(frozen=True, slots=True)
+class _Some:
+    """Some records of a block."""
+
+    block: Block
+    line: int  # line of the first byte
+    data: Bytes
+    records: Records
+
+    def alone(self, at: int) -> tuple[Bytes, Records]:
+        """Their bytes, without others that may be bad, and the records as if these began at `at`."""
+        made, low, high = self.records, int(self.records.starts[0]), int(self.records.ends[-1])
+        moved = Records(made.starts - low + at, made.ends - low + at, made.lines + self.line, made.fields, 0, 0)
+        return self.data[low:high], moved
+
+
+def _together(held: Sequence[_Some]) -> tuple[Bytes, Records]:
+    """The bytes of records, and where each is in them."""
+    if len(held) == 1:
+        return held[0].alone(0)
+    spans, records, at = list[Bytes](), list[Records](), 0
+    for some in held:
+        span, moved = some.alone(at)
+        spans += [span, _LINE_END]
+        records.append(moved)
+        at += len(span) + 1
+    starts, ends, lines, fields = (
+        np.concatenate([getattr(each, name) for each in records]) for name in ("starts", "ends", "lines", "fields")
+    )
+    return np.concatenate(spans), Records(starts, ends, lines, fields, 0, 0)
+
+
+def _as_batch(held: Sequence[_Some], form: RecordFormat, wanted: Sequence[str], with_text: bool) -> pa.RecordBatch:
+    span, shifted = _together(held)
+    count = len(shifted)
     reasons = np.full(count, None, dtype=object)
     columns: dict[str, pa.Array] = {}
-    # only the bytes of these records, so that a bad byte elsewhere does not make them slow
-    low = int(records.starts[0])
-    span = data[low : int(records.ends[-1])]
-    shifted = Records(
-        records.starts - low, records.ends - low, records.lines, records.fields, len(span), records.used_lines
-    )
     good = is_utf8(span, shifted)
     parsed_names = [name for name in wanted if name in form.columns]
     if good is None:
@@ -169,19 +221,21 @@ def _as_batch(
         if good.any():
             compact, sound = _compacted(span, shifted.where(good))
             parsed = form.parse(compact, sound, parsed_names)
-            rows = pa.array(np.cumsum(good) - 1, mask=~good)
-            columns = {name: column.take(rows) for name, column in parsed.columns.items()}
+            places = pa.array(np.cumsum(good) - 1, mask=~good)
+            columns = {name: column.take(places) for name, column in parsed.columns.items()}
             if parsed.reasons is not None:
                 reasons[good] = np.array(parsed.reasons.to_pylist(), dtype=object)
     refused = reasons != None  # noqa: E711 - elementwise
     texts = _texts(span, shifted, np.ones(count, bool) if with_text else refused)
     nothing, schema = pa.nulls(count, pa.string()), reader_schema(wanted, form.types)
+    rows = [len(some.records) for some in held]
     if PATH in wanted:
-        columns[PATH] = pa.repeat(pa.scalar(block.source.label, pa.string()), count)
+        labels = pa.array([some.block.source.label for some in held], pa.string())
+        columns[PATH] = labels.take(pa.array(np.repeat(np.arange(len(held)), rows)))
     return pa.RecordBatch.from_arrays(
         [
-            pa.array(np.full(count, block.file, np.int32)),
-            pa.array(records.lines + line),
+            pa.array(np.array([some.block.file for some in held], np.int32).repeat(rows)),
+            pa.array(shifted.lines),
             pa.array(reasons, pa.string()) if refused.any() else nothing,
             texts,
             *(columns[name] if name in columns else pa.nulls(count, schema.field(name).type) for name in wanted),
@@ -212,11 +266,6 @@ def _texts(data: Bytes, records: Records, chosen: NDArray[np.bool_]) -> pa.Array
     return pa.array(shown, pa.string())
 
 
-def _between(count: int, first: int, last: int) -> NDArray[np.bool_]:
-    at = np.arange(count)
-    return (at >= first) & (at < last)
-
-
 def _check_header(data: Bytes, records: Records, form: RecordFormat, source: SourceFile) -> None:
     line = data[int(records.starts[0]) : int(records.ends[0])]
     try:
@@ -225,18 +274,22 @@ def _check_header(data: Bytes, records: Records, form: RecordFormat, source: Sou
         raise BadInput(
             f"{source.label}: the header is not UTF-8 text; convert the file, e.g. with `iconv -f latin1 -t utf-8`"
         ) from error
-    if int(records.fields[0]) == len(form.columns):
-        only = Records(
-            records.starts[:1] * 0, records.ends[:1] - records.starts[0], records.lines[:1], records.fields[:1], 0, 0
-        )
-        read = form.parse(line, only, form.columns).columns
-        if tuple(read[name][0].as_py() for name in form.columns) == form.header:
-            return
+    if int(records.fields[0]) == len(form.columns) and _cells(cast(Any, form), line.tobytes()) == form.header:
+        return
     found = line.tobytes().decode("utf-8", "backslashreplace")[:200]
     raise BadInput(
         f"{source.label} has no header and does not begin with that of the first file ({listed(form.header or ())})"
         f" but with {found!r}"
     )
+
+
+@lru_cache(64)
+def _cells(form: Any, line: bytes) -> tuple[str, ...]:
+    """The fields of a line; most files of a source begin with the same."""
+    start = np.zeros(1, np.int64)
+    only = Records(start, start + len(line), start, np.array([len(form.columns)], np.int32), 0, 0)
+    read = form.parse(np.frombuffer(line, np.uint8), only, form.columns).columns
+    return tuple(read[name][0].as_py() for name in form.columns)
 
 
 _LOG = logging.getLogger(__name__)
@@ -280,7 +333,7 @@ class Task:
 
 def ranges(file: SourceFile, form: object) -> range:
     """The first byte of each range of a file."""
-    one = file.container is not Container.PLAIN or not isinstance(form, RecordFormat)
+    one = file.container is not Container.PLAIN or has_blocks(form)
     return range(0, 1 if one else max(file.size, 1), max(file.size, 1) if one else RANGE_BYTES)
 
 

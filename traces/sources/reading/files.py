@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
+from io import BytesIO
 from pathlib import Path, PurePath
 from typing import IO, Any, cast
 
@@ -62,6 +64,7 @@ _MAGIC = {
     b"PK\x03\x04": Container.ZIP,
     b"PK\x05\x06": Container.ZIP,  # without members
 }
+_NO_MEMBERS = b"PK\x05\x06" + bytes(18)
 _LOGS = {
     "_delta_log": "Delta",
     ".hoodie": "Hudi",
@@ -296,8 +299,7 @@ def _check_name(path: Path, label: str) -> None:
 
 def _members(path: Path, label: str) -> Iterator[SourceFile]:
     try:
-        with path.open("rb") as packed, zipfile.ZipFile(packed) as archive:
-            members = archive.infolist()
+        members = _directory(path).infolist()
     except (zipfile.BadZipFile, OSError) as error:
         raise BadInput(f"{path} is truncated or not a zip archive ({error}); get the file again") from error
     files = [member for member in members if not member.is_dir() and not member.filename.startswith("__MACOSX/")]
@@ -315,6 +317,17 @@ def _members(path: Path, label: str) -> Iterator[SourceFile]:
         yield SourceFile(
             _absolute(path), f"{label}/{member.filename}", Container.ZIP, member.compress_size, member.filename
         )
+
+
+def _directory(path: Path) -> zipfile.ZipFile:
+    """A zip archive of which only the directory is read, once for many members."""
+    return _directory_of(path, path.found() if is_stored(path) else _stamp(path))
+
+
+@lru_cache(8)
+def _directory_of(path: Path, _version: object) -> zipfile.ZipFile:
+    with path.open("rb") as packed, zipfile.ZipFile(packed) as archive:
+        return archive
 
 
 CHUNK_BYTES = 8 << 20
@@ -336,8 +349,10 @@ def unpacked(file: SourceFile) -> Iterator[IO[bytes]]:
         with ExitStack() as opened:
             plain = opened.enter_context(file.opened(*((0,) if file.container is Container.PLAIN else ())))
             if file.container is Container.ZIP:
-                archive = opened.enter_context(zipfile.ZipFile(plain))
-                yield opened.enter_context(archive.open(str(file.member)))
+                archive = opened.enter_context(zipfile.ZipFile(BytesIO(_NO_MEMBERS)))
+                archive.fp = plain
+                member = _directory(file.path).getinfo(str(file.member))
+                yield opened.enter_context(archive.open(member))
             elif file.container is Container.PLAIN:
                 yield plain
             else:

@@ -37,8 +37,8 @@ class Records:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def where(self, mask: NDArray[np.bool_]) -> "Records":
-        """Records selected by a mask."""
+    def where(self, mask: NDArray[np.bool_] | slice) -> "Records":
+        """Records selected by a mask or a range."""
         return Records(
             self.starts[mask], self.ends[mask], self.lines[mask], self.fields[mask], self.used, self.used_lines
         )

@@ -243,7 +243,7 @@ class StoredTables:
         return blocks
 
     def read(self, block: Block, wanted: Sequence[str], *, with_text: bool = False) -> Iterator[pa.RecordBatch]:
-        """Rows of a block, as `blocks.read_block` yields them; text is JSON."""
+        """Rows of a block, as `blocks.read_blocks` yields them; text is JSON."""
         file, line, schema = block.source, block.line, reader_schema(wanted, self.types)
         check_readable(wanted, {name: why for name, why in self.refused.items() if name not in self.folders})
         there = set(self.form.schema_of(file).names)

@@ -12,7 +12,7 @@ from adapt.core.errors import BadInput
 from adapt.traces.sources.formats.delimited import Delimited
 from adapt.traces.sources.formats.text import pattern_format
 from adapt.traces.sources.reading import blocks
-from adapt.traces.sources.reading.blocks import cut, read_block
+from adapt.traces.sources.reading.blocks import cut, read_blocks
 from adapt.traces.sources.reading.files import source_files
 from adapt.traces.sources.reading.records import NEVER, OPEN_QUOTE, delimited_records, last_line_end, line_records
 from tests.traces.sources.plain_records import plain_lines, plain_records
@@ -33,7 +33,7 @@ def rows_of(file, form, wanted=None, **options):
     wanted = form.columns if wanted is None else wanted
     rows = []
     for block in cut(0, file, form):
-        for batch in read_block(block, form, wanted, **options):
+        for batch in read_blocks([block], form, wanted, **options):
             rows += batch.to_pylist()
     return rows
 
