@@ -77,7 +77,7 @@ reality-rekeyed: .venv/.dev
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
 lock: .venv/.dev
 	echo uv | $(LOCK) - --output-file installer.lock
-	$(LOCK) --extra java --extra demo build-requirements.in pyproject.toml --output-file requirements.lock
+	$(LOCK) --extra demo build-requirements.in pyproject.toml --output-file requirements.lock
 	$(LOCK) --extra dev --constraint requirements.lock pyproject.toml --output-file requirements-dev.lock
 
 clean:

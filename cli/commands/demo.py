@@ -30,7 +30,7 @@ def demo(
     Example: adapt demo
     """
     from adapt.core.verdict.compared import at_channels
-    from adapt.traces.demonstration import COST, COST_UNIT, KEY, TIME, copy_flights
+    from adapt.traces.demonstration import COST, COST_UNIT, KEY, TIME, write_flights
     from adapt.traces.store.answers import found_in
     from adapt.traces.store.comparisons import read_comparison
     from adapt.traces.store.disk import disk_failures
@@ -40,8 +40,8 @@ def demo(
     step = partial(_step, context.find_root().command)
     with disk_failures(out):
         out.mkdir(parents=True, exist_ok=True)
-    source, trace, plans, run, page = (out / f"flights.{kind}" for kind in ("csv.zip", "trace", "plans", "run", "html"))
-    copy_flights(source)
+    source, trace, plans, run, page = (out / f"flights.{kind}" for kind in ("csv", "trace", "plans", "run", "html"))
+    write_flights(source)
     columns = ("--key", KEY, "--time", TIME, "--cost", COST, "--cost-unit", COST_UNIT)
 
     step(

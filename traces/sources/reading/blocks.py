@@ -277,9 +277,9 @@ def _check_header(data: Bytes, records: Records, form: RecordFormat, source: Sou
     if int(records.fields[0]) == len(form.columns) and _cells(cast(Any, form), line.tobytes()) == form.header:
         return
     found = line.tobytes().decode("utf-8", "backslashreplace")[:200]
+    first = listed([" ".join(name.split()) for name in form.header or ()])
     raise BadInput(
-        f"{source.label} has no header and does not begin with that of the first file ({listed(form.header or ())})"
-        f" but with {found!r}"
+        f"{source.label} has no header and does not begin with that of the first file ({first}) but with {found!r}"
     )
 
 
