@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from footprint import SPARK, Footprint, apart, footprint, told
-from ingest_csv import write_csv
+from seconds import write_csv
 
 from adapt.traces.ingest.ingest import ingest
 from adapt.traces.ingest.mapping import Mapping

@@ -22,9 +22,9 @@ _COLUMNS = ("carrier", "flight", "origin", KEY, COST)
 
 
 def write_flights(path: Path) -> None:
-    """Write the flights into the folder of the demonstration, each with its scheduled departure.
+    """Write the flights, each with its scheduled departure.
 
-    The package has its hour in UTC and its minute in two columns. So each step can be typed again.
+    The package has its hour in UTC and its minute in two columns.
     """
     texts = dict.fromkeys((*_COLUMNS, "time_hour", "minute"), pa.string())
     with ZipFile(flights()) as archive, archive.open("flights.csv") as file:

@@ -94,7 +94,9 @@ def reader_schema(wanted: Sequence[str], types: Mapping[str, pa.DataType]) -> pa
 def read_blocks(
     blocks: Iterable[Block], form: RecordFormat, wanted: Sequence[str], *, with_text: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """Records of blocks of one format, in order, as batches of `reader_schema`; those of small blocks together.
+    """Records of blocks of one format, in order.
+
+    They come as batches of `reader_schema`; small blocks share one.
 
     Args:
         wanted: Columns to extract; `PATH` is the file's label.
