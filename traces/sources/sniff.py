@@ -18,6 +18,7 @@ from adapt.traces.sources.formats.avro import avro_files
 from adapt.traces.sources.formats.console import ENVELOPE, console_format, envelopes, is_dump
 from adapt.traces.sources.formats.delimited import Delimited
 from adapt.traces.sources.formats.json_lines import JsonLines
+from adapt.traces.sources.formats.logs import log_of
 from adapt.traces.sources.formats.orc import OrcFiles
 from adapt.traces.sources.formats.parquet import ParquetFiles
 from adapt.traces.sources.formats.text import log_format, pattern_format
@@ -66,8 +67,6 @@ class ReadOptions:
             raise UsageError(f"--pattern needs --source-format text (got {self.format})")
         if self.properties and self.format not in (FormatName.AUTO, FormatName.CONSOLE):
             raise UsageError(f"--property needs --source-format console (got {self.format})")
-        if self.format is FormatName.TEXT and not self.pattern:
-            raise UsageError("--source-format text needs --pattern, a regular expression with named groups")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +121,14 @@ def recognize(files: Sequence[SourceFile], options: ReadOptions) -> Recognized:
             return Recognized(dump, [*guesses, f"fields {', '.join(dump.columns)}"])
         case FormatName.CLF:
             return Recognized(log_format(), guesses)
-        case FormatName.TEXT:
+        case FormatName.TEXT if options.pattern:
             return Recognized(pattern_format(options.pattern), guesses)
+        case FormatName.TEXT:
+            log = log_of(_lines(head))
+            if log is None:
+                raise UsageError("--source-format text needs --pattern, a regular expression with named groups")
+            fields = ", ".join(log.form.columns)
+            return Recognized(log.form, [*guesses, f"lines of {log.name}, fields {fields}"])
         case _:
             form = _delimited(_lines(head, "surrogateescape"), kind, options, guesses, name)
             return Recognized(form, guesses, _with_other_headers(files, form, kind, options))
@@ -138,7 +143,7 @@ def _with_other_headers(
         return found
     for at, file in enumerate(files):
         head = head_of(file, HEAD_BYTES).removeprefix(BOM)
-        lines = _lines(head, "surrogateescape") if head.strip() else []
+        lines = _body(_lines(head, "surrogateescape")) if head.strip() else []
         first = next(_rows(lines, form.delimiter, form.quote), None)
         if first is None or tuple(first) == form.header:
             continue
@@ -186,26 +191,37 @@ def _guess_format(head: bytes, name: str) -> FormatName:
     sample = pa.array(lines)
     if 2 * pc.sum(pc.match_substring_regex(sample, matches.pattern).cast(pa.int64())).as_py() > len(lines):
         return FormatName.CLF
-    return FormatName.TSV if _guess_delimiter(lines) == "\t" else FormatName.CSV
+    if log_of(lines) is not None:
+        return FormatName.TEXT
+    return FormatName.TSV if _guess_delimiter(_body(lines)) == "\t" else FormatName.CSV
 
 
 def _delimited(
     lines: Sequence[str], kind: FormatName, options: ReadOptions, guesses: list[str], name: str
 ) -> Delimited:
+    comment, lines = _comment(lines), _body(every := lines)
+    remarks = [line.rstrip("\r\n") for line in every if comment and line.startswith(comment)]
     delimiter = options.delimiter or ("\t" if kind is FormatName.TSV else "")
+    if comment == _SEPARATOR:
+        delimiter = delimiter or remarks[0][len(comment) :][:1]
     if not delimiter:
         delimiter = _guess_delimiter(lines)
         guesses.append(f"delimiter {DELIMITERS[delimiter]}")
-    rows = list(_rows(lines, delimiter, options.quote))
+    quote = options.quote
+    if quote == '"' and _is_single_quoted(lines, delimiter):
+        quote = "'"
+        guesses.append("quote '")
+    rows = list(_rows(lines, delimiter, quote))
     if not rows:
         raise BadInput(
             f"{name}: a quote in the first line is never closed, or the line is too long; --quote '' turns quoting off"
         )
     first = rows[0]
-    header = options.header
+    header, named = options.header, None
     if header is None:
-        header = _looks_like_header(rows)
-        guesses.append("a header line" if header else "no header line")
+        named = _named_above(remarks, delimiter, len(first))
+        header = named is None and _looks_like_header(rows)
+        guesses.append("names of a comment" if named else "a header line" if header else "no header line")
     if header and any("\udc80" <= letter <= "\udcff" for cell in first for letter in cell):
         raise BadInput(f"{name}: the header is not UTF-8 text; convert the file, e.g. with `iconv -f latin1 -t utf-8`")
     if options.columns:
@@ -215,8 +231,40 @@ def _delimited(
     elif header:
         names = tuple(cell.strip() or f"_c{at}" for at, cell in enumerate(first))
     else:
-        names = tuple(f"_c{at}" for at in range(len(first)))
-    return Delimited(_distinct(names), delimiter, options.quote, tuple(first) if header else None)
+        names = named or tuple(f"_c{at}" for at in range(len(first)))
+    missing = "-" if named and comment == "#" else ""
+    return Delimited(_distinct(names), delimiter, quote, tuple(first) if header else None, comment, missing)
+
+
+_SEPARATOR = "sep="
+"""Beginning of the line by which Excel states the delimiter."""
+
+
+def _comment(lines: Sequence[str]) -> str:
+    """What comments begin with, if the first line is one."""
+    return next((each for each in ("#", _SEPARATOR) if lines and lines[0].startswith(each)), "")
+
+
+def _body(lines: Sequence[str]) -> list[str]:
+    """The lines without comments; all if there are no others."""
+    comment = _comment(lines)
+    return [line for line in lines if not (comment and line.startswith(comment))] or list(lines)
+
+
+def _named_above(remarks: Sequence[str], delimiter: str, fields: int) -> tuple[str, ...] | None:
+    """Names of the columns in a comment, as in Zeek's and W3C's logs."""
+    for line in reversed(remarks):
+        cells = re.sub(r"^#\s*(fields:?(\s+|$))?", "", line, flags=re.IGNORECASE).split(delimiter)
+        if len(cells) == fields and fields > 1 and not any(_NUMBER_OR_TIME.match(cell) for cell in cells):
+            return tuple(cell.strip() for cell in cells)
+    return None
+
+
+def _is_single_quoted(lines: Sequence[str], delimiter: str) -> bool:
+    """Whether fields are quoted by apostrophes."""
+    fields = [field.strip() for line in lines for field in line.rstrip("\r\n").split(delimiter)]
+    quoted = sum(len(field) > 1 and field[0] == field[-1] == "'" for field in fields)
+    return 2 * quoted >= len(lines) and not any('"' in field for field in fields)
 
 
 def _rows(lines: Sequence[str], delimiter: str, quote: str) -> Iterator[list[str]]:
@@ -251,7 +299,12 @@ _NUMBER_OR_TIME = re.compile(
 def _looks_like_header(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first row has distinct words, over columns of numbers or times."""
     first, rest = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
-    if any(_NUMBER_OR_TIME.match(cell) for cell in first) or len(set(first)) < len(first):
+    named = [cell for cell in first if cell.strip()]
+    # pandas leaves out the name of its index; a line may end by a delimiter
+    blank = [at for at, cell in enumerate(first) if not cell.strip()]
+    if not named or any(_NUMBER_OR_TIME.match(cell) for cell in named) or not {*blank} <= {0, len(first) - 1}:
+        return False
+    if (blank or len(set(named)) < len(named)) and not rest:
         return False
     if not rest:
         return True
@@ -261,7 +314,7 @@ def _looks_like_header(rows: Sequence[Sequence[str]]) -> bool:
             return True
         if cell in values:
             return False
-    return all(re.fullmatch(r"\s*[A-Za-z_][\w .\-]*\s*", cell) for cell in first)
+    return not blank and all(re.fullmatch(r"\s*[A-Za-z_][\w .\-]*\s*", cell) for cell in first)
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:

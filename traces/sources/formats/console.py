@@ -11,17 +11,15 @@ from adapt.core.errors import UsageError, did_you_mean
 from adapt.traces.sources.formats.json_lines import JsonLines
 from adapt.traces.sources.formats.text import Pattern
 
-TIMES = {"ts": "epoch_ms"}
+TIMES = {"ts": "epoch_ms", "timestamp": "epoch_ms"}
 """Kafka's timestamps are in milliseconds."""
 
 PARTITIONS = {"key": "partition"}
 """Column of the partition of a record, by the column of its key."""
 
-ENVELOPE = re.compile(
-    r'\s*\{\s*"topic"\s*:\s*"[^"]*"\s*,\s*"partition"\s*:\s*-?\d+\s*,\s*"offset"\s*:\s*-?\d+\s*,.*"(key|payload)"\s*:',
-    re.DOTALL,
-)
-"""Beginning of an envelope."""
+_HAS = ('topic"', 'partition"', 'offset"', '(key|payload|value)"')
+ENVELOPE = re.compile(r"\s*\{" + "".join(rf'(?=.*"{name}\s*:)' for name in _HAS), re.DOTALL)
+"""What an envelope of kcat, or of rpk, has."""
 
 
 def envelopes() -> JsonLines:

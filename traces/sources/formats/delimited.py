@@ -9,7 +9,17 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from adapt.traces.sources.reading.records import BOM, NEVER, OPEN_QUOTE, Bytes, Parsed, Records, delimited_records
+from adapt.traces.sources.reading.records import (
+    BOM,
+    NEVER,
+    OPEN_QUOTE,
+    Bytes,
+    Parsed,
+    Records,
+    begin_by,
+    delimited_records,
+    text_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +30,8 @@ class Delimited:
     delimiter: str = ","  # the character between fields
     quote: str = '"'  # the quoting character; empty if fields are not quoted
     header: tuple[str, ...] | None = None  # the first record of each file, or None if files have no header
+    comment: str = ""  # beginning of lines that are no records
+    missing: str = ""  # text that is read as null; empty for none
     types: ClassVar[dict[str, pa.DataType]] = {}
     times: ClassVar[dict[str, str]] = {}
     partitions: ClassVar[dict[str, str]] = {}
@@ -31,19 +43,27 @@ class Delimited:
 
     def records(self, data: Bytes, *, at_end: bool) -> Records:
         """Records, each ended by a line end outside quotes."""
-        return delimited_records(data, ord(self.delimiter), self.line_hider, at_end=at_end)
+        records = delimited_records(data, ord(self.delimiter), self.line_hider, at_end=at_end)
+        return records.where(~begin_by(data, records, self.comment)) if self.comment else records
 
     def parse(self, data: Bytes, records: Records, wanted: Sequence[str]) -> Parsed:
         """Wanted columns; a record with the wrong number of fields is rejected."""
         good = records.fields == len(self.columns)
-        if good.all():
+        if good.all() and not self.comment:
             return Parsed(self._read(data[records.starts[0] : records.ends[-1]], wanted) if len(records) else {})
         reasons = pa.array([None if ok else self._reason(n) for ok, n in zip(good, records.fields, strict=True)])
-        read = self._read(_without(data, records, ~good), wanted) if good.any() else {}
+        read = self._read(self._of(data, records, good), wanted) if good.any() else {}
         # row among the columns read, null for rejected records
         rows = pa.array(np.cumsum(good) - 1, mask=~good)
         nothing = pa.nulls(len(records), pa.string())
         return Parsed({name: read[name].take(rows) if name in read else nothing for name in wanted}, reasons)
+
+    def _of(self, data: Bytes, records: Records, good: NDArray[np.bool_]) -> Bytes:
+        """Bytes of the good records."""
+        if not self.comment:
+            return _without(data, records, ~good)
+        texts = text_of(data, records.where(good)).cast(pa.large_binary()).to_pylist()
+        return np.frombuffer(b"\n".join(texts), np.uint8)
 
     def _reason(self, fields: int) -> str:
         if fields == OPEN_QUOTE:
@@ -63,7 +83,9 @@ class Delimited:
             pa.csv.ConvertOptions(
                 check_utf8=False,
                 column_types=dict.fromkeys(self.columns, pa.string()),
-                strings_can_be_null=False,
+                strings_can_be_null=bool(self.missing),
+                quoted_strings_can_be_null=False,
+                null_values=[self.missing],
                 include_columns=list(wanted) or list(self.columns[:1]),
             ),
         )

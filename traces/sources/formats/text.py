@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapt.core.errors import UsageError
-from adapt.traces.sources.reading.records import Bytes, OfLines, Parsed, Records, text_of
+from adapt.traces.sources.reading.records import Bytes, OfLines, Parsed, Records, begin_by, line_records, text_of
 
 LOG_FORMAT = (
     r"^(?P<host>\S+) (?P<ident>\S+) (?P<user>\S+) \[(?P<time>[^\]]+)\] "
@@ -31,6 +31,12 @@ class Pattern(OfLines):
     what: str = "does not match the pattern"  # reason to reject a line
     times: Mapping[str, str] = field(default_factory=dict)  # times, partitions: see `RecordFormat`
     partitions: Mapping[str, str] = field(default_factory=dict)
+    only: str = ""  # beginning of the lines that are records; empty for all
+
+    def records(self, data: Bytes, *, at_end: bool) -> Records:
+        """Lines."""
+        lines = line_records(data, at_end=at_end)
+        return lines.where(begin_by(data, lines, self.only)) if self.only else lines
 
     def parse(self, data: Bytes, records: Records, wanted: Sequence[str]) -> Parsed:
         """Wanted groups of each line."""

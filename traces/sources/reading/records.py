@@ -297,6 +297,15 @@ def text_of(data: Bytes, records: Records) -> pa.Array:
     return every.take(pa.array(np.arange(0, pieces, 2)))
 
 
+def begin_by(data: Bytes, records: Records, text: str) -> NDArray[np.bool_]:
+    """Which records begin with a text; shape (records,)."""
+    found = np.ones(len(records), np.bool_)
+    for at, letter in enumerate(text.encode()):
+        place = records.starts + at
+        found &= (place < records.ends) & (data[np.minimum(place, len(data) - 1)] == letter)
+    return found
+
+
 def is_utf8(data: Bytes, records: Records) -> NDArray[np.bool_] | None:
     """Mask of the records that are UTF-8, or None if all are."""
     raw = memoryview(data)  # type: ignore[arg-type]  # an array is a buffer; numpy's stubs do not say so

@@ -86,9 +86,11 @@ def columns_of_all(form: TableFormat, files: Sequence[SourceFile]) -> tuple[dict
 
 
 def wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """The type that holds all values of two; None if there is none.
+    """The type that holds all values of two.
 
-    Null fits any type; whole numbers become the wider one, or doubles beside fractions; times take the finer unit.
+    None if there is none.
+
+    Null fits any type; whole numbers become the wider one, or doubles with fractions; times take the finer unit.
     """
     if one == other or pa.types.is_null(other):
         return one
