@@ -25,7 +25,7 @@ from adapt.core.phrases import counted
 from adapt.core.reading import Reading, Rejects
 from adapt.core.stream import KeyType
 from adapt.core.units.seals import hash_of
-from adapt.traces.ingest.sieve import UTC, layout_of, plain_format, plain_times
+from adapt.traces.ingest.sieve import ISO_STEPS, plain_times
 from adapt.traces.ingest.times import EPOCH_UNITS, PLAUSIBLE_S, USUAL_NAMES
 from adapt.traces.sources.formats.json_lines import JsonLines
 from adapt.traces.sources.frames import frame_name, frame_reader, is_frame, is_spark_frame
@@ -371,11 +371,7 @@ def _times(read: _Read, name: str) -> NDArray[np.int64]:
         low, high = (bound * 1e6 for bound in PLAUSIBLE_S)
         unit = next((us for us in EPOCH_UNITS.values() if low <= float(numbers.max()) * us < high), 1.0)
         return np.round(numbers * unit).astype(np.int64)
-    form = plain_format("", read.rows[name])
-    layout = None if form is None else layout_of(form, UTC)
-    plain = np.zeros(len(column), np.bool_)
-    if layout is not None:
-        times, plain = plain_times(column, layout, zoned=False)
+    times, plain = plain_times(column, np.array(ISO_STEPS, np.int64), zoned=False)
     if plain.all():
         return times
     row = int(np.argmin(plain))

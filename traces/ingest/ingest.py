@@ -30,11 +30,11 @@ from adapt.core.reading import FOLDER, Reading, Rejects
 from adapt.core.stream import KeyType
 from adapt.core.table import Displayed, Table
 from adapt.traces.ingest.cleaning import Cleaning, cleaned, salt_of
-from adapt.traces.ingest.mapping import Mapping, check_kept, key_parts, selected
+from adapt.traces.ingest.mapping import Mapping, check_kept, check_word, key_parts, selected
 from adapt.traces.ingest.profile import Profile, settle
-from adapt.traces.ingest.rejects import MOST_PLACES, WITHHELD, MaxRejects, by_file, by_reason, set_aside
+from adapt.traces.ingest.rejects import WITHHELD, MaxRejects, by_file, by_reason, set_aside
 from adapt.traces.ingest.runs import RunWriter, merge_runs, order_of_runs, runs_of
-from adapt.traces.ingest.sieve import PLACES, with_places
+from adapt.traces.ingest.sieve import PLACES, value_of, with_places
 from adapt.traces.ingest.sifting import Sifted, schema_of, sifted
 from adapt.traces.ingest.streams import Settled, Several, Stream, grouped, only_stream
 from adapt.traces.ingest.time_sort import (
@@ -60,8 +60,8 @@ from adapt.traces.sources.live.topic import KeptTopic, read_topic
 from adapt.traces.sources.live.topic_records import TopicRecords
 from adapt.traces.sources.reading.blocks import PATH, PLACE
 from adapt.traces.sources.reading.files import SourceFile, source_files, unchanged
-from adapt.traces.sources.reading.records import field_paths
-from adapt.traces.sources.reading.table_files import StoredTables, as_spark_schema, stored_tables
+from adapt.traces.sources.reading.records import InDoubt, field_paths
+from adapt.traces.sources.reading.table_files import StoredTables, arrow_type_in_spark, as_spark_schema, stored_tables
 from adapt.traces.sources.sniff import ReadOptions, Recognized
 from adapt.traces.spark.lazy import DataFrame, F, Later, SparkSession
 from adapt.traces.spark.progress import Progress, silent, watched
@@ -124,9 +124,7 @@ def _texts(places: Sequence[tuple[int, int]], texts: Sequence[str | None], sourc
     lacking = [place for place, text in zip(places, texts, strict=True) if text is None]
     read: dict[tuple[int, int], str | None] = {}
     if lacking:
-        found = source.texts(by_file(lacking) if len(lacking) <= MOST_PLACES else None)
-        with spark_failures("writing rejects"):
-            rows = found.toArrow().to_pydict()
+        rows = source.texts(by_file(lacking)).to_pydict()
         read = dict(zip(zip(rows["_file"], rows["_line"], strict=True), rows["_text"], strict=True))
     return [text or read.get(place) or "" for place, text in zip(places, texts, strict=True)]
 
@@ -162,10 +160,16 @@ def frame_files(frame: Any, folder: Path, streams: Sequence[Stream], spark: Spar
         if name not in schema.names and name in named.wanted([name]):
             raise BadInput(f"{frame_name(frame)}: column {name!r} has type {kind}, which is not read; cast it first")
     if set(wanted) <= set(known.names):
-        empty = spark.createDataFrame([], known).withColumn(PATH, F.lit(""))
+        empty: Any = Later(lambda: spark.createDataFrame([], known).withColumn(PATH, F.lit("")))
+        kinds = {name: arrow_type_in_spark(schema.field(name).type) for name in known.names}
+        nothing = pa.RecordBatch.from_pylist([], pa.schema({**kinds, PATH: pa.string()}))
         for option, text in (each for stream in streams for each in stream.mapping.expressions().items()):
             for part in key_parts(text, schema.names) if option == "key" else (text,):
-                selected(empty, part, option, schema.names, field_paths(schema))
+                check_word(part, option, schema.names, field_paths(schema))
+                try:
+                    value_of(part, nothing)
+                except InDoubt:
+                    selected(empty, part, option, schema.names, field_paths(schema))
     guessed = any(not stream.mapping.time for stream in streams)
     return keep_frame(opened, frame_name(frame), folder, schema.names if guessed else wanted)
 
@@ -265,7 +269,7 @@ def ingest(
         files: Sequence[SourceFile]
         form: StoredTables | TopicRecords | None
         if frame is not None:
-            started = session_in_zone(spark_session(running), options.time_zone)
+            started: Any = Later(lambda: session_in_zone(spark_session(running), options.time_zone))
             frame = frame.pinned(started) if isinstance(frame, Query) else frame
             files = frame_files(frame, kept, streams, started)
             form = stored_tables(ParquetFiles(), files)
@@ -277,7 +281,7 @@ def ingest(
         groups = grouped(files, streams, None if form is None else Recognized(form))
         small = sum(file.size for file in files) <= SMALL_BYTES
         spark: Any = Later(lambda: session_in_zone(spark_session(running.for_work(small=small)), options.time_zone))
-        alone = frame is None and topic is None and not running.on_spark(small=True)
+        alone = topic is None and not unordered and not running.on_spark(small=True)
         here, large = small and not running.on_spark(small=small), not small and not stated and not is_stored(folder)
         plain = staging if large and not cleaning.as_data() else None
         held_bytes, ordered = SMALL_BYTES if here else 0, not unordered

@@ -28,7 +28,6 @@ from adapt.traces.ingest.times import (
     guess_format,
     is_in_range,
     stated_format,
-    time_column,
     with_whole_casts,
 )
 from adapt.traces.read_errors import readable
@@ -130,21 +129,19 @@ def _quotes(texts: str, column: str) -> bool:
     return _WORD.fullmatch(column) is None and (column in texts or column.replace("`", "``") in texts)
 
 
-def chosen_time(sample: Callable[[], DataFrame], columns: Sequence[str]) -> str:
+def chosen_time(first: Callable[[], str | None], columns: Sequence[str]) -> str:
     """The guessed time column: a usual name, else the first of times.
 
     Empty if no column has times.
 
     Args:
-        sample: Gives some rows, where they are needed.
+        first: Finds the latter.
     """
     by_name = {name.lower(): name for name in reversed(columns)}
     for name in USUAL_NAMES:
         if name in by_name:
             return by_name[name]
-    with spark_failures("--time"):
-        found = time_column(sample(), columns)
-    return found or ""
+    return first() or ""
 
 
 def settled_format(
@@ -155,9 +152,12 @@ def settled_format(
         return stated_format(sample.sparkSession, mapping.time_format, mapping.time)
     times = selected(sample, mapping.time, "time", columns, paths)
     with spark_failures(f"--time {mapping.time!r}"):
-        quotes = mapping.time in columns and not _PATH.fullmatch(mapping.time)
-        given = f"`{mapping.time}`" if quotes else mapping.time
-        return guess_format(times, given, times.schema["time"].dataType.simpleString())
+        return guess_format(times, shown_time(mapping, columns), times.schema["time"].dataType.simpleString())
+
+
+def shown_time(mapping: Mapping, columns: Sequence[str]) -> str:
+    """The column or expression of the time, as SQL."""
+    return f"`{mapping.time}`" if mapping.time in columns and not _PATH.fullmatch(mapping.time) else mapping.time
 
 
 def mapped(
@@ -284,16 +284,11 @@ def _value_of(source: DataFrame, text: str, columns: Sequence[str]) -> tuple[Col
 
 
 def selected(source: DataFrame, text: str, option: str, columns: Sequence[str], paths: Sequence[str] = ()) -> DataFrame:
-    """An expression as a column named after its option.
-
-    A bare word is a column of the source.
-    """
+    """An expression as a column named after its option."""
     from pyspark.errors import AnalysisException, ParseException
 
     given = f"--{option} {text!r}"
-    bare = _WORD.fullmatch(text) and text not in (*columns, PATH)
-    if bare and not (text.isdigit() and option in (*AMOUNTS, "stream")):
-        raise UsageError(f"{given}: column {text!r} does not exist{_near(text, columns, paths)}")
+    check_word(text, option, columns, paths)
     # twice, so that Spark refuses them instead of calling the function
     words = {word for word in _WORD.findall(text) if word.lower() in OF_THE_RUN} - {*source.columns}
     twice = [f"1 as {word}" for word in sorted(words)] * 2
@@ -318,6 +313,13 @@ def selected(source: DataFrame, text: str, option: str, columns: Sequence[str], 
         if not Mapping(code).wanted(columns):
             raise UsageError(f"{given} names no column; make the key of columns: {listed(columns)}")
     return found
+
+
+def check_word(text: str, option: str, columns: Sequence[str], paths: Sequence[str]) -> None:
+    """Check that a bare word is a column of the source."""
+    bare = _WORD.fullmatch(text) and text not in (*columns, PATH)
+    if bare and not (text.isdigit() and option in (*AMOUNTS, "stream")):
+        raise UsageError(f"--{option} {text!r}: column {text!r} does not exist{_near(text, columns, paths)}")
 
 
 def _near(name: str, columns: Sequence[str], paths: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
@@ -92,6 +93,7 @@ def set_aside(
             refused = refused.withColumn("_text", F.lit(WITHHELD))
         elif places := refused.where("_text is null").select("_file", "_line").limit(MOST_PLACES + 1).collect():
             texts = source.texts(by_file(places) if len(places) <= MOST_PLACES else None)
+            texts = spark.createDataFrame(texts) if isinstance(texts, pa.Table) else texts
             # a merge join, since Spark underestimates the size of what our tasks yield and would broadcast it
             texts = texts.withColumnRenamed("_text", "_read").hint("merge")
             refused = refused.join(texts, ["_file", "_line"], "left").withColumn("_text", F.coalesce("_text", "_read"))

@@ -149,8 +149,10 @@ class RunWriter:
         """Write what is held."""
         if sum(map(len, self._held)):
             rows = pa.concat_batches(self._held)
-            order = np.lexsort(order_of(rows)[::-1]) if self._mixed else rising(order_of(rows)[0])
-            rows = rows.take(pa.array(order))
+            times = order_of(rows)[0]
+            if self._mixed or (times[1:] < times[:-1]).any():
+                order = np.lexsort(order_of(rows)[::-1]) if self._mixed else rising(times)
+                rows = rows.take(pa.array(order))
             index = np.stack([np.int64(column[::INDEX_ROWS]) for column in order_of(rows)])
             first = str(pc.min(rows.column("_line")).as_py())
             rows = rows.replace_schema_metadata({FIRST_LINE: first, INDEX: index.tobytes()})
@@ -313,6 +315,8 @@ def _in_order(runs: Sequence[Run], low: Positions, high: Positions) -> pa.Record
     ranges = zip(runs, low.tolist(), high.tolist(), strict=True)
     taken = [(run, first, end - first) for run, first, end in ranges if first < end]
     rows = pa.concat_batches([run.rows.slice(first, count) for run, first, count in taken])
+    if len(taken) == 1:
+        return rows
     times = rows.column("ts").view(pa.int64()).to_numpy()
     if any(run.mixed for run, _, _ in taken):
         order = np.lexsort((*(rows.column(name).to_numpy() for name in reversed(PLACES)), times))

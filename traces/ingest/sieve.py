@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,9 +12,25 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled, inlined
-from adapt.traces.ingest.mapping import RESERVED, Mapping
-from adapt.traces.ingest.times import EARLIEST_US, EPOCH_UNITS, ISO, LATEST_US, TimeFormat
-from adapt.traces.sources.reading.blocks import PATH
+from adapt.core.errors import BadInput
+from adapt.core.stream import KeyType, several
+from adapt.traces.ingest.mapping import AMOUNTS, RESERVED, Mapping, key_parts, shown_time
+from adapt.traces.ingest.times import (
+    DAY_US,
+    EARLIEST_US,
+    EPOCH_UNITS,
+    ISO,
+    LATEST_US,
+    NUMBER,
+    RECENT,
+    UNDIGITED,
+    WHOLE,
+    TimeFormat,
+    format_of,
+    time_column_of,
+)
+from adapt.traces.sources.reading.blocks import PLACE
+from adapt.traces.sources.reading.records import InDoubt
 
 YEAR, MONTH, DAY, HOUR, MINUTE, SECOND, MONTH_NAME, OFFSET, ISO_ZONE, FRACTION, T_OR_SPACE, MAY_END = range(-12, 0)
 """Steps of a layout; other steps are the byte at that place."""
@@ -33,9 +50,16 @@ _FIELDS = {
     "[": MAY_END,
     "]": None,
 }
+_NUMBER = re.compile(NUMBER, re.ASCII)
+_PERHAPS_NUMBER = re.compile(
+    r"\W*(0x.*|nan|inf|infinity|(\d+\.?\d*|\.\d+)(e[-+]?\d+)?[df]?)\W*", re.ASCII | re.IGNORECASE
+)
+"""Texts that Spark may read as a number."""
+_PLAIN_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d:\d\d(\.\d{1,6})?)?|[^A-Za-z+-]*")
+"""Times without names, signs and zones."""
 _PIECE = re.compile(r"\[\.S{6}\]|([A-Za-z])\1*|[\[\]]|[ \-/:.,_]")
 
-_ISO_STEPS = (
+ISO_STEPS = (
     *(YEAR, ord("-"), MONTH, ord("-"), DAY, MAY_END, T_OR_SPACE),
     *(HOUR, ord(":"), MINUTE, ord(":"), SECOND, FRACTION, ISO_ZONE),
 )
@@ -50,22 +74,89 @@ def layout_of(form: TimeFormat, time_zone: str) -> NDArray[np.int64] | None:
     """
     if form.name in EPOCH_UNITS:
         return np.zeros(0, np.int64)
-    steps = _ISO_STEPS if form.name == ISO else _steps(form.name)
+    steps = ISO_STEPS if form.name == ISO else _steps(form.name)
     if steps is None or (time_zone != UTC and OFFSET not in steps and ISO_ZONE not in steps):
         return None
     return np.array(steps, np.int64)
 
 
-def plain_format(stated: str, sample: pa.ChunkedArray) -> TimeFormat | None:
-    """The stated time format, or that of a sample; None if unsure.
+def plain_format(mapping: Mapping, columns: Sequence[str], values: pa.Array) -> TimeFormat:
+    """The stated time format, or that of a sample, as in `mapping.settled_format`."""
+    stated = TimeFormat(mapping.time_format)
+    if stated.name and layout_of(stated, "") is None:
+        raise InDoubt
+    kind = SPARK_KINDS.get(values.type, "")
+    if not kind and not stated.name:
+        raise InDoubt
 
-    ISO 8601 where it reads all of the sample, so that no other format reads more.
-    """
-    if stated:
-        return TimeFormat(stated) if layout_of(TimeFormat(stated), "") is not None else None
-    texts = sample.combine_chunks().drop_null()
-    plain = plain_times(texts, np.array(_ISO_STEPS, np.int64), zoned=False)[1]
-    return TimeFormat(ISO, guessed=True) if len(texts) and plain.all() else None
+    def rows(tried: Sequence[str]) -> list[Any]:
+        texts = [None if value is None else str(value) for value in values.to_pylist()]
+        numbers = [_as_number(text) if kind == "string" else text and float(text) for text in texts]
+        written = [text is not None and (kind != "string" or _NUMBER.search(text) is not None) for text in texts]
+        read = (_reads(texts, name) for name in tried)
+        return list(zip(values.to_pylist(), numbers, written, texts, *read, strict=True))
+
+    try:
+        return stated if stated.name else format_of(shown_time(mapping, columns), kind, rows)
+    except BadInput:
+        if kind in ("float", "double"):  # which Spark writes otherwise
+            raise InDoubt from None
+        raise
+
+
+def first_times(sample: pa.Table) -> str | None:
+    """The first column of times, as `times.time_column` finds it."""
+
+    def counts(name: str) -> tuple[int, int, int]:
+        texts = sample[name].drop_null().cast(pa.string()).to_pylist()
+        of_text = kinds[name] == "string"
+        most = max(sum(_reads(texts, form)) for form in UNDIGITED) if of_text else 0
+        found = [abs(_as_number(text) or 0.0) for text in texts] if of_text else map(abs, map(float, texts))
+        recent = sum(any(low <= number <= high for low, high in RECENT) for number in found)
+        return len(texts), most, recent
+
+    kinds = {field.name: SPARK_KINDS.get(field.type, "") for field in sample.schema if field.name not in PLACE}
+    return time_column_of(kinds, lambda _: cache(counts))
+
+
+def _as_number(text: str | None) -> float | None:
+    """What Spark makes of a text as a number."""
+    if text is None or not _PERHAPS_NUMBER.fullmatch(text):
+        return None
+    if not _NUMBER.search(text):
+        raise InDoubt
+    return float(text)
+
+
+def _reads(texts: Sequence[str | None], form: str) -> list[bool]:
+    """Which texts a format reads as times in Spark."""
+    layout, written = layout_of(TimeFormat(form), UTC), _written(form)
+    read = np.zeros(len(texts), np.bool_)
+    if layout is not None:
+        read = plain_times(pa.array(texts, pa.string()), layout, zoned=False)[1]
+    for at in np.flatnonzero(~read).tolist():
+        text = (texts[at] or "").strip(" ")
+        if text != texts[at] and text and layout is not None:
+            read[at] = plain_times(pa.array([text]), layout, zoned=False)[1][0]
+        # numbers of fixed widths that are no date are read by nothing
+        if not read[at] and written.fullmatch(text) and (layout is None or not _PLAIN_DATE.fullmatch(text)):
+            raise InDoubt
+    return read.tolist()
+
+
+@lru_cache
+def _written(form: str) -> re.Pattern[str]:
+    """What texts look like that a format may read."""
+    if form == ISO:
+        return re.compile(r"[^:]{4}-.*", re.ASCII | re.DOTALL)
+    pieces = []
+    for piece in re.finditer(r"([A-Za-z])\1*|.", form):
+        text = piece[0]
+        counted = rf"\d{{{len(text)}}}" if len(text) == 2 else r"\d+"
+        known = {"yyyy": r"(?:\d{4}|[-+]\d{4,})", "MMM": "[A-Za-z.]+", "a": "[A-Za-z.]+", "Z": ".+"}
+        known |= {"[": "(?:", "]": ")?"}
+        pieces.append(known.get(text) or (counted if text.isalpha() else re.escape(text)))
+    return re.compile("".join(pieces), re.ASCII | re.DOTALL)
 
 
 def _steps(pattern: str) -> tuple[int, ...] | None:
@@ -94,16 +185,12 @@ Floats: TypeAlias = NDArray[np.float64]
 Bytes: TypeAlias = NDArray[np.uint8]
 Mask: TypeAlias = NDArray[np.bool_]
 
-ODD, VALUE, MISSING, LONG = range(4)
-"""What a quantity is: not plain, a value, empty or null, or a number of many digits."""
+ODD, VALUE, MISSING = range(3)
+"""What a quantity is: not plain, a value, empty or null."""
 
 _DIGITS = 18
 """Most digits of a whole number; all such fit an int64."""
 
-_EXACT_DIGITS = 15
-"""Most digits of a decimal that is one exact division."""
-
-_POWERS = 10.0 ** np.arange(23)
 _WHOLE_POWERS = 10 ** np.arange(19, dtype=np.int64)
 _MONTHS = np.frombuffer(b"JanFebMarAprMayJunJulAugSepOctNovDec", np.uint8)
 _DAYS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)
@@ -133,13 +220,8 @@ def plain_epochs(texts: pa.Array, unit_us: float) -> tuple[Ints, Mask]:
 
 def plain_decimals(texts: pa.Array) -> tuple[Floats, Bytes]:
     """Numbers without sign or space, correctly rounded, and what each row has."""
-    values, kinds = np.zeros(len(texts), np.float64), np.zeros(len(texts), np.uint8)
-    _decimals(*_text(texts), values, kinds)
-    long = np.flatnonzero(kinds == LONG)
-    if len(long):
-        values[long] = texts.take(pa.array(long)).cast(pa.float64()).to_numpy()
-        kinds[long] = np.where(np.isfinite(values[long]), VALUE, ODD)
-    return values, kinds
+    values, kinds = _plain(texts, r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?", texts, pa.float64())
+    return values, np.where(np.isfinite(values), kinds, ODD)
 
 
 def plain_wholes(texts: pa.Array) -> tuple[Ints, Bytes]:
@@ -147,9 +229,16 @@ def plain_wholes(texts: pa.Array) -> tuple[Ints, Bytes]:
 
     A fraction is cut off.
     """
-    values, kinds = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.uint8)
-    _wholes(*_text(texts), values, kinds)
-    return values, kinds
+    whole = pc.replace_substring_regex(texts, r"\..*", "")
+    return _plain(texts, rf"[0-9]{{1,{_DIGITS}}}(\.[0-9]+)?", whole, pa.int64())
+
+
+def _plain(texts: pa.Array, written: str, digits: pa.Array, kind: pa.DataType) -> tuple[NDArray[Any], Bytes]:
+    """The numbers of texts that match a pattern, 0 for others, and what each row has."""
+    found = pc.fill_null(pc.match_substring_regex(texts, f"^(?:{written})$"), False)
+    empty = pc.equal(pc.fill_null(pc.binary_length(texts), 0), 0).to_numpy(False)
+    values = pc.if_else(found, digits, "0").cast(kind).to_numpy(False)
+    return values, np.where(empty, MISSING, np.where(found.to_numpy(False), VALUE, ODD)).astype(np.uint8)
 
 
 def _text(texts: pa.Array) -> tuple[Bytes, NDArray[np.int32], Mask]:
@@ -334,71 +423,6 @@ def _epochs(
         plain[row] = True
 
 
-@inlined
-def _past_digits(data: Bytes, at: int, end: int) -> int:
-    """The place after the digits from `at` on."""
-    while at < end and 48 <= data[at] <= 57:
-        at += 1
-    return at
-
-
-@inlined
-def _is_decimal(data: Bytes, at: int, end: int) -> bool:
-    """Whether a text is digits, then perhaps a point with digits, then perhaps an exponent."""
-    after = _past_digits(data, at, end)
-    if after == at:
-        return False
-    if after < end and data[after] == 46:
-        at = after + 1
-        after = _past_digits(data, at, end)
-        if after == at:
-            return False
-    if after < end and (data[after] == 101 or data[after] == 69):
-        at = after + 1
-        if at < end and (data[at] == 43 or data[at] == 45):
-            at += 1
-        after = _past_digits(data, at, end)
-        if after == at:
-            return False
-    return after == end
-
-
-@compiled
-def _decimals(data: Bytes, ends: NDArray[np.int32], valid: Mask, values: Floats, kinds: Bytes) -> Any:
-    for row in range(len(valid)):
-        at, end = int(ends[row]), int(ends[row + 1])
-        if not valid[row] or at == end:
-            kinds[row] = MISSING
-            continue
-        whole, point = _digits(data, at, end)
-        fraction, last, places = 0, point, 0
-        if point > at and point < end and data[point] == 46:
-            fraction, last = _digits(data, point + 1, end)
-            places = last - point - 1
-        if last == end and point > at and (last == point or places > 0) and point - at + places <= _EXACT_DIGITS:
-            values[row] = np.float64(whole * _WHOLE_POWERS[places] + fraction) / _POWERS[places]
-            kinds[row] = VALUE
-        else:
-            kinds[row] = LONG if _is_decimal(data, at, end) else ODD
-
-
-@compiled
-def _wholes(data: Bytes, ends: NDArray[np.int32], valid: Mask, values: Ints, kinds: Bytes) -> Any:
-    for row in range(len(valid)):
-        at, end = int(ends[row]), int(ends[row + 1])
-        if not valid[row] or at == end:
-            kinds[row] = MISSING
-            continue
-        values[row], point = _digits(data, at, end)
-        last = point
-        if point > at and point < end and data[point] == 46:
-            _, last = _digits(data, point + 1, end)
-            if last == point + 1:
-                last = point
-        if point > at and last == end:
-            kinds[row] = VALUE
-
-
 PLACES = {"_file": pa.int32(), "_line": pa.int64()}
 """The place of a row in the source, which breaks ties of time."""
 
@@ -409,12 +433,65 @@ LEAST_PLAIN = 0.9
 
 _KINDS = {
     "ts": TIME,
-    "key": pa.string(),
     "stream": pa.string(),
     "cost_us": pa.float64(),
     "bytes": pa.int64(),
     "partition": pa.int32(),
 }
+
+_WHOLE = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
+_NUMBERS = (*_WHOLE, pa.float32(), pa.float64())
+_STORED = {
+    **dict.fromkeys(_WHOLE, pa.int64()),
+    **dict.fromkeys((pa.string(), pa.bool_(), pa.date32()), pa.string()),
+    pa.binary(): pa.binary(),
+}
+"""Types of keys, and those in which a trace keeps them."""
+
+SPARK_KINDS = {
+    pa.string(): "string",
+    **dict(zip(_WHOLE, reversed(WHOLE), strict=True)),
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.date32(): "date",
+    TIME: "timestamp",
+    pa.timestamp("us"): "timestamp_ntz",
+}
+"""Spark's short names of types."""
+
+_KEPT = (*_STORED, *_NUMBERS, TIME, pa.timestamp("us"))
+
+_UNREAD = re.compile(r"[\x00-/:-\x7f]*")
+"""Texts that no format reads as a time."""
+
+
+class _Verdicts:
+    """Why rows of a batch are rejected, and which need Spark."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self._known = batch.column("_reason").is_null().to_numpy(False)
+        self.plain = self._known.copy()
+        self._words: list[str | None] = [None]
+        self._reasons = np.zeros(len(batch), np.int8)
+
+    def unsure(self, rows: Mask) -> None:
+        """Leave rows to Spark, unless they are rejected already."""
+        self.plain &= ~rows
+
+    def refuse(self, rows: Mask, reason: str) -> None:
+        """Reject rows that have been plain so far."""
+        if (rows := rows & self.plain).any():
+            self._words.append(reason)
+            self._reasons[rows] = len(self._words) - 1
+            self.plain[rows] = False
+
+    def reasons(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch with the reasons."""
+        if len(self._words) == 1:
+            return batch
+        found = pa.array(self._words, pa.string()).take(pa.array(self._reasons))
+        at = batch.schema.get_field_index("_reason")
+        return batch.set_column(at, batch.schema.field(at), pc.coalesce(batch.column(at), found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,64 +502,175 @@ class Sieve:
     layout: NDArray[np.int64]  # steps of the times; see `layout_of`
     form: TimeFormat
     zoned: bool  # only times that name their zone are plain
+    kinds: dict[str, pa.DataType]  # types of the source columns and expressions
+    keys: tuple[str, ...]  # those of the key
+    read: tuple[str, ...]  # source columns that it reads
 
     @property
     def columns(self) -> dict[str, str]:
-        """Source columns by column of the trace, in its order."""
+        """Source columns or expressions by column of the trace, in its order."""
         mapping = self.mapping
         texts = (mapping.time, mapping.key, mapping.stream, mapping.cost, mapping.bytes, mapping.partition)
         own = dict(zip(RESERVED, texts, strict=True))
         return {**{name: source for name, source in own.items() if source}, **{name: name for name in mapping.keep}}
 
     @property
-    def schema(self) -> pa.Schema:
-        """Schema of the trace."""
-        return pa.schema([(name, _KINDS.get(name, pa.string())) for name in self.columns])
+    def key_type(self) -> KeyType:
+        """Type of the key."""
+        names = {pa.bool_(): "boolean", pa.date32(): "date"}
+        types = [KeyType(names.get(self.kinds[name], str(self.kinds[name]))) for name in self.keys]
+        return types[0] if len(types) == 1 else KeyType(several(types))
 
     @property
-    def read(self) -> list[str]:
-        """Source columns that it reads."""
-        return list(dict.fromkeys(self.columns.values()))
+    def schema(self) -> pa.Schema:
+        """Schema of the trace."""
+        key = pa.string() if len(self.keys) > 1 else _STORED[self.kinds[self.keys[0]]]
+        kinds = {**_KINDS, "key": key}
+        return pa.schema([(name, kinds.get(name) or self.kinds[source]) for name, source in self.columns.items()])
 
     def fits(self, sample: pa.Table) -> bool:
         """Whether most rows of a sample are plain."""
-        plain = sum(len(self.sifted(batch)[0]) for batch in sample.to_batches())
-        return plain >= LEAST_PLAIN * len(sample)
+        others = sum(self.sifted(batch)[1]["_reason"].null_count for batch in sample.to_batches())
+        return bool(others <= (1 - LEAST_PLAIN) * len(sample))
 
     def sifted(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-        """The plain rows as in the trace, and the others as read."""
-        columns = {"ts": "", **self.columns}
-        times, plain = np.zeros(len(batch), np.int64), np.ones(len(batch), np.bool_)
+        """The plain rows as in the trace, and the others as read.
+
+        Those that are rejected have their reason.
+        """
+        columns, verdicts = {"ts": "", **self.columns}, _Verdicts(batch)
+        made = {"ts": pa.array(np.zeros(len(batch), np.int64)).view(TIME)}
         if columns["ts"]:
-            times, plain = self._times(batch.column(columns["ts"]))
-        plain &= (times >= EARLIEST_US) & (times <= LATEST_US) & batch.column("_reason").is_null().to_numpy(False)
-        made: dict[str, pa.Array] = {"ts": pa.array(times).view(TIME)}
-        if "cost_us" in columns:
-            factor = self.mapping.us_per_cost
-            costs, kinds = plain_decimals(batch.column(columns["cost_us"]))
-            with np.errstate(over="ignore"):
-                costs = costs if factor == 1 else costs * float(factor.numerator) / float(factor.denominator)
-            plain &= (kinds != ODD) & np.isfinite(costs)
-            made["cost_us"] = pa.array(costs, mask=kinds != VALUE)
-        for name in {"bytes", "partition"} & columns.keys():
-            numbers, kinds = plain_wholes(batch.column(columns[name]))
-            most = np.iinfo(_KINDS[name].to_pandas_dtype()).max
-            plain &= (kinds != ODD) & (numbers <= most)
-            made[name] = pa.array(np.minimum(numbers, most), _KINDS[name], mask=kinds != VALUE)
+            made["ts"] = self._times(value_of(columns["ts"], batch), verdicts)
+        made["key"] = self._keys(batch, verdicts)
+        for name, (column, _) in AMOUNTS.items():
+            if column in columns:
+                made[column] = self._amounts(name, value_of(columns[column], batch), _KINDS[column], verdicts)
+        if "stream" in columns:
+            made["stream"] = value_of(columns["stream"], batch).cast(pa.string())
         arrays = [
             *(batch.column(name) for name in PLACES),
             *(made[name] if name in made else batch.column(source) for name, source in columns.items()),
         ]
         rows = pa.RecordBatch.from_arrays(arrays, schema=with_places(self.schema))
-        if plain.all():
+        if verdicts.plain.all():
             return rows, batch.slice(0, 0)
-        mask = pa.array(plain)
-        return rows.filter(mask), batch.filter(pc.invert(mask))
+        mask = pa.array(verdicts.plain)
+        return rows.filter(mask), verdicts.reasons(batch).filter(pc.invert(mask))
 
-    def _times(self, texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        if self.form.name in EPOCH_UNITS:
-            return plain_epochs(texts, EPOCH_UNITS[self.form.name])
-        return plain_times(texts, self.layout, zoned=self.zoned)
+    def _times(self, values: pa.Array, verdicts: _Verdicts) -> pa.Array:
+        """Times as in the trace."""
+        if values.type == pa.date32():
+            verdicts.unsure(_beyond(values))
+            numbers, known = _numbers(values.view(pa.int32()))
+            numbers = numbers.astype(np.int64) * DAY_US
+        elif pa.types.is_timestamp(values.type):
+            numbers, known = _numbers(values.view(pa.int64()))
+        elif values.type in _NUMBERS and self.form.name in EPOCH_UNITS:
+            numbers, known = _epochs_of_numbers(values, EPOCH_UNITS[self.form.name], verdicts)
+        else:
+            values = values.cast(pa.string())
+            if self.form.name in EPOCH_UNITS:
+                numbers, known = plain_epochs(values, EPOCH_UNITS[self.form.name])
+            else:
+                numbers, known = plain_times(values, self.layout, zoned=self.zoned)
+            if not known.all():
+                at = np.flatnonzero(~known)
+                texts = values.take(pa.array(at)).to_pylist()
+                missing = np.zeros(len(known), np.bool_)
+                missing[at] = [text is None or not text.strip(" ") for text in texts]
+                unread = np.zeros(len(known), np.bool_)
+                unread[at] = [text is not None and _UNREAD.fullmatch(text) is not None for text in texts]
+                verdicts.refuse(missing, "time is missing")
+                verdicts.refuse(unread, "time cannot be read")
+                verdicts.unsure(~known)
+        verdicts.refuse(~known, "time is missing")
+        verdicts.refuse((numbers < EARLIEST_US) | (numbers > LATEST_US), "time cannot be read")
+        return pa.array(numbers).view(TIME)
+
+    def _keys(self, batch: pa.RecordBatch, verdicts: _Verdicts) -> pa.Array:
+        """Keys as in the trace."""
+        values = [value_of(text, batch) for text in self.keys]
+        for each in values:
+            if each.type == pa.date32():
+                verdicts.unsure(_beyond(each))
+        if len(values) == 1:
+            return values[0].cast(_STORED[values[0].type])
+        parts = [_json(each, verdicts) for each in values]
+        return pc.binary_join_element_wise("[", pc.binary_join_element_wise(*parts, ","), "]", "")
+
+    def _amounts(self, name: str, values: pa.Array, kind: pa.DataType, verdicts: _Verdicts) -> pa.Array:
+        """A quantity as in the trace: missing, or finite and not negative."""
+        factor = self.mapping.us_per_cost if name == "cost" else 1
+        most = None if name == "cost" else np.iinfo(kind.to_pandas_dtype()).max
+        numbers: NDArray[Any]
+        if values.type == pa.string():
+            numbers, kinds = plain_decimals(values) if most is None else plain_wholes(values)
+            verdicts.unsure(kinds == ODD)
+            known = kinds == VALUE
+        else:
+            numbers, known = _numbers(values)
+        if most is None:
+            with np.errstate(over="ignore"):
+                numbers = numbers.astype(np.float64)
+                numbers = numbers if factor == 1 else numbers * float(factor.numerator) / float(factor.denominator)
+        infinite = ~np.isfinite(numbers)
+        if values.type == pa.string():
+            verdicts.unsure(infinite)
+            verdicts.unsure(numbers > (np.inf if most is None else most))
+        verdicts.refuse(infinite & known, f"{name} is not finite")
+        verdicts.refuse((numbers < 0) & known, f"{name} is negative")
+        if most is None:
+            return pa.array(numbers, mask=~known)
+        # a double has no largest int64, but 2^63
+        beyond = numbers >= float(most) + (most < 1 << 53) if numbers.dtype.kind == "f" else numbers > most
+        verdicts.refuse(beyond & known, f"{name} is too large")
+        numbers = np.where(beyond | infinite | ~known, 0, numbers)
+        return pa.array(numbers.astype(kind.to_pandas_dtype()), mask=~known)
+
+
+def _beyond(days: pa.Array) -> Mask:
+    """Which days are not in the years 1 to 9999."""
+    numbers = _numbers(days.view(pa.int32()))[0]
+    outside: Mask = (numbers < EARLIEST_US // DAY_US) | (numbers > LATEST_US // DAY_US)
+    return outside
+
+
+def _numbers(values: pa.Array) -> tuple[NDArray[Any], Mask]:
+    """The numbers of a column, 0 for null, and which rows have one."""
+    known = values.is_valid().to_numpy(False)
+    return pc.fill_null(values, 0).to_numpy(False) if values.null_count else values.to_numpy(False), known
+
+
+def _epochs_of_numbers(values: pa.Array, unit_us: float, verdicts: _Verdicts) -> tuple[Ints, Mask]:
+    """Numbers since 1970 in microseconds, and which rows have one; leaves to Spark what a double does not decide."""
+    numbers, known = _numbers(values)
+    if values.type in _WHOLE:
+        numbers = numbers.astype(np.int64)
+        if unit_us < 1:
+            return numbers // 1000, known
+        verdicts.unsure(np.abs(numbers.astype(np.float64) * unit_us) >= 9.2e18)
+        return numbers * np.int64(unit_us), known
+    micros = numbers.astype(np.float64) * unit_us
+    whole = np.rint(micros)
+    # Spark rounds the decimal digits of the number, which differ from it by less than the rest
+    sure = (np.abs(micros) < 1 << 51) & (np.abs(micros - whole) <= 0.25)
+    verdicts.unsure(~sure)
+    return np.where(sure, whole, 0).astype(np.int64), known
+
+
+def _json(values: pa.Array, verdicts: _Verdicts) -> pa.Array:
+    """Values of a key's column in a JSON array."""
+    if values.type in _WHOLE:
+        return pc.fill_null(values.cast(pa.string()), "null")
+    if values.type == pa.binary():
+        texts = pa.array([None if each is None else each.hex().upper() for each in values.to_pylist()], pa.string())
+    else:
+        texts = values.cast(pa.string())
+    verdicts.unsure(pc.fill_null(pc.match_substring_regex(texts, r"[\x00-\x1f]"), False).to_numpy(False))
+    for mark in ("\\", '"'):
+        texts = pc.replace_substring(texts, mark, f"\\{mark}")
+    return pc.fill_null(pc.binary_join_element_wise('"', texts, '"', ""), "null")
 
 
 def with_places(schema: pa.Schema) -> pa.Schema:
@@ -490,16 +678,51 @@ def with_places(schema: pa.Schema) -> pa.Schema:
     return pa.schema([*PLACES.items(), ("ts", TIME), *(field for field in schema if field.name != "ts")])
 
 
-def sieve_of(mapping: Mapping, form: TimeFormat, time_zone: str, texts: Sequence[str]) -> Sieve | None:
+def sieve_of(mapping: Mapping, form: TimeFormat, time_zone: str, source: pa.Schema) -> Sieve | None:
     """The sieve of a mapping; None if no row is plain.
 
     Args:
         form: Format of the times.
         time_zone: Zone of times without one.
-        texts: Source columns of text.
+        source: Columns of the source, with the types that Spark gives them.
     """
-    layout = layout_of(form, time_zone)
-    named = (*mapping.expressions().values(), *mapping.keep)
-    if layout is None or mapping.dedup or not {*named} <= {*texts, PATH}:
+    layout = layout_of(form, time_zone) if mapping.time else np.zeros(0, np.int64)
+    keys = tuple(key_parts(mapping.key, source.names))
+    own = {name: text for name, text in mapping.expressions().items() if name != "key"}
+    named = (*own.values(), *keys, *mapping.keep)
+    if layout is None or mapping.dedup or not {*mapping.keep} <= {*source.names}:
         return None
-    return Sieve(mapping, layout, form, zoned=time_zone != UTC)
+    nothing = pa.RecordBatch.from_pylist([], source)
+    try:
+        read = tuple(dict.fromkeys(name for text in named for name in read_for(text, source)))
+        kinds = {text: value_of(text, nothing).type for text in named}
+    except InDoubt:
+        return None
+    zoneless, time = (pa.timestamp("us"), pa.date32()), kinds.get(mapping.time, TIME)
+    fit = (
+        *(kinds[name] in _STORED for name in keys),
+        *(kinds[name] in _KEPT or pa.types.is_decimal(kinds[name]) for name in mapping.keep),
+        *(kinds[own[name]] in (pa.string(), *_NUMBERS) for name in AMOUNTS if name in own),
+        time in (pa.string(), *_NUMBERS, TIME, *(zoneless if time_zone == UTC else ())),
+        time not in _NUMBERS[-2:] or form.name in EPOCH_UNITS,
+        kinds.get(mapping.stream, pa.string()) in (pa.string(), pa.bool_(), *_WHOLE),
+    )
+    return Sieve(mapping, layout, form, time_zone != UTC, kinds, keys, read) if all(fit) else None
+
+
+def read_for(text: str, source: pa.Schema) -> list[str]:
+    """Source columns that an expression reads."""
+    if text in source.names:
+        return [text]
+    from adapt.traces.ingest.expressions import names
+
+    return names(text, source)
+
+
+def value_of(text: str, rows: pa.RecordBatch) -> pa.Array:
+    """The values of a source column or of an expression."""
+    if text in rows.schema.names:
+        return rows.column(text)
+    from adapt.traces.ingest.expressions import evaluated
+
+    return evaluated(text, rows)

@@ -1,8 +1,8 @@
 """Several streams in one trace, each read and mapped separately."""
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -19,6 +19,8 @@ from adapt.traces.ingest.mapping import (
     RESERVED,
     Mapping,
     as_column,
+    check_kept,
+    check_word,
     chosen_time,
     key_parts,
     key_type_of_rows,
@@ -27,11 +29,12 @@ from adapt.traces.ingest.mapping import (
     selected,
     settled_format,
 )
-from adapt.traces.ingest.sieve import Sieve, plain_format, sieve_of
+from adapt.traces.ingest.sieve import Sieve, first_times, plain_format, read_for, sieve_of, value_of
 from adapt.traces.ingest.sifting import sifting
-from adapt.traces.ingest.times import MOST_LOOKED_AT, TimeFormat, local_times, with_years
+from adapt.traces.ingest.times import MOST_LOOKED_AT, TimeFormat, local_times, time_column, with_years
 from adapt.traces.sources.reading.blocks import PATH, PLACE
 from adapt.traces.sources.reading.files import SourceFile, head_of
+from adapt.traces.sources.reading.records import InDoubt
 from adapt.traces.sources.reading.table_files import quoted
 from adapt.traces.sources.sniff import ReadOptions, Recognized, recognize
 from adapt.traces.sources.source import Sift, Source
@@ -170,25 +173,33 @@ class Several:
         None if a row or an expression needs Spark; nothing is kept of the attempt then.
         """
         (source, _, own), *others = self._parts
-        if others or len(own) > 1 or own[0].name or own[0].where or not source.texts_by_name:
+        if others or len(own) > 1 or own[0].name or own[0].where or not source.typed:
             return None
         before = self.guesses, self.null_text
-        with _header_hinted(source, own):
-            stream = self._timed(source, own[0])
-        mapping, form, found = stream.mapping, None, None
-        if mapping.time in source.columns and not mapping.dedup and may_keep(mapping.keep):
-            form = plain_format(
-                mapping.time_format, source.first_rows(SAMPLE_ROWS, [mapping.time]).column(mapping.time)
-            )
-        sieve = None if form is None else sieve_of(mapping, form, stream.time_zone, source.texts_by_name)
-        if sieve is not None and not sieve.zoned and sieve.fits(source.first_rows(SAMPLE_ROWS, sieve.read)):
-            found = source.sifted(sieve.read, sifting(sieve, folder))
+        form: TimeFormat | None = None
+        sieve: Sieve | None = None
+        found: tuple[int, pa.Table] | None = None
+        with suppress(InDoubt), _header_hinted(source, own):
+            stream = self._timed(source, own[0], lambda some: first_times(source.first_rows(SAMPLE_ROWS, some)))
+            mapping = stream.mapping
+            if not mapping.time:
+                form = TimeFormat("")
+            elif not mapping.dedup and may_keep(mapping.keep):
+                check_word(mapping.time, "time", source.columns, source.paths)
+                some = source.first_rows(SAMPLE_ROWS, read_for(mapping.time, source.typed)).to_batches()
+                times = pa.concat_arrays([value_of(mapping.time, rows) for rows in some] or [pa.array([], pa.string())])
+                form = plain_format(mapping, source.columns, times)
+            if form is not None and not mapping.dedup and may_keep(mapping.keep):
+                _check_names(mapping, source)
+                sieve = sieve_of(mapping, form, stream.time_zone, source.typed)
+            if sieve is not None and sieve.fits(source.first_rows(SAMPLE_ROWS, sieve.read)):
+                found = source.sifted(sieve.read, sifting(sieve, folder))
         if form is None or sieve is None or found is None:
             self.guesses, self.null_text = before
             return None
         if form.guessed:
             self.guesses = (*self.guesses, f"time format {form.name}{form.makes}")
-        self.settled, self.key_type, self.rows = (Settled(stream, form),), KeyType.STRING, found[0]
+        self.settled, self.key_type, self.rows = (Settled(stream, form),), sieve.key_type, found[0]
         return sieve, found[1]
 
     def mapped(self) -> DataFrame:
@@ -219,13 +230,20 @@ class Several:
         """Columns of the files of the first streams."""
         return self._parts[0][0].columns
 
-    def texts(self, lines: dict[int, list[int]] | None) -> DataFrame:
+    def texts(self, lines: dict[int, list[int]] | None) -> Any:
         """Text of rows by position among all files; see `Source.texts`."""
-        found = []
+        found: list[Any] = []
         for source, places, _ in self._parts:
             asked = None if lines is None else {at: lines[place] for at, place in enumerate(places) if place in lines}
             if asked != {}:
-                found.append(_renumbered(source.texts(asked), places))
+                texts = source.texts(asked)
+                if isinstance(texts, pa.Table):
+                    files = pa.chunked_array([pa.array(places, pa.int32())]).take(texts["_file"])
+                    found.append(texts.set_column(0, "_file", files))
+                else:
+                    found.append(_renumbered(texts, places))
+        if isinstance(found[0], pa.Table):
+            return pa.concat_tables(found)
         rows = found[0]
         for more in found[1:]:
             rows = rows.unionByName(more)
@@ -260,8 +278,14 @@ class Several:
             found.append(("", nobodys))
         return found
 
-    def _timed(self, source: Source, stream: Stream) -> Stream:
-        """The stream with its time column, its cost unit, and the time format and partition that the source knows."""
+    def _timed(
+        self, source: Source, stream: Stream, first: Callable[[Sequence[str]], str | None] | None = None
+    ) -> Stream:
+        """The stream with its time column, its cost unit, and the time format and partition that the source knows.
+
+        Args:
+            first: The first of some columns that has times. Default: as Spark finds it.
+        """
         mapping = stream.mapping
         for key in () if stream.where else key_parts(mapping.key, source.columns):
             lacking = source.without(key)
@@ -272,9 +296,10 @@ class Several:
                 " over the columns of both, such as coalesce(a, b), or give the file its own [[stream]] in a --mapping"
             )
         if not mapping.time:
-            columns = source.readable
-            some = partial(source.sample, SAMPLE_ROWS, columns[:MOST_LOOKED_AT])
-            mapping = replace(mapping, time=chosen_time(some, columns))
+            some = source.readable[:MOST_LOOKED_AT]
+            first = first or (lambda some: time_column(source.sample(SAMPLE_ROWS, some), some))
+            with spark_failures("--time"):
+                mapping = replace(mapping, time=chosen_time(partial(first, some), source.readable))
             found = f"from {mapping.time}" if mapping.time else "in no column (name one with --time)"
             self.guesses = (*self.guesses, f"time{_named(stream)} {found}")
         if mapping.cost and not mapping.cost_unit:
@@ -302,8 +327,10 @@ class Several:
     def _sift(self, stream: Stream, form: TimeFormat, source: Source) -> Sift | None:
         """What takes the plain rows of a stream out of its table, if most of the first are plain."""
         texts = source.texts_by_name
-        sieve = sieve_of(stream.mapping, form, stream.time_zone, texts) if texts and self._runs else None
-        if sieve is None or self._runs is None or not sieve.fits(source.first_rows(SAMPLE_ROWS, sieve.read)):
+        sieve = sieve_of(stream.mapping, form, stream.time_zone, texts) if texts else None
+        if sieve is None or self._runs is None or not {*sieve.kinds} <= {*texts.names}:
+            return None
+        if not sieve.fits(source.first_rows(SAMPLE_ROWS, sieve.read)):
             return None
         return sifting(sieve, self._runs)
 
@@ -471,6 +498,17 @@ def _check_kinds(parts: Sequence[tuple[str, DataFrame]]) -> None:
                     f"{column} is {known} in stream {first!r} and {kind} in stream {name!r}; convert both to one type,"
                     " e.g. with string(...)"
                 )
+
+
+def _check_names(mapping: Mapping, source: Source) -> None:
+    """Check columns in the order of Spark's checks, up to the first that it may refuse for another reason."""
+    for option, text in mapping.expressions().items():
+        for part in key_parts(text, source.columns) if option == "key" else (text,):
+            check_word(part, option, source.columns, source.paths)
+            known = part in source.typed.names and source.typed.field(part).type in (pa.string(), pa.int64())
+            if not known and option != "time":
+                return
+    check_kept(mapping.keep, source.columns)
 
 
 def _check_no_nanos(key: str, source: Source) -> None:

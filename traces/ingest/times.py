@@ -5,7 +5,7 @@ Spark's `bigint(...)` makes 0 of NaN, and the largest number of infinity, so tha
 
 import operator
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -40,6 +40,9 @@ PATTERNS = (
 DIGITS = ("yyyyMMdd", "yyyyMMddHHmmss")
 """Patterns that look like whole numbers."""
 
+UNDIGITED = (ISO, *(form for form in PATTERNS if form not in DIGITS))
+"""Formats by which a column of times is found."""
+
 SYSLOG = "syslog:"
 """Before a year: times as syslog writes them, from that year on."""
 
@@ -61,6 +64,9 @@ PLAUSIBLE_S = (852_076_800, 2_524_608_000)
 Seconds since 1900, 1904 or 2001, and .NET ticks read as nanoseconds, would fall outside."""
 
 _PLAUSIBLE = "1997 to 2050"
+
+RECENT = tuple((PLAUSIBLE_S[0] * scale, PLAUSIBLE_S[1] * scale) for scale in (1, 1e3, 1e6, 1e9))
+"""Plausible numbers in each unit."""
 
 _WHOLE_PATTERNS = {
     "yyyy": "%Y",
@@ -103,7 +109,7 @@ _GPS_UNTIL = 2035
 _SIZES = {"epoch_s": 1e11, "epoch_ms": 1e14, "epoch_us": 1e17}
 """Below which numbers are closest to each unit."""
 
-_NUMBER = r"^\s*[-+]?\d+(\.\d+)?\s*$"
+NUMBER = r"^\s*[-+]?\d+(\.\d+)?\s*$"
 
 _WITHOUT_YEAR = r"^\s*[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d"
 """Times as syslog writes them."""
@@ -112,6 +118,7 @@ WITH_YEAR = "yyyy MMM [ ]d HH:mm:ss"
 
 _MOST_NEW_YEARS = 100
 """Changes of the year in all files; more are lines that lie in no order."""
+
 
 EARLIEST_US = -62_135_596_800_000_000  # year 1
 LATEST_US = 253_402_300_799_999_999  # year 9999
@@ -227,33 +234,38 @@ def stated_format(spark: SparkSession, name: str, given: str) -> TimeFormat:
 
 
 def guess_format(sample: DataFrame, given: str, kind: str) -> TimeFormat:
+    """The format of a sample in Spark; see `format_of`."""
+
+    def rows(tried: Sequence[str]) -> list[Any]:
+        value = F.col(sample.columns[0])
+        number = F.coalesce(value.rlike(NUMBER), F.lit(False)) if kind == "string" else value.isNotNull()
+        reads = (is_in_range(as_timestamp(value, kind, TimeFormat(name))) for name in tried)
+        return sample.select(value, value.cast("double"), number, value.cast("string"), *reads).collect()
+
+    return format_of(given, kind, rows)
+
+
+def format_of(given: str, kind: str, rows_of: Callable[[Sequence[str]], list[Any]]) -> TimeFormat:
     """The format that reads most values of a sample.
 
     The first of a tie.
 
     Args:
-        sample: One column of values.
         given: The column or expression of the values, as given.
         kind: Short name of its Spark type.
+        rows_of: Of each value, by the formats tried: itself, as a number, whether it is written as one, its text, and
+            whether each format reads it.
     """
-    column = sample.columns[0]
-    value = F.col(column)
     if kind in ("timestamp", "timestamp_ntz", "date"):
         return TimeFormat(ISO)
     if kind not in ("string", *WHOLE, "double", "float") and not kind.startswith("decimal"):
         raise BadInput(f"--time {given!r} has type {kind}; it must be text, a number or a time")
     tried = _texts() if kind == "string" else DIGITS if kind in WHOLE else ()
     # counted here: a sample that is no table of files then needs no job
-    rows = sample.select(
-        value.cast("double"),
-        value.isNotNull(),
-        F.coalesce(value.rlike(_NUMBER), F.lit(False)) if kind == "string" else value.isNotNull(),
-        value.cast("string"),
-        *(is_in_range(as_timestamp(value, kind, TimeFormat(name))) for name in tried),
-    ).collect()
+    rows = rows_of(tried)
     if not rows:  # no values to judge by
         return TimeFormat(ISO, guessed=True)
-    sizes = sorted((row[0], row[3]) for row in rows if row[2] and not isnan(row[0]))
+    sizes = sorted((row[1], row[3]) for row in rows if row[2] and not isnan(row[1]))
     numbers, read = sum(row[2] for row in rows), [sum(row[at] for row in rows) for at in range(4, 4 + len(tried))]
     reads = dict(zip(tried, read, strict=True))
     best = max(reads, key=lambda name: reads[name], default=ISO)
@@ -269,11 +281,11 @@ def guess_format(sample: DataFrame, given: str, kind: str) -> TimeFormat:
         return TimeFormat(unit, guessed=True, makes=_made(given, typical, unit))
     if not reads.get(best):
         advice = f"give --time-format: {', '.join(KNOWN)}, or {A_PATTERN}"
-        if sample.where(value.cast("string").rlike(_WITHOUT_YEAR)).limit(1).count():
+        if any(re.match(_WITHOUT_YEAR, row[3] or "", re.ASCII) for row in rows):
             advice = f"these have no year: give that of the first line of each file, as in --time-format {SYSLOG}2024"
+        shown = ", ".join([repr(row[0]) for row in rows if row[0] is not None][:3]) or "all null"
         raise BadInput(
-            f"--time {given!r}: no value of the first rows reads as a time (first values: {_shown(sample, column)});"
-            f" {advice}"
+            f"--time {given!r}: no value of the first rows reads as a time (first values: {shown}); {advice}"
         )
     return TimeFormat(best, guessed=True)
 
@@ -355,43 +367,54 @@ def _implausible(given: str, number: float, text: str, kind: str) -> str:
 
 
 def time_column(sample: DataFrame, columns: Sequence[str]) -> str | None:
+    """The first column of times of a sample in Spark; see `time_column_of`."""
+    kinds = {name: sample.select(quoted(name)).schema[0].dataType.simpleString() for name in columns[:MOST_LOOKED_AT]}
+
+    def counts(looked_at: Sequence[str]) -> Callable[[str], Sequence[int]]:
+        told = []
+        for name in looked_at:
+            value = quoted(name)
+            texts = (F.count_if(is_in_range(as_timestamp(value, kinds[name], TimeFormat(form)))) for form in UNDIGITED)
+            number = F.abs(value.cast("double"))
+            recent = (number.between(*bounds) for bounds in RECENT)
+            told += [
+                F.count(value),
+                F.greatest(*texts) if kinds[name] == "string" else F.lit(0),
+                F.count_if(reduce(operator.or_, recent)),
+            ]
+        row = list(sample.select(*told).first() or ()) if told else []
+        return lambda name: row[3 * looked_at.index(name) :][:3]
+
+    return time_column_of(kinds, counts)
+
+
+def time_column_of(
+    kinds: Mapping[str, str], counts: Callable[[Sequence[str]], Callable[[str], Sequence[int]]]
+) -> str | None:
     """The first column of times, or None.
 
     By type, else nearly all text times, else numbers that may be epochs.
+
+    Args:
+        kinds: Short names of Spark's types, by column.
+        counts: Gives, for some columns, the values of one that are not null, those that the best format reads as times,
+            and those that are `RECENT` as numbers.
     """
-    kinds = {name: sample.select(quoted(name)).schema[0].dataType.simpleString() for name in columns[:MOST_LOOKED_AT]}
     typed = [name for name, kind in kinds.items() if kind in ("timestamp", "timestamp_ntz", "date")]
     if typed:
         return typed[0]
     looked_at = [name for name, kind in kinds.items() if kind == "string" or kind in (*WHOLE, "double")]
-    told = []
-    for at, name in enumerate(looked_at):
-        value = quoted(name)
-        forms = (TimeFormat(form) for form in _texts() if form not in DIGITS)
-        texts = (F.count_if(is_in_range(as_timestamp(value, kinds[name], form))) for form in forms)
-        most = F.greatest(*texts) if kinds[name] == "string" else F.lit(0)
-        number = F.abs(value.cast("double"))
-        recent = (number.between(*(bound * scale for bound in PLAUSIBLE_S)) for scale in (1, 1e3, 1e6, 1e9))
-        told += [
-            F.count(value).alias(f"values{at}"),
-            most.alias(f"texts{at}"),
-            F.count_if(reduce(operator.or_, recent)).alias(f"numbers{at}"),
-        ]
-    row = sample.select(*told).first() if told else None
-    for kind in ("texts", "numbers"):
-        for at, name in enumerate(looked_at):
-            if row is not None and row[f"values{at}"] and row[f"{kind}{at}"] >= 0.9 * row[f"values{at}"]:
+    found = counts(looked_at)
+    for at in (1, 2):
+        for name in looked_at:
+            values = found(name)
+            if values[0] and values[at] >= 0.9 * values[0]:
                 return name
     return None
 
 
 def _texts() -> Sequence[str]:
     return (ISO, *PATTERNS)
-
-
-def _shown(sample: DataFrame, column: str) -> str:
-    values = [row[0] for row in sample.select(column).where(f"`{column}` is not null").limit(3).collect()]
-    return ", ".join(repr(value) for value in values) or "all null"
 
 
 DAY_US = 86_400_000_000

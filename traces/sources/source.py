@@ -5,7 +5,9 @@ import os
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import astuple
+from functools import cached_property
 from hashlib import sha256
 from itertools import chain, groupby
 from math import inf
@@ -21,7 +23,7 @@ from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.locations.location import is_stored
 from adapt.traces.read_errors import readable
 from adapt.traces.sources.formats.delimited import Delimited
-from adapt.traces.sources.formats.json_lines import JsonLines, json_schema, with_json_fields
+from adapt.traces.sources.formats.json_lines import JsonFields, JsonLines, fields_of, json_schema, with_json_fields
 from adapt.traces.sources.formats.text import Pattern
 from adapt.traces.sources.reading.blocks import (
     PATH,
@@ -41,7 +43,7 @@ from adapt.traces.sources.reading.blocks import (
     warn_of_packed,
 )
 from adapt.traces.sources.reading.files import SourceFile
-from adapt.traces.sources.reading.records import WHOLE_LINE, RecordFormat, field_paths
+from adapt.traces.sources.reading.records import WHOLE_LINE, InDoubt, RecordFormat, field_paths
 from adapt.traces.sources.reading.table_files import (
     StoredTables,
     quoted,
@@ -55,6 +57,9 @@ from adapt.traces.store.manifest import file_sha256, sha256_of
 
 OWN = (*PLACE, PATH)
 """Columns of the reader, which hide source columns of the same name."""
+
+MOST_REFUSED = 1 << 20
+"""Most refused rows that this process holds."""
 
 Sift: TypeAlias = Callable[[int, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """Takes rows out of a task's batches, and yields the others; called in a Spark task, with its number."""
@@ -119,18 +124,38 @@ class Source:
         else:
             with spark_failures("reading the source"), watched(spark, "surveying the files", progress):
                 self._blocks, self.inputs = self._survey()
-        self._ddl = ""
-        if isinstance(form, JsonLines):
-            self._lines = self._staged([WHOLE_LINE])
-            with spark_failures("reading the source"), watched(spark, "finding the fields", progress):
-                self._ddl = json_schema(spark, self._lines)
-            if not self._ddl:
-                raise BadInput(
-                    f"{self.files[0].label}: no line is a JSON object with a field; write one object per line, e.g."
-                    " with `jq -c .`"
-                )
+        self._is_json = isinstance(form, JsonLines)
+        self._fields = self._inferred() if here and self._is_json else None
         self.columns = self._columns()
-        self.paths = () if isinstance(form, RecordFormat) and not self._ddl else field_paths(self._schema())
+        self.paths = () if isinstance(form, RecordFormat) and not self._is_json else field_paths(self._schema())
+
+    def _inferred(self) -> JsonFields | None:
+        """The fields of JSON lines, where this process reads them as Spark does."""
+        found = JsonFields()
+        forms, tasks = [found] * len(self.files), self._tasks(range(len(self._blocks)))
+        try:
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                list(pool.map(lambda task: list(map(len, _read([self._blocks[at] for at in task], forms, []))), tasks))
+            return JsonFields(fields_of(found.met))
+        except InDoubt:
+            return None
+
+    @cached_property
+    def _lines(self) -> DataFrame:
+        """JSON lines as text."""
+        return self._staged([WHOLE_LINE])
+
+    @cached_property
+    def _ddl(self) -> str:
+        """Schema of JSON lines in Spark."""
+        with spark_failures("reading the source"), watched(self._spark, "finding the fields", self._progress):
+            ddl = json_schema(self._spark, self._lines)
+        if not ddl:
+            raise BadInput(
+                f"{self.files[0].label}: no line is a JSON object with a field; write one object per line, e.g."
+                " with `jq -c .`"
+            )
+        return ddl
 
     def is_cut(self, name: str) -> bool:
         """Whether a column of Parquet has times that are cut to microseconds."""
@@ -152,7 +177,7 @@ class Source:
 
         None for JSON, where rows name their fields.
         """
-        if name not in self.columns or self._ddl:
+        if name not in self.columns or self._is_json:
             return None
         form = self._form
         if isinstance(form, RecordFormat):
@@ -168,11 +193,20 @@ class Source:
         return tuple(name for name in self.columns if name not in odd)
 
     @property
-    def texts_by_name(self) -> tuple[str, ...]:
+    def texts_by_name(self) -> pa.Schema:
         """Columns of text, if rows are read as text."""
-        if not isinstance(self._form, RecordFormat) or self._ddl:
-            return ()
-        return tuple(name for name in self.columns if name not in self._form.types)
+        texts = isinstance(self._form, RecordFormat) and not self._is_json
+        return pa.schema([field for field in self.typed if texts and field.name not in self._form.types])
+
+    @property
+    def typed(self) -> pa.Schema:
+        """Columns with the types that Spark gives them.
+
+        None of JSON that only Spark reads.
+        """
+        kinds = (self._fields or self._form).types
+        names = () if self._is_json and self._fields is None else (*self.readable, PATH)
+        return pa.schema([(name, kinds.get(name, pa.string())) for name in names])
 
     def frame(self, wanted: Sequence[str], sift: Sift | None = None) -> DataFrame:
         """All rows with their place and the wanted columns.
@@ -182,63 +216,66 @@ class Source:
         Args:
             sift: Takes rows out before they become part of the table; only for columns of `texts_by_name`.
         """
-        return self._objects(wanted) if self._ddl else self._staged(wanted, sift)
+        return self._objects(wanted) if self._is_json else self._staged(wanted, sift)
 
     def sifted(self, wanted: Sequence[str], sift: Sift) -> tuple[int, pa.Table] | None:
         """Number of rows, and those refused; others are taken out here.
 
         None if a good row is left, or too many are refused.
         """
-        forms, blocks = self._forms, self._blocks
-        tasks = self._tasks(range(len(blocks)))
+        blocks, tasks = self._blocks, self._tasks(range(len(self._blocks)))
 
         def work(task: int) -> tuple[int, list[pa.RecordBatch]]:
             met = [0]
-            read = _counted_in(_read([blocks[at] for at in tasks[task]], forms, wanted), met)
+            read = _counted_in(_read([blocks[at] for at in tasks[task]], self._here_forms, wanted), met)
             refused = [batch.select(list(PLACE)) for batch in sift(task, read)]
             return met[0], refused
 
         rows, refused = 0, list[pa.RecordBatch]()
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+        with ThreadPoolExecutor(os.cpu_count()) as pool, ExitStack() as failed:
+            failed.callback(pool.shutdown, cancel_futures=True)
             for done, (read, others) in enumerate(pool.map(work, range(len(tasks))), 1):
                 self._progress("reading", done, len(tasks))
                 rows += read
                 refused += others
-                if any(each["_reason"].null_count for each in others) or sum(map(len, refused)) > 1 << 20:
-                    pool.shutdown(cancel_futures=True)
+                if any(each["_reason"].null_count for each in others) or sum(map(len, refused)) > MOST_REFUSED:
                     return None
         return rows, pa.Table.from_batches(refused, reader_schema([], {}))
 
     def first_rows(self, rows: int, wanted: Sequence[str]) -> pa.Table:
-        """The first good rows of a text source, in memory."""
-        form = self._form
+        """The first good rows of the source, in memory."""
         batches: list[pa.RecordBatch] = []
         for block in self._blocks:
-            for batch in _read([block], self._forms, wanted):
+            for batch in _read([block], self._here_forms, wanted):
                 good = batch.filter(batch.column("_reason").is_null())
                 batches.append(good.slice(0, rows - sum(map(len, batches))))
                 if sum(map(len, batches)) >= rows:
                     return pa.Table.from_batches(batches)
-        return pa.Table.from_batches(batches, reader_schema(wanted, form.types))
+        return pa.Table.from_batches(batches, reader_schema(wanted, (self._fields or self._form).types))
+
+    @property
+    def _here_forms(self) -> Sequence[RecordFormat | BlockFormat]:
+        """Formats of the files, as this process reads them."""
+        return self._forms if self._fields is None else [self._fields] * len(self.files)
 
     def sample(self, rows: int, wanted: Sequence[str]) -> DataFrame:
         """The first good rows of the source, with the wanted columns."""
         with spark_failures("reading the source"):
-            if self._ddl:
+            if self._is_json:
                 return self._objects(wanted).where("_reason is null").limit(rows)
             from pyspark.sql.pandas.types import from_arrow_schema
 
             first = self.first_rows(rows, wanted)
             return self._spark.createDataFrame(first, from_arrow_schema(first.schema, prefer_timestamp_ntz=True))
 
-    def texts(self, lines: Mapping[int, Sequence[int]] | None) -> DataFrame:
+    def texts(self, lines: Mapping[int, Sequence[int]] | None) -> Any:
         """Text of rows: `_file`, `_line`, `_text`.
+
+        It is a table where this process reads the files, else a data frame.
 
         Args:
             lines: Wanted lines of each text file, rising; None for all. Tables give all rows.
         """
-        from pyspark.sql.pandas.types import from_arrow_schema
-
         forms, blocks = self._forms, self._blocks
         asked = None if lines is None else _by_block(blocks, lines)
 
@@ -250,26 +287,27 @@ class Source:
                     yield batch.filter(pc.is_in(batch.column("_line"), value_set=pa.array(asked[at], pa.int64())))
 
         tasks = self._tasks(range(len(blocks)) if asked is None else sorted(asked))
-        schema = from_arrow_schema(reader_schema([], {}))
+        schema, columns = reader_schema([], {}), ["_file", "_line", "_text"]
         if self._here:
             batches = (batch for task in tasks for at in task for batch in read(at))
-            found = pa.Table.from_batches(batches, reader_schema([], {}))
-            rows = self._spark.createDataFrame(found, schema)
-        else:
-            rows = in_tasks(self._spark, tasks, read, schema)
-        return rows.select("_file", "_line", "_text")
+            return pa.Table.from_batches(batches, schema).select(columns)
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        return in_tasks(self._spark, tasks, read, from_arrow_schema(schema)).select(*columns)
 
     def _schema(self) -> pa.Schema:
         """Arrow types of the columns."""
-        if self._ddl:
+        if self._is_json and self._fields is None:
             from pyspark.sql.pandas.types import to_arrow_schema
 
             return to_arrow_schema(cast(T.StructType, T.StructType.fromDDL(self._ddl)))
-        return pa.schema(self._form.types)
+        return pa.schema((self._fields or self._form).types)
 
     def _columns(self) -> tuple[str, ...]:
         names: tuple[str, ...]
-        if self._ddl:
+        if self._fields is not None:
+            names = self._fields.columns
+        elif self._is_json:
             names = tuple(cast(T.StructType, T.StructType.fromDDL(self._ddl)).names)
         else:
             names = tuple(dict.fromkeys(name for form in self._forms for name in form.columns))

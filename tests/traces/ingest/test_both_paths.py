@@ -223,4 +223,4 @@ def test_kept_columns_of_every_type_give_the_same_trace(both, tmp_path):
     table = pa.table({"ts": pa.array([3, 1, 2]), "key": pa.array([7, None, -7]), **kept})
     pq.write_table(table, tmp_path / "rows.parquet")
     mapping = Mapping("key", "ts", time_format="epoch_s", keep=tuple(kept))
-    both(tmp_path / "rows.parquet", mapping, IngestOptions(time_zone="Europe/Berlin"), plain=False)
+    both(tmp_path / "rows.parquet", mapping, IngestOptions(time_zone="Europe/Berlin"))

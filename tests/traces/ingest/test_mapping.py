@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException, ParseException
 from adapt.core.errors import UsageError
 from adapt.traces.ingest.ingest import ingest
 from adapt.traces.ingest.mapping import OF_THE_RUN, Mapping, chosen_time, mapped, selected, settled_format
-from adapt.traces.ingest.times import TimeFormat
+from adapt.traces.ingest.times import TimeFormat, time_column
 
 SCHEMA = (
     "_file int, _line bigint, _reason string, _text string, _path string, when string, `user.name` string, n string"
@@ -184,7 +184,8 @@ def time_chosen(spark):
     """The time column that is chosen for one row of a source, given as column to value."""
 
     def choose(**row: object) -> str:
-        return chosen_time(lambda: spark.createDataFrame([tuple(row.values())], list(row)), list(row))
+        frame = spark.createDataFrame([tuple(row.values())], list(row))
+        return chosen_time(lambda: time_column(frame, list(row)), list(row))
 
     return choose
 

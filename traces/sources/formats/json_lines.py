@@ -1,12 +1,14 @@
 """JSON lines, which Spark parses with one schema for all of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, cast
 
+import numpy as np
 import pyarrow as pa
+from pyarrow.json import ParseOptions, ReadOptions, read_json
 
-from adapt.traces.sources.reading.records import WHOLE_LINE, Bytes, OfLines, Parsed, Records, text_of
+from adapt.traces.sources.reading.records import WHOLE_LINE, Bytes, InDoubt, OfLines, Parsed, Records, text_of
 from adapt.traces.spark.lazy import DataFrame, F, SparkSession, T
 
 NOT_JSON = "not a JSON object"
@@ -31,6 +33,82 @@ class JsonLines(OfLines):
     def parse(self, data: Bytes, records: Records, wanted: Sequence[str]) -> Parsed:
         """The whole line, as column `WHOLE_LINE`."""
         return Parsed({name: text_of(data, records).cast(pa.string()) for name in wanted})
+
+
+@dataclass(frozen=True, slots=True)
+class JsonFields(OfLines):
+    """Fields of JSON lines as Arrow reads them.
+
+    Where Spark may read another value, `InDoubt` is raised.
+    """
+
+    types: dict[str, pa.DataType] = field(default_factory=dict)  # type: ignore[misc] # types of the fields
+    met: list[pa.Schema] = field(default_factory=list)  # types of the fields of each buffer, where no field is wanted
+    times: ClassVar[dict[str, str]] = {}
+    partitions: ClassVar[dict[str, str]] = {}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the fields."""
+        return tuple(self.types)
+
+    def parse(self, data: Bytes, records: Records, wanted: Sequence[str]) -> Parsed:
+        """Wanted fields; without any, the types of all."""
+        if not len(records):
+            return Parsed({})
+        text = data[records.starts[0] : records.ends[-1]]
+        schema, others = pa.schema([(name, self.types[name]) for name in wanted]), "ignore" if wanted else "infer"
+        try:
+            rows = read_json(
+                pa.py_buffer(text),
+                ReadOptions(use_threads=False, block_size=len(text) + 1),
+                ParseOptions(schema, newlines_in_values=False, unexpected_field_behavior=others),
+            )
+        except pa.ArrowException:
+            raise InDoubt from None
+        whole = (data[records.starts] == ord("{")).all() and (data[records.ends - 1] == ord("}")).all()
+        if not whole or len(rows) != len(records):
+            raise InDoubt
+        self.met.extend([] if wanted else [rows.schema])
+        columns = {name: rows[name].combine_chunks() for name in wanted}
+        if any((np.abs(each.drop_null().to_numpy()) >= 2.0**63).any() for each in _doubles(columns.values())):
+            raise InDoubt  # whole numbers beyond int64 are decimals in Spark
+        return Parsed(columns)
+
+
+def _doubles(columns: Iterable[pa.Array]) -> Iterator[pa.Array]:
+    """Columns of doubles among these and the fields within them."""
+    for each in columns:
+        yield from [each] if each.type == pa.float64() else ()
+        yield from _doubles(each.flatten()) if pa.types.is_struct(each.type) else ()
+
+
+def fields_of(met: Sequence[pa.Schema]) -> dict[str, pa.DataType]:
+    """Types that Spark gives fields of these types, by name."""
+    if not met:
+        raise InDoubt
+    found = _united([pa.struct(list(schema)) for schema in met])
+    if any(max(each.name, default="") > "\uffff" for each in found):  # which Java sorts otherwise
+        raise InDoubt
+    return {each.name: each.type for each in sorted(found, key=lambda each: each.name)}
+
+
+def _united(kinds: Sequence[pa.DataType]) -> pa.DataType:
+    """The type of fields that have these types."""
+    kinds = [pa.string() if pa.types.is_timestamp(kind) else kind for kind in kinds if not pa.types.is_null(kind)]
+    if kinds and all(map(pa.types.is_struct, kinds)):
+        fields: dict[str, list[pa.DataType]] = {}
+        for each in (each for kind in kinds for each in kind):
+            fields.setdefault(each.name, []).append(each.type)
+        if fields:
+            return pa.struct([(name, _united(types)) for name, types in sorted(fields.items())])
+    if kinds and all(map(pa.types.is_list, kinds)):
+        return kinds[0]  # of no use here but its name
+    if {*kinds} == {pa.int64(), pa.float64()}:
+        return pa.float64()
+    if len({*kinds} or {pa.string()}) > 1 or any(map(pa.types.is_nested, kinds)):
+        raise InDoubt
+    return kinds[0] if kinds else pa.string()
 
 
 def json_schema(spark: SparkSession, lines: DataFrame) -> str:

@@ -196,6 +196,10 @@ def quoted_name(name: str) -> str:
     return name if re.fullmatch(r"\w+", name) else f"`{name}`"
 
 
+class InDoubt(Exception):
+    """Only Spark can tell what it makes of a value."""
+
+
 NOT_UTF8 = "not UTF-8 text"
 
 BOM = b"\xef\xbb\xbf"

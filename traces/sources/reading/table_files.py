@@ -300,7 +300,7 @@ def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
         parts = [_cast(column.field(at), each.type) for at, each in enumerate(kind)]
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=column.is_null())
     try:
-        if pa.types.is_timestamp(column.type):
+        if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
             column = pc.floor_temporal(column, unit="microsecond")
         return column.cast(kind)
     except pa.ArrowInvalid as error:
