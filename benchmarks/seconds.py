@@ -18,7 +18,9 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from itertools import chain
+from itertools import count as numbers
 from pathlib import Path
+from time import time_ns
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +35,8 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYT
 ENVIRONMENT |= {"PYTHONPYCACHEPREFIX": os.path.join(tempfile.gettempdir(), "adapt-seconds-bytecode")}
 MAPPING = ("--key", "key", "--time", "time")
 SCHEMA = pa.schema([("time", pa.string()), ("key", pa.string()), ("cost", pa.float64()), ("bytes", pa.int64())])
+
+_NUMBERS = numbers(time_ns())
 
 SORTED_BY_DUCKDB = """
 import duckdb, sys
@@ -122,12 +126,12 @@ def verdict(folder: Path) -> bool:
             "8",
             "--engine",
             "flink",
-            "--force",
             "-o",
-            str(folder / "out" / "judged.trace"),
         ]
         command = [ADAPT, "verdict", str(source), *asked]
-        met &= told(f"verdict on {rows:,} rows of CSV", cpu_s(command), most)
+        # Each to another trace: one that was made from the source before would be used again.
+        took = min([_cpu_s([*command, str(folder / "out" / f"{next(_NUMBERS)}.trace")]) for _ in range(4)][1:])
+        met &= told(f"verdict on {rows:,} rows of CSV", took, most)
     return met
 
 

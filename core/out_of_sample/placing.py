@@ -4,6 +4,8 @@ A key that shares its peaks with others is kept apart from them, and a key that 
 each window, which a placement by total counts cannot see.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -69,11 +71,100 @@ def _root(power: float) -> float:
     return float(np.sqrt(np.sqrt(np.sqrt(max(power, 0.0)))))
 
 
+class _Now(NamedTuple):
+    """Loads as they are, and what follows from them; by channel and window, by window, or by channel."""
+
+    loads: Floats
+    weights: Floats  # by channel
+    powers: Floats  # of the loads
+    slopes: Floats  # power that a small share of load adds
+    bows: Floats  # half of its rise by share
+    curves: Floats  # at most what is to be taken from it where the highest share leaves
+    highest: Floats  # at least the highest share of a key
+    sums: Floats  # of the powers, by window
+    rises: Floats  # of the imbalance by added power, by window
+    squares: Floats  # of power that falls; with it, at least what the imbalance falls
+    left: Floats  # sums without a key, by window
+    roots: Floats  # by window
+
+
 @inlined
-def _refresh(loads: Floats, powers: Floats, sums: Floats, channel: int, window: int) -> None:
-    power = _powered(loads[channel, window])
-    sums[window] += power - powers[channel, window]
-    powers[channel, window] = power
+def _refresh(now: _Now, channel: int, window: int) -> None:
+    load, own = now.loads[channel, window], now.weights[channel]
+    power, sixth = _powered(load), own * own * (load * load) ** 3
+    now.sums[window] += power - now.powers[channel, window]
+    now.powers[channel, window] = power
+    now.slopes[channel, window], now.bows[channel, window] = 8 * own * load**7, 28 * sixth
+    part = min(own * now.highest[channel, window] / load, 1.0) if load > 0 else 1.0
+    curve = 28 - 56 * part if part < 0.01 else (8 * part - 1 + _powered(1 - part)) / part**2
+    now.curves[channel, window] = curve * sixth
+
+
+@inlined
+def _leave(now: _Now, share: Floats, channel: int) -> None:
+    """Fill `left`."""
+    for window in range(len(share)):
+        taken = _powered(max(now.loads[channel, window] - share[window] * now.weights[channel], 0.0))
+        now.left[window] = now.sums[window] - now.powers[channel, window] + taken
+
+
+@inlined
+def _reach(now: _Now, imbalance: float, share: Floats, channel: int) -> float:
+    """What a move would gain to a channel as light as the lightest in each window; the most wins of equal gains."""
+    _leave(now, share, channel)
+    for window in range(len(share)):
+        lightest = weight = np.inf
+        for to in range(len(now.weights)):
+            if to != channel:
+                lightest, weight = min(lightest, now.loads[to, window]), min(weight, now.weights[to])
+        filled = _powered(lightest + share[window] * weight)
+        imbalance -= _root(now.left[window] + (filled - _powered(lightest)) * (1 - 1e-9))
+    return imbalance
+
+
+@inlined
+def _best(now: _Now, imbalance: float, share: Floats, state: float, channel: int, least: float) -> tuple[float, int]:
+    """The gain of the best move of a key to another channel, and that one; -1 if none gains more than the least."""
+    _leave(now, share, channel)
+    gain, best = least, -1
+    for to in range(len(now.weights)):
+        if to == channel:
+            continue
+        for window in range(len(share)):  # apart from the sum, so that the roots are taken side by side
+            filled = _powered(now.loads[to, window] + share[window] * now.weights[to])
+            now.roots[window] = _root(now.left[window] - now.powers[to, window] + filled)
+        after = 0.0
+        for window in range(len(share)):
+            after += now.roots[window]
+        if (imbalance - after) / state > gain * (1 + 1e-12):
+            gain, best = (imbalance - after) / state, to
+    return gain, best
+
+
+@inlined
+def _bound(now: _Now, channel: int, shares: Floats, work: Floats, bounds: Floats) -> None:
+    """At least what moves of keys from a channel gain; shares of shape (windows, keys)."""
+    windows, keys = shares.shape
+    bounds[:] = 0.0
+    for to in range(len(now.weights)):
+        if to == channel:
+            continue
+        work[:keys] = 0.0
+        for window in range(windows):
+            rise, most = now.rises[window], now.highest[channel, window]
+            turn = 7 / (16 * now.sums[window])
+            # Power falls by at most power * share - bend * share ** 2, as far as the highest share.
+            power = now.slopes[channel, window] - now.slopes[to, window]
+            bend = now.curves[channel, window] + now.bows[to, window]
+            if power > 0:
+                square = now.squares[channel, window] * power**2 - rise * bend * max(1 - turn * bend * most**2, 0.0)
+            else:
+                square = rise * min(turn * power**2, turn * (bend * most - power) ** 2 - bend)
+            gain, share = rise * power, shares[window]
+            for key in range(keys):
+                work[key] += share[key] * (gain + square * share[key])
+        for key in range(keys):
+            bounds[key] = max(bounds[key], work[key])
 
 
 @compiled
@@ -83,83 +174,82 @@ def _move(
     """Move keys until each number of pins is reached; updates `loads` and `out`."""
     channels, windows = loads.shape
     keys = len(home)
-    placed, bounds, state = home.copy(), np.empty(keys), np.empty(keys)
-    powers, sums, left = np.empty_like(loads), np.zeros(windows), np.empty(windows)
-    roots = np.empty(windows)
-    emptied, lightest = np.empty(channels), np.empty(windows)
+    placed, state, bounds, work = home.copy(), np.empty(keys), np.empty(keys), np.empty(keys)
+    tables, rows = np.zeros((6, channels, windows)), np.zeros((4, windows))
+    now = _Now(
+        *(loads, weights, tables[0], tables[1], tables[2], tables[3], tables[4], rows[0], rows[1], tables[5]),
+        *(rows[2], rows[3]),
+    )
+    packed, by_window = np.empty(keys, np.int64), np.empty((windows, keys))
+    emptied = np.empty(channels)
     for key in range(keys):
         state[key] = 1.0 + STATE_PRICE * shares[key].sum() / windows
+        for window in range(windows):
+            now.highest[home[key], window] = max(now.highest[home[key], window], shares[key, window])
     for channel in range(channels):
         for window in range(windows):
-            powers[channel, window] = _powered(loads[channel, window])
-            sums[window] += powers[channel, window]
-    now = 0.0
+            _refresh(now, channel, window)
+    imbalance = 0.0
     for window in range(windows):
-        now += _root(sums[window])
-    least, moved, steps, size = _LEAST_GAIN * now, 0, 0, 0
+        imbalance += _root(now.sums[window])
+    least, moved, steps, size = _LEAST_GAIN * imbalance, 0, 0, 0
     while size < len(pins):
         if moved >= pins[size] or steps >= _MOST_STEPS * pins[size]:
             out[size] = placed
             size += 1
             continue
-        best_key, best_channel, best_gain = -1, -1, least
-        for full in range(channels):  # emptying a channel gains more than any move from it
-            emptied[full] = now
+        last = np.zeros(channels, np.int64)  # keys by channel end there
+        for key in range(keys):
+            last[placed[key]] += 1
+        last = np.cumsum(last)
+        first = last.copy()
+        for key in range(keys - 1, -1, -1):
+            first[placed[key]] -= 1
+            packed[first[placed[key]]] = key
             for window in range(windows):
-                emptied[full] -= _root(sums[window] - powers[full, window])
+                by_window[window, first[placed[key]]] = shares[key, window]
+        for window in range(windows):
+            now.rises[window] = _root(now.sums[window]) / (8 * now.sums[window])
+        for full in range(channels):  # emptying a channel gains more than any move from it
+            emptied[full] = imbalance
+            for window in range(windows):
+                power, whole = now.powers[full, window], now.sums[window]
+                root = _root(whole - power)
+                emptied[full] -= root
+                now.squares[full, window] = 0.0
+                if power > 1e-12 * whole:
+                    fall = _root(whole) - root
+                    now.squares[full, window] = max(fall / power - now.rises[window], 0.0) / power
         order = np.argsort(-emptied)
+        best_key, best_channel, best_gain = -1, -1, least
         for at in range(channels):
             channel = int(order[at])
             if emptied[channel] <= best_gain:
                 break
-            bounds[:] = 0.0
-            lightest[:] = np.inf
-            least_weight = np.inf
-            for to in range(channels):
-                if to != channel:
-                    least_weight = min(least_weight, weights[to])
-                    for window in range(windows):
-                        lightest[window] = min(lightest[window], loads[to, window])
-            for one in np.flatnonzero(placed == channel):  # to whichever channel is lightest in each window
-                key = int(one)
-                bounds[key] = now
-                for window in range(windows):
-                    taken = _powered(max(loads[channel, window] - shares[key, window] * weights[channel], 0.0))
-                    filled = _powered(lightest[window] + shares[key, window] * least_weight)
-                    added = (filled - _powered(lightest[window])) * (1 - 1e-9)
-                    bounds[key] -= _root(sums[window] - powers[channel, window] + taken + added)
-                bounds[key] /= state[key]
-            while True:
-                key = int(np.argmax(bounds))
-                if bounds[key] <= best_gain:
-                    break
-                bounds[key] = 0.0
-                for window in range(windows):
-                    taken = _powered(max(loads[channel, window] - shares[key, window] * weights[channel], 0.0))
-                    left[window] = sums[window] - powers[channel, window] + taken
-                for to in range(channels):
-                    if to == channel:
-                        continue
-                    for window in range(windows):  # apart from the sum, so that the roots are taken side by side
-                        filled = _powered(loads[to, window] + shares[key, window] * weights[to])
-                        roots[window] = _root(left[window] - powers[to, window] + filled)
-                    after = 0.0
-                    for window in range(windows):
-                        after += roots[window]
-                    gain = (now - after) / state[key]
-                    if gain > best_gain * (1 + 1e-12):
+            begin, end = first[channel], last[channel]
+            _bound(now, channel, by_window[:, begin:end], work, bounds[begin:end])
+            for row in range(begin, end):
+                key = packed[row]
+                if (bounds[row] * (1 + 1e-9) + 1e-12 * imbalance) / state[key] > best_gain * (1 - 1e-12):
+                    gain, to = _best(now, imbalance, shares[key], state[key], channel, best_gain * (1 - 2e-12))
+                    is_better = gain > best_gain * (1 + 1e-12)
+                    if to >= 0 and not is_better and best_key >= 0 and placed[best_key] == channel:
+                        mine = _reach(now, imbalance, shares[key], channel) / state[key]
+                        is_better = mine > _reach(now, imbalance, shares[best_key], channel) / state[best_key]
+                    if is_better:
                         best_key, best_channel, best_gain = key, to, gain
         if best_key < 0:
             break
         source = int(placed[best_key])
-        now = 0.0
+        imbalance = 0.0
         for window in range(windows):
             share = shares[best_key, window]
+            now.highest[best_channel, window] = max(now.highest[best_channel, window], share)
             loads[source, window] = max(loads[source, window] - share * weights[source], 0.0)
             loads[best_channel, window] += share * weights[best_channel]
-            _refresh(loads, powers, sums, source, window)
-            _refresh(loads, powers, sums, best_channel, window)
-            now += _root(sums[window])
+            _refresh(now, source, window)
+            _refresh(now, best_channel, window)
+            imbalance += _root(now.sums[window])
         moved += int(source == home[best_key]) - int(best_channel == home[best_key])
         placed[best_key] = best_channel
         steps += 1
