@@ -1,12 +1,9 @@
 """The program `adapt`, which an interrupt ends wherever it arrives."""
 
-import atexit
 import gc
-import os
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from types import FrameType
 
 INTERRUPTED = 130
@@ -21,20 +18,8 @@ _GARBAGE = 100_000
 
 
 def main() -> None:
-    """Run the command line and exit with its code.
-
-    The system takes what the process holds when it ends, sooner than Python does object by object.
-    """
+    """Run the command line and exit with its code."""
     gc.set_threshold(_GARBAGE)
-    code = INTERRUPTED
-
-    @atexit.register
-    def leave() -> None:  # registered first, so it is called last
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(Exception):  # closed
-                stream.flush()
-        os._exit(code)
-
     try:
         code = interruptible(_run)
     except KeyboardInterrupt:  # a second one, as it ends

@@ -254,7 +254,6 @@ def test_a_second_interrupt_ends_the_program_as_the_first(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(entry, "interruptible", interrupted_twice)
-    monkeypatch.setattr("atexit.register", lambda leave: leave)
     with pytest.raises(SystemExit) as left:
         entry.main()
     assert left.value.code == INTERRUPTED
