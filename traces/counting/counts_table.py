@@ -430,12 +430,16 @@ def _panes(
     starts: NDArray[np.int64],
     key_type: KeyType,
 ) -> tuple[CountedPane, ...]:
-    """Windows of about as many rows as those of a trace."""
+    """The windows; several at once if a trace of these rows would have fewer."""
     rows = np.bincount(window, counts, max(len(starts), 1))
-    size = rows_a_pane(int(rows.sum()))
+    total = float(rows.sum())
+    size = rows_a_pane(int(total))
     if len(starts) < 2 or size is None:
         return ()
-    pane_of = ((np.cumsum(rows) - rows) // size).astype(np.int64)
+    most = -(-total // size)
+    pane_of = np.arange(len(rows))
+    if len(rows) > most:
+        pane_of = np.minimum(np.round((np.cumsum(rows) - rows) * most / total), most - 1).astype(np.int64)
     panes = []
     for pane in np.unique(pane_of):
         within = pane_of[window] == pane

@@ -233,7 +233,7 @@ def _unlisted(frequencies: Frequencies) -> tuple[int, float]:
     stand-in, as the counts do not say whose it is. If a column adds up to more than on the listed keys, at least one
     key is not listed.
     """
-    if frequencies.epsilon == 0:
+    if frequencies.epsilon == 0 and frequencies.complete_above == 0:
         return 0, 0.0
     weight = frequencies.total - float(frequencies.count_low.sum())
     # Costs added in another order differ in the last digit; such a rounding error is not weight.

@@ -12,6 +12,7 @@ from adapt.core.engines.registry import definition_of
 from adapt.core.errors import BadInput
 from adapt.core.partitioning.build import Recipe, hashers_of
 from adapt.core.partitioning.measures.metrics import evaluate
+from adapt.core.partitioning.measures.population import Population
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.plans.registry import make_partitioner
@@ -87,6 +88,16 @@ def test_spark_gives_the_same_sums(tmp_path, weight):
         population = population_of(trace.path, lossy, hashers_of(RECIPE, lossy, [3, 4]), spark_options=options)
         found.append([(each.at.tolist(), each.loads[""].tolist()) for each in population.sums.known])
     assert found[0] == found[1]
+
+
+def test_exact_counts_of_the_heaviest_keys_alone_keep_the_load_of_all_others(trace):
+    exact = count_exactly(trace)
+    heaviest = count_exactly(trace, most=20)
+    assert heaviest.exact
+    assert heaviest.complete_above > 0
+    wanted = hashers_of(RECIPE, exact, [4, 5])
+    as_of_all_rows(population_of(trace.path, heaviest, wanted), exact, wanted, Resources())
+    assert Population.from_counts(heaviest).unlisted > 0
 
 
 def test_sums_are_kept_and_made_once(trace, monkeypatch):
