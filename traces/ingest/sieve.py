@@ -136,6 +136,8 @@ def _reads(texts: Sequence[str | None], form: str) -> list[bool]:
         read = plain_times(pa.array(texts, pa.string()), layout, zoned=False)[1]
     for at in np.flatnonzero(~read).tolist():
         text = (texts[at] or "").strip(" ")
+        if text.startswith("["):
+            raise InDoubt
         if text != texts[at] and text and layout is not None:
             read[at] = plain_times(pa.array([text]), layout, zoned=False)[1][0]
         # numbers of fixed widths that are no date are read by nothing
@@ -150,11 +152,15 @@ def _written(form: str) -> re.Pattern[str]:
     if form == ISO:
         return re.compile(r"[^:]{4}-.*", re.ASCII | re.DOTALL)
     pieces = []
-    for piece in re.finditer(r"([A-Za-z])\1*|.", form):
-        text = piece[0]
+    for piece in re.finditer(r"'[^']*'|([A-Za-z])\1*|.", form):
+        text = piece[0].strip("'")
+        if piece[0] != text:
+            pieces.append(re.escape(text))
+            continue
         counted = rf"\d{{{len(text)}}}" if len(text) == 2 else r"\d+"
         known = {"yyyy": r"(?:\d{4}|[-+]\d{4,})", "MMM": "[A-Za-z.]+", "a": "[A-Za-z.]+", "Z": ".+"}
-        known |= {"[": "(?:", "]": ")?"}
+        known |= {"[": "(?:", "]": ")?", "E": "[A-Za-z]+", " ": " +", "XXX": r"(?:Z|[+-]\d\d:\d\d)"}
+        known |= {"VV": r"[\w/+:-]+", "z": "[A-Za-z].*"}
         pieces.append(known.get(text) or (counted if text.isalpha() else re.escape(text)))
     return re.compile("".join(pieces), re.ASCII | re.DOTALL)
 

@@ -48,7 +48,7 @@ ZONE = "spark.sql.session.timeZone"
 _HEAD_BYTES, _HEAD_LINES = 1 << 14, 20
 """Where the names of columns are looked for."""
 
-SAMPLE_ROWS = 1000
+SAMPLE_ROWS, LOOKED_AT = 1000, 20
 
 NO_STREAM = "matches no stream of the mapping"
 
@@ -299,7 +299,8 @@ class Several:
             some = source.readable[:MOST_LOOKED_AT]
             first = first or (lambda some: time_column(source.sample(SAMPLE_ROWS, some), some))
             with spark_failures("--time"):
-                mapping = replace(mapping, time=chosen_time(partial(first, some), source.readable))
+                chosen = _day_and_clock(source) or chosen_time(partial(first, some), source.readable)
+                mapping = replace(mapping, time=chosen)
             found = f"from {mapping.time}" if mapping.time else "in no column (name one with --time)"
             self.guesses = (*self.guesses, f"time{_named(stream)} {found}")
         if mapping.cost and not mapping.cost_unit:
@@ -540,6 +541,17 @@ def _errors_of(stream: Stream, *, many: bool) -> Iterator[None]:
         if not many or not stream.name:
             raise
         raise type(error)(f"stream {stream.name!r}: {error}") from error
+
+
+def _day_and_clock(source: Source) -> str:
+    """The time of day after its date, where they are two columns of text; else empty."""
+    named = {name.lower(): name for name in source.columns}
+    if not {"date", "time"} <= named.keys() or source.delimited is None:
+        return ""
+    clock = source.first_rows(LOOKED_AT, [named["time"]])[named["time"]].to_pylist()
+    if not clock or not all(re.fullmatch(r"\s*\d{1,2}:\d\d(:\d\d(\.\d+)?)?\s*", text or "") for text in clock):
+        return ""
+    return f"concat_ws(' ', {named['date']}, {named['time']})"
 
 
 def _literal(text: str) -> str:

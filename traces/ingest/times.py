@@ -34,6 +34,25 @@ PATTERNS = (
     "yyyyMMdd",
     "dd-MMM-yyyy[ HH:mm:ss]",
     "MMM d, yyyy[ HH:mm:ss]",
+    "yyyy-MM-dd HH:mm:ss,SSSSSS",
+    "yyyy-MM-dd HH:mm[XXX]",
+    "yyyy-MM-dd'T'HH:mm[XXX]",
+    "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]XXX'['VV']'",
+    "yyyy-MM-dd-HH.mm.ss.SSSSSS",
+    "yyyyMMdd'T'HHmmss[XXX]",
+    "yyyy.MM.dd HH:mm[:ss][.SSSSSS]",
+    "yy/MM/dd HH:mm:ss",
+    "yyMMdd HHmmss",
+    "M/d/yyyy[ H:mm[:ss]]",
+    "d/M/yyyy[ H:mm[:ss]]",
+    "M/d/yyyy h:mm[:ss] a",
+    "dd-MM-yyyy[ HH:mm[:ss]]",
+    "d MMM yyyy[ HH:mm:ss][.SSSSSS]",
+    "E, d MMM yyyy HH:mm:ss z",
+    "E, d MMM yyyy HH:mm:ss Z",
+    "E MMM d HH:mm:ss[.SSSSSS] yyyy",
+    "E MMM d HH:mm:ss Z yyyy",
+    "E MMM d HH:mm:ss z yyyy",
 )
 """Tried in this order after ISO 8601 and epoch numbers."""
 
@@ -146,12 +165,23 @@ def as_timestamp(value: Column, kind: str, form: TimeFormat) -> Column:
         return value.cast("timestamp")
     if form.name in EPOCH_UNITS:
         return F.timestamp_micros(_micros(value, kind, EPOCH_UNITS[form.name]))
-    text = F.trim(value.cast("string"))
+    text = F.regexp_replace(F.trim(value.cast("string")), r"^\[(.*)\]$", "$1")
     if form.name == ISO:
         # the cast alone would also read "10:05" (today) and "2015" (a year)
         has_date = (F.substring(text, 5, 1) == "-") & (F.instr(F.substring(text, 1, 4), ":") == 0)
         return F.when(has_date, text.cast("timestamp"))
-    return F.try_to_timestamp(text, F.lit(form.name))
+    return F.try_to_timestamp(undated(text, form.name), F.lit(without_weekday(form.name)))
+
+
+def without_weekday(pattern: str) -> str:
+    """A pattern as Spark reads it, which refuses the name of a weekday."""
+    return re.sub(r"^E+,? +", "", pattern)
+
+
+def undated(text: Column, pattern: str) -> Column:
+    """Texts for a pattern, without weekdays and padding."""
+    text = text if pattern == without_weekday(pattern) else F.regexp_replace(text, r"^[A-Za-z]+,? +", "")
+    return F.regexp_replace(text, " +", " ") if "MMM" in pattern else text
 
 
 def with_years(rows: DataFrame, time: Column, form: TimeFormat, *, ordered: bool) -> tuple[Column, TimeFormat]:
@@ -218,7 +248,7 @@ def stated_format(spark: SparkSession, name: str, given: str) -> TimeFormat:
 
     if name != ISO and name not in EPOCH_UNITS and not re.fullmatch(rf"{SYSLOG}\d{{4}}", name):
         try:
-            spark.sql("values '2015-05-17'").select(F.try_to_timestamp("col1", F.lit(name))).collect()
+            spark.sql("values '2015-05-17'").select(F.try_to_timestamp("col1", F.lit(without_weekday(name)))).collect()
         except (PySparkException, Py4JError) as error:
             raise UsageError(
                 f"--time-format must be one of {', '.join(KNOWN)}, or {A_PATTERN} (got {name!r})"
@@ -281,7 +311,10 @@ def format_of(given: str, kind: str, rows_of: Callable[[Sequence[str]], list[Any
         return TimeFormat(unit, guessed=True, makes=_made(given, typical, unit))
     if not reads.get(best):
         advice = f"give --time-format: {', '.join(KNOWN)}, or {A_PATTERN}"
-        if any(re.match(_WITHOUT_YEAR, row[3] or "", re.ASCII) for row in rows):
+        if any(re.match(r"\s*\d\d-\d\d \d\d:", row[3] or "", re.ASCII) for row in rows):
+            dated = f"concat('2024-', {_operand(given)})"
+            advice = f'these have no year: put it in front, as in --time "{dated}"'
+        elif any(re.match(_WITHOUT_YEAR, row[3] or "", re.ASCII) for row in rows):
             advice = f"these have no year: give that of the first line of each file, as in --time-format {SYSLOG}2024"
         shown = ", ".join([repr(row[0]) for row in rows if row[0] is not None][:3]) or "all null"
         raise BadInput(
@@ -535,7 +568,7 @@ def _as_utc(value: Column, kind: str, form: TimeFormat) -> Column | None:
         return as_timestamp(text, "string", form)  # a second zone cannot be read
     if re.search("[VzOXxZ]", re.sub("'[^']*'", "", form.name)):
         return None
-    return F.try_to_timestamp(text, F.lit(f"{form.name}XXX"))
+    return F.try_to_timestamp(undated(text, form.name), F.lit(f"{without_weekday(form.name)}XXX"))
 
 
 def _night(local: Column) -> Column:

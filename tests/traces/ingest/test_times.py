@@ -59,6 +59,26 @@ EXAMPLES = {
     "yyyyMMddHHmmss": ["20150517100503"],
     "dd-MMM-yyyy[ HH:mm:ss]": ["17-May-2015 10:05:03"],
     "MMM d, yyyy[ HH:mm:ss]": ["May 17, 2015 10:05:03"],
+    "yyyy-MM-dd HH:mm:ss,SSSSSS": ["2015-05-17 10:05:03,000"],
+    "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]XXX'['VV']'": [
+        "2015-05-17T12:05:03+02:00[Europe/Berlin]",
+        "2015-05-17T10:05:03Z[UTC]",
+    ],
+    "yyyy-MM-dd-HH.mm.ss.SSSSSS": ["2015-05-17-10.05.03.000000"],
+    "yyyyMMdd'T'HHmmss[XXX]": ["20150517T100503Z", "20150517T100503"],
+    "yyyy.MM.dd HH:mm[:ss][.SSSSSS]": ["2015.05.17 10:05:03"],
+    "yy/MM/dd HH:mm:ss": ["15/05/17 10:05:03"],
+    "yyMMdd HHmmss": ["150517 100503"],
+    "M/d/yyyy[ H:mm[:ss]]": ["5/17/2015 10:05:03"],
+    "d/M/yyyy[ H:mm[:ss]]": ["17/5/2015 10:05:03"],
+    "M/d/yyyy h:mm[:ss] a": ["5/17/2015 10:05:03 AM"],
+    "dd-MM-yyyy[ HH:mm[:ss]]": ["17-05-2015 10:05:03"],
+    "d MMM yyyy[ HH:mm:ss][.SSSSSS]": ["17 May 2015 10:05:03.000"],
+    "E, d MMM yyyy HH:mm:ss z": ["Sun, 17 May 2015 10:05:03 GMT"],
+    "E, d MMM yyyy HH:mm:ss Z": ["Sun, 17 May 2015 12:05:03 +0200"],
+    "E MMM d HH:mm:ss[.SSSSSS] yyyy": ["Sun May 17 10:05:03 2015", "Sun May 17 10:05:03.000 2015"],
+    "E MMM d HH:mm:ss Z yyyy": ["Sun May 17 12:05:03 +0200 2015"],
+    "E MMM d HH:mm:ss z yyyy": ["Sun May 17 10:05:03 UTC 2015"],
 }
 
 
@@ -69,7 +89,14 @@ def test_each_known_pattern_reads_its_times_and_is_guessed_from_them(read, guess
 
 
 def test_dates_alone_are_midnights(read, guess):
-    assert {*PATTERNS} - {*EXAMPLES} == {"yyyyMMdd"}
+    to_the_minute = {"yyyy-MM-dd HH:mm[XXX]", "yyyy-MM-dd'T'HH:mm[XXX]"}
+    assert {*PATTERNS} - {*EXAMPLES} == {"yyyyMMdd"} | to_the_minute
+    assert (
+        read(["2015-05-17T10:05Z", "2015-05-17T10:05"], "yyyy-MM-dd'T'HH:mm[XXX]") == [micros(2015, 5, 17, 10, 5)] * 2
+    )
+    assert guess("2015-05-17T10:05Z") == "yyyy-MM-dd'T'HH:mm[XXX]"
+    assert read([" [2015-05-17T10:05:03Z] ", "May  7, 2015"], "iso") == [int(MOMENT.timestamp()) * 1_000_000, None]
+    assert read(["May  7, 2015"], "MMM d, yyyy[ HH:mm:ss]") == [micros(2015, 5, 7)]  # padded
     for pattern, text in [("yyyyMMdd", "20150517"), ("dd.MM.yyyy[ HH:mm[:ss][.SSSSSS]]", "17.05.2015")]:
         assert read([text], pattern) == [micros(2015, 5, 17)]
         assert guess(text) == pattern
