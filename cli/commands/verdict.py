@@ -120,26 +120,22 @@ def verdict(
         reading["max_rejects"] = raw.max_rejects
         typed = typed_of(context, ["max_rejects", *asdict(mapping)])
         given = GivenOptions.over_file(reading, typed, mapping.mapping)
-        keys = _counts(source, given, raw.count)
-        if keys is None:
+        keys, trace, audit = _counts(source, given, raw.count), None, None
+        if keys is not None:
+            path, panes = out or Path(source[0]), keys.panes
+        else:
             path = _kept_trace(source, out, given, spark, progress, force=output.force)
             trace = open_trace(path)
             given.options.max_rejects.check(str(path), trace.reading)
             goal = replace(goal, sample_effect=sample_effect(trace.profile))
             keys = counted(path, Counting(channels=channels), spark_options=options, progress=progress)
-        else:
-            path, trace = out or Path(source[0]), None
-        panes = keys.panes
-        if trace is not None:
             panes = panes_of(path, keys, spark_options=options, progress=progress)
+            audit = audited(trace, keys.frequencies, channels, spark_options=options, progress=progress)
         recipe = Recipe(
             hash=today.hash or HashName.MURMUR3,
             replicas=today.replicas or DEFAULT_REPLICAS,
             max_parallelism=today.max_parallelism,
         )
-        audit = None
-        if trace is not None:
-            audit = audited(trace, keys.frequencies, channels, spark_options=options, progress=progress)
         is_given = bool(typed_of(context, ["engine"]))
         if audit is not None:
             if audit.placement is not None and not is_given:
