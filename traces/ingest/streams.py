@@ -31,7 +31,14 @@ from adapt.traces.ingest.mapping import (
 )
 from adapt.traces.ingest.sieve import Sieve, first_times, plain_format, read_for, sieve_of, value_of
 from adapt.traces.ingest.sifting import sifting
-from adapt.traces.ingest.times import MOST_LOOKED_AT, TimeFormat, local_times, time_column, with_years
+from adapt.traces.ingest.times import (
+    MOST_LOOKED_AT,
+    USUAL_NAMES,
+    TimeFormat,
+    local_times,
+    time_column,
+    with_years,
+)
 from adapt.traces.sources.reading.blocks import PATH, PLACE
 from adapt.traces.sources.reading.files import SourceFile, head_of
 from adapt.traces.sources.reading.records import InDoubt
@@ -300,7 +307,10 @@ class Several:
             first = first or (lambda some: time_column(source.sample(SAMPLE_ROWS, some), some))
             with spark_failures("--time"):
                 chosen = _day_and_clock(source) or chosen_time(partial(first, some), source.readable)
-                mapping = replace(mapping, time=chosen)
+            unread = [name for name in source.columns if name.lower() in USUAL_NAMES and name not in source.readable]
+            if unread and not chosen:
+                source.first_rows(1, unread)  # refused, with the reason
+            mapping = replace(mapping, time=chosen)
             found = f"from {mapping.time}" if mapping.time else "in no column (name one with --time)"
             self.guesses = (*self.guesses, f"time{_named(stream)} {found}")
         if mapping.cost and not mapping.cost_unit:

@@ -174,7 +174,7 @@ def as_timestamp(value: Column, kind: str, form: TimeFormat) -> Column:
 
 
 def without_weekday(pattern: str) -> str:
-    """A pattern as Spark reads it, which refuses the name of a weekday."""
+    """A pattern without the weekday, which Spark refuses."""
     return re.sub(r"^E+,? +", "", pattern)
 
 

@@ -219,8 +219,8 @@ def _delimited(
     first = rows[0]
     header, named = options.header, None
     if header is None:
-        named = _named_above(remarks, delimiter, len(first))
-        header = named is None and _looks_like_header(rows)
+        header = _looks_like_header(rows)
+        named = None if header else _named_above(remarks, delimiter, len(first))
         guesses.append("names of a comment" if named else "a header line" if header else "no header line")
     if header and any("\udc80" <= letter <= "\udcff" for cell in first for letter in cell):
         raise BadInput(f"{name}: the header is not UTF-8 text; convert the file, e.g. with `iconv -f latin1 -t utf-8`")

@@ -199,7 +199,7 @@ def test_an_expression_that_gives_another_result_each_time_is_refused(tmp_path, 
     assert os.listdir(tmp_path) == ["rows.csv"]
 
 
-@pytest.mark.parametrize("above", ["# made, by hand", "Orders\n"])
+@pytest.mark.parametrize("above", ["Orders\n"])
 @pytest.mark.usefixtures("spark")
 def test_a_header_below_other_lines_is_hinted_at(tmp_path, above):
     (tmp_path / "in.csv").write_text(f'{above}\n"ts",customer\n2024-03-01 10:00:00,u0\n2024-03-01 10:00:01,u1\n')
@@ -209,7 +209,7 @@ def test_a_header_below_other_lines_is_hinted_at(tmp_path, above):
             ingest([str(tmp_path / "in.csv")], tmp_path / "x.trace", mapping)
 
 
-@pytest.mark.parametrize(("first", "rows"), [(",ts,customer", 300), ("ts,id,id,customer", 2)])
+@pytest.mark.parametrize(("first", "rows"), [("ts,,customer", 300), ("ts,id,,customer", 2)])
 @pytest.mark.usefixtures("spark")
 def test_a_column_that_the_first_line_names_is_hinted_at(tmp_path, first, rows):
     names = first.split(",")

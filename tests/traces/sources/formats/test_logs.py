@@ -125,7 +125,7 @@ COMMENTED = {
         [("2024-03-01", "10:00:00", "/a"), ("2024-03-01", "10:00:01", "/b")],
     ),
     "header behind #": ("# by x\n#ts,user,n\n1,a,2\n# more\n3,b,4\n", [("1", "a", "2"), ("3", "b", "4")]),
-    "comments": ("# by x\nts,user,n\n1,a,2\n3,b,4\n", [("1", "a", "2"), ("3", "b", "4")]),
+    "comments": ("# by x, in May, by hand\nts,user,n\n1,a,2\n3,b,4\n", [("1", "a", "2"), ("3", "b", "4")]),
     "Excel": ("sep=;\nts;user;n\n1;a;2\n3;b;4\n", [("1", "a", "2"), ("3", "b", "4")]),
     "single quotes": ("ts,user,n\n1,'a,b','2'\n3,'b','4'\n", [("1", "a,b", "2"), ("3", "b", "4")]),
     "index of pandas": (",ts,user\n0,1,a\n1,3,b\n", [("0", "1", "a"), ("1", "3", "b")]),
