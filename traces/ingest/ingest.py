@@ -13,6 +13,7 @@ counts rejected rows, and finds the times at which to cut the trace into parts; 
 of the first rows; Spark sorts; *profiling* reads the finished parts.
 """
 
+import re
 from collections.abc import Mapping as Conf
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -389,8 +390,17 @@ def _check_rows(rows: int, left_out: int, rejects: Rejects, limit: MaxRejects, s
     if rows == 0 and left_out:
         raise BadInput(f"{where}: --sample-keys keeps 0 of {left_out:,} rows; increase it")
     if rows == 0:
-        raise BadInput(f"{where}: all {rejects.rows:,} rows were rejected: {rejects.sentence()}")
+        raise BadInput(f"{where}: all {rejects.rows:,} rows were rejected: {rejects.sentence()}{_on_commas(rejects)}")
     limit.check(where, Reading(rows + left_out + rejects.rows, rejects))
+
+
+def _on_commas(rejects: Rejects) -> str:
+    """How decimal commas are read, if they may be why rows were rejected."""
+    for reason, examples in rejects.examples.items():
+        name = reason.removesuffix(" is not a number")
+        if name != reason and any(re.search(r"\d,\d", each["text"]) for each in examples):
+            return f"; decimal commas are read by --{name} \"replace(COLUMN, ',', '.')\""
+    return ""
 
 
 def _stated_parts(conf: Conf[str, str]) -> int | None:

@@ -498,6 +498,11 @@ REFUSED = {
     ),
     "Parquet that is text": Refused(PLAIN, "in.csv is truncated or not valid Parquet", KEYED + "parquet"),
     "Parquet in gzip": Refused(gzip.compress(parquet(TYPED)), "Parquet files cannot be read inside archives"),
+    "decimal commas": Refused(
+        b"ts;key;ms\n2024-03-01 10:00:00;a;10,5\n2024-03-01 10:00:01;b;11,5\n",
+        "decimal commas are read by --cost \"replace(COLUMN, ',', '.')\"",
+        "--key key --cost ms --cost-unit ms",
+    ),
     "Parquet of another type in the second file": Refused(
         lambda folder: put(folder, a=parquet(TYPED), b=parquet({**TYPED, "ts": [1, 2, 3]})),
         "ts is int64 in b and timestamp[us] in a",
