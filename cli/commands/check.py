@@ -65,7 +65,7 @@ class LimitOptions:
         None, "Reference for limits without an amount, such as the plan in use.", "ARTEFACT"
     )
     worse_by: str | None = setting(
-        None, "Tolerated change for the worse against the baseline. Default: 5%.", "P%", needs="--baseline"
+        None, "How much worse than the baseline a metric may be. Default: 5%.", "P%", needs="--baseline"
     )
 
     def asked(self) -> "tuple[list[Limit], float]":

@@ -31,7 +31,7 @@ class GivenOptions:
 
     @classmethod
     def over_file(cls, given: Mapping[str, Any], typed: Iterable[str], file: Path | None) -> "GivenOptions":
-        """Command-line options over those of a file."""
+        """Command-line options, which override those of a file."""
         from adapt.traces.ingest.mapping import MappingFile, read_mapping_file
 
         read = read_mapping_file(file) if file is not None else MappingFile({}, ())

@@ -33,7 +33,10 @@ class HeavyKeys:
         return cls(counted.field("values"), counted.field("counts").to_numpy(), 0).cut(most)
 
     def cut(self, most: int) -> "HeavyKeys":
-        """The top `most` of these, ties by key bytes."""
+        """The `most` heaviest of these.
+
+        Equal ones in the order of the bytes of their keys.
+        """
         order = heaviest(self.keys, self.counts, most + 1)
         kept, dropped = order[:most], order[most:]
         missed = self.missed + (int(self.counts[dropped[0]]) if len(dropped) else 0)

@@ -10,7 +10,7 @@ from adapt.core.phrases import counted, percent
 from adapt.core.table import Cell, Column, Kind
 from adapt.core.values import duration, human
 from adapt.core.verdict.answer import Answer
-from adapt.core.verdict.first_screen import Status, next_command, status_of
+from adapt.core.verdict.first_screen import Status, engine_option, next_command, status_of
 from adapt.core.verdict.verdict import Verdict
 from adapt.core.verdict.verdict_class import VerdictClass
 
@@ -111,7 +111,7 @@ def _numbers(verdict: Verdict) -> tuple[Number, ...]:
 
 def _command(verdict: Verdict, trace: str, plan: str) -> str:
     """The next command; the page is the report, so it is not the next one."""
-    judged = f"{trace} --engine {verdict.engine} --channels {verdict.channels}"
+    judged = f"{trace}{engine_option(verdict)} --channels {verdict.channels}"
     if verdict.verdict_class is VerdictClass.BALANCED:
         return f'adapt check {judged} --limit "imbalance <= {verdict.max_imbalance:g}"'
     if not verdict.pins_nothing and not plan:

@@ -7,7 +7,7 @@ from shlex import quote
 
 import numpy as np
 
-from adapt.core.engines.names import Engine, Target
+from adapt.core.engines.names import SCHEMES_BY_NAME, Engine, Target
 from adapt.core.lint.finding import Finding, Severity
 from adapt.core.out_of_sample.outcome import LEVEL
 from adapt.core.phrases import percent
@@ -127,14 +127,21 @@ def next_command(verdict: Verdict | None, trace: str, plan: str, channels: int) 
             to = _target(verdict)
             return f"adapt partition export {plan} --to {to} -o {stem}.{to}"
         case VerdictClass.SPLITTING if verdict is not None and not verdict.mergeable:
-            engine = f" --engine {verdict.engine}" if verdict.engine in list(Engine) else ""
-            return f"adapt verdict {trace}{engine} --channels {channels} --mergeable"
+            return f"adapt verdict {trace}{engine_option(verdict)} --channels {channels} --mergeable"
         case VerdictClass.SPLITTING | VerdictClass.ANOTHER_KEY | VerdictClass.PINNING:
             return f"adapt advise keys {trace} --parallelism {channels}"
         case VerdictClass.UNKNOWN:
             return f"adapt lint {trace}"
         case _:
             return f"adapt report {trace} --html {stem}.html"
+
+
+def engine_option(verdict: Verdict) -> str:
+    """The option for the judged engine.
+
+    Empty for a plan, and for the partitions of a topic.
+    """
+    return f" --engine {verdict.engine}" if verdict.engine in SCHEMES_BY_NAME else ""
 
 
 def _target(verdict: Verdict) -> Target:

@@ -67,7 +67,7 @@ def test_a_broker_killed_at_any_moment_leaves_nothing_half_written(tmp_path):
         with running(port) as broker:
             filled(broker.address, FEW)
             done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=True)
-        assert ("begins anew" in done.stderr) == (".clicks.trace.topic" in left)
+        assert ("starts over" in done.stderr) == (".clicks.trace.topic" in left)
         assert f"{FEW:,}".replace(",", "\N{NARROW NO-BREAK SPACE}") in done.stdout
         subprocess.run(["rm", "-r", "clicks.trace"], cwd=tmp_path, check=True)
     print(f"killed {KILLS} times: {ended[4]} runs ended with 4, {ended[0]} had read everything")

@@ -53,7 +53,7 @@ def test_executors_of_this_machine_have_all_and_reach_disk_and_store(adapt, spar
         ({"python": "3.9.1"}, "runs Python 3.9.1, this process 3.11.", "set PYSPARK_PYTHON to a Python 3.11"),
         ({"adapt": "00000000", "platform": "linux arm64"}, "lacks adapt, and is linux arm64", "install adapt-streams"),
         ({"memory": 1 << 30}, "has 1,024 MB of memory, but its executors need", "lower spark.executor.memory"),
-        ({"adapt": "00000000"}, "spark.archives: the packages in", "make them anew with `adapt cluster pack`"),
+        ({"adapt": "00000000"}, "spark.archives: the packages in", "pack them again with `adapt cluster pack`"),
     ],
 )
 def test_what_is_missing_comes_with_its_remedy(adapt, spark, python_of, monkeypatch, said, missing, remedy):

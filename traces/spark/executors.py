@@ -120,8 +120,8 @@ def bring_packages(spark: "SparkSession", found: Sequence[Installed] | None = No
         return True
     if _is_given(spark):
         raise EnvironmentFailure(
-            f"spark.archives: the packages in {FOLDER} lack {', '.join(lacking)} as this process has it; make them anew"
-            " with `adapt cluster pack`"
+            f"spark.archives: the packages in {FOLDER} lack {', '.join(lacking)} as this process has it; pack them"
+            " again with `adapt cluster pack`"
         )
     spark.sparkContext.addArchive(f"{packed_once().as_uri()}#{FOLDER}")
     _search_packages(spark)

@@ -101,7 +101,10 @@ class SparkOptions:
     runner: RunnerName = RunnerName.AUTO  # where work runs that both Spark and this process can do
 
     def for_work(self, *, small: bool) -> "SparkOptions":
-        """The options for one piece of work, brief only if small."""
+        """The options for a piece of work.
+
+        Only small work may be brief.
+        """
         return replace(self, brief=self.brief and small)
 
     @property

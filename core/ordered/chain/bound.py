@@ -187,7 +187,7 @@ class BoundChain:
         return replace(self, operators=tuple(_by_workers(bound, workers, self.texts) for bound in self.operators))
 
     def taken(self, places: Iterable[Words]) -> "BoundChain":
-        """The chain over some tuples, by blocks of their ascending places."""
+        """The chain over some tuples, in blocks of rising places."""
         at, kept, done = np.append(self.punctuations, -1), [self.punctuations[:0]], 0
 
         def blocks() -> Iterator[Words]:

@@ -179,7 +179,7 @@ def _read(lines: Sequence[list[str]], recipe: Recipe | None) -> Saved:
 
 def _recipe(fields: Mapping[str, list[str]], lines: Sequence[list[str]], plan: Plan) -> Recipe:
     for name in {"pin_only", "max_moves"} & fields.keys():
-        raise BadInput(f"saved with {name}, which this adapt does not read; make the splitter anew")
+        raise BadInput(f"saved with {name}, which this adapt does not read; create the splitter again")
     scheme = Scheme(fields["recipe"][0]) if fields["recipe"][0] in list(Scheme) else plan.hashing
     number = {name: int(fields[name][0]) if name in fields else None for name in ("max_pins", "groups")}
     pins, channels = _columns(lines, "pin", plan.key_type, np.int32)

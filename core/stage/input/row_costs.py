@@ -52,7 +52,7 @@ class KeyCosts:
 
     def __post_init__(self) -> None:
         if not len(self.keys):
-            raise BadInput("the service times of keys name no key")
+            raise BadInput("the file of service times has no keys; add a row for each key")
         if pc.count_distinct(self.keys, mode="all").as_py() < len(self.keys):
             raise BadInput("the service times of keys name a key twice; keep one row for each")
         if not (np.isfinite(self.mean_s).all() and (self.mean_s >= 0).all()):

@@ -139,7 +139,7 @@ def read_topic(
     notes: list[str] = []
     plan = Plan.read(folder)
     if plan is not None and plan.request != request:
-        notes.append("begins anew: an earlier run kept records that were read with other options")
+        notes.append("starts over: an earlier run kept records that were read with other options")
         plan = None
     if plan is not None and plan.rows is not None and (files := RecordFiles(folder)).rows == plan.rows:
         notes.append(f"uses the {files.rows:,} records that an earlier run kept")
@@ -179,7 +179,7 @@ def _begun(
         if plan.can_go_on(topic_id, bounds, files.last):
             notes.append(f"goes on from the {files.rows:,} records that an earlier run kept")
             return plan, files
-        notes.append("begins anew: since an earlier run, the topic was created again or lost records")
+        notes.append("starts over: since an earlier run, the topic was created again or lost records")
     begins, ends = _ranges(cluster, bounds, span_ms)
     if not begins:
         held = sum(bound.high - bound.low for bound in bounds.values())

@@ -186,9 +186,9 @@ def _pause_us(header: Header) -> int:
 def rest(header: Header, moved: int, since: int, counted: int, unused: int) -> tuple[int, int, int]:
     """Yield to other threads, and detect a stalled run.
 
-    Only workers move tuples. So a run has stalled where each of them has looked for work in vain after all others had,
-    and no tuple has moved: the round after next would do, and `patience` rounds leave a margin. A worker that the
-    system does not let run completes no round, however long that takes. Rounds do not count while tuples wait for rows
+    Only workers move tuples. A run has stalled if, for `patience` rounds, no tuple has moved and every worker has found
+    no work; two rounds would be enough. A worker that the system does not let run completes no round, however long
+    that takes. Rounds do not count while tuples wait for rows
     to arrive, or for kept ones to be taken. `unused` are the rests since this worker had work; where rows arrive, it
     does not sleep for that, so that it notices them in time.
 

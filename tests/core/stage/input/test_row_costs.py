@@ -36,7 +36,7 @@ def test_a_spread_keeps_the_mean_and_depends_on_seed_and_row_alone():
 @pytest.mark.parametrize(
     ("keys", "means", "message"),
     [
-        ([], [], "name no key"),
+        ([], [], "has no keys; add a row"),
         (["a", "a"], [1.0, 2.0], "name a key twice"),
         (["a", "b"], [1.0, np.inf], "negative or infinite"),
     ],
