@@ -238,6 +238,11 @@ def mapped(
                 check = _amount_refused(name, kind, kinds[name])
                 result[column] = F.when(check.isNull(), _amount(name, kind))
                 checks.append(check)
+        for name in ("stream", "key") if key_type.storage is KeyType.STRING else ("stream",):
+            if name in result:  # made of bytes, it may be no text
+                is_text = F.is_valid_utf8(result[name])
+                checks.append(F.when(~is_text, f"{name} is not UTF-8 text"))
+                result[name] = F.when(is_text, result[name])
         trace = read.select(
             "_file",
             "_line",

@@ -2,6 +2,7 @@
 
 import re
 from contextlib import suppress
+from dataclasses import replace
 from math import inf, nan
 
 import pyarrow as pa
@@ -155,6 +156,13 @@ def test_partitions_are_whole_numbers_of_32_bits(result):
     reasons = ["partition is negative", "partition is not a number", None, "partition is too large"]
     assert column(frame, "_reason") == [None, None, None, *reasons]
     assert column(frame, "partition") == [0, 7, None, None, None, 2**31 - 1, None]
+
+
+@pytest.mark.parametrize("name", ["key", "stream"])
+def test_bytes_that_are_no_text_are_rejected(result, name):
+    frame = result(replace(Mapping("when", "when"), **{name: "string(unhex(n))"}), ("ann", "FF"), ("ann", "77"))
+    assert column(frame, "_reason") == [f"{name} is not UTF-8 text", None]
+    assert column(frame, name) == [None, "w"]
 
 
 def test_the_reason_of_the_reader_comes_first(spark):

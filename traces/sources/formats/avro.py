@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.traces.sources.reading.blocks import BLOCK_BYTES, PATH, Block, reader_schema
 from adapt.traces.sources.reading.files import SourceFile
+from adapt.traces.sources.reading.table_files import wider
 
 MOST_DIGITS = 38
 """Digits of Spark's decimal numbers."""
@@ -266,7 +267,8 @@ class AvroFiles:
                     if field.name == PATH:
                         columns.append(pa.repeat(pa.scalar(block.source.label, pa.string()), count))
                     elif field.name in kinds:
-                        columns.append(_column([record[field.name] for record in some], kinds[field.name]))
+                        read = _column([record[field.name] for record in some], kinds[field.name])
+                        columns.append(read if read.type == field.type else read.cast(field.type))
                     else:
                         columns.append(pa.nulls(count, field.type))
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -286,11 +288,14 @@ def avro_files(files: Sequence[SourceFile]) -> AvroFiles:
             )
         for name, kind in kinds.items():
             known, first = seen.setdefault(name, (kind.final, file))
-            if known != kind.final:
+            wide = wider(known, kind.final)
+            if wide is None:
                 raise BadInput(
                     f"{name} is {kind.final} in {file.label} and {known} in {first.label}; write both as one type,"
                     " or give each file its own [[stream]] in a --mapping"
                 )
+            if wide != known:
+                seen[name] = wide, first if wide != kind.final else file
     return AvroFiles(tuple(seen), {name: kind for name, (kind, _) in seen.items()})
 
 

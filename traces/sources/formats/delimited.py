@@ -16,7 +16,7 @@ from adapt.traces.sources.reading.records import (
     Bytes,
     Parsed,
     Records,
-    begin_by,
+    chosen_by,
     delimited_records,
     text_of,
 )
@@ -44,7 +44,7 @@ class Delimited:
     def records(self, data: Bytes, *, at_end: bool) -> Records:
         """Records, each ended by a line end outside quotes."""
         records = delimited_records(data, ord(self.delimiter), self.line_hider, at_end=at_end)
-        return records.where(~begin_by(data, records, self.comment)) if self.comment else records
+        return chosen_by(self.comment, data, records, wanted=False)
 
     def parse(self, data: Bytes, records: Records, wanted: Sequence[str]) -> Parsed:
         """Wanted columns; a record with the wrong number of fields is rejected."""

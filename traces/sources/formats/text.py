@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapt.core.errors import UsageError
-from adapt.traces.sources.reading.records import Bytes, OfLines, Parsed, Records, begin_by, line_records, text_of
+from adapt.traces.sources.reading.records import Bytes, OfLines, Parsed, Records, chosen_by, line_records, text_of
 
 LOG_FORMAT = (
     r"^(?P<host>\S+) (?P<ident>\S+) (?P<user>\S+) \[(?P<time>[^\]]+)\] "
@@ -35,8 +35,7 @@ class Pattern(OfLines):
 
     def records(self, data: Bytes, *, at_end: bool) -> Records:
         """Lines."""
-        lines = line_records(data, at_end=at_end)
-        return lines.where(begin_by(data, lines, self.only)) if self.only else lines
+        return chosen_by(self.only, data, line_records(data, at_end=at_end), wanted=True)
 
     def parse(self, data: Bytes, records: Records, wanted: Sequence[str]) -> Parsed:
         """Wanted groups of each line."""

@@ -301,13 +301,15 @@ def text_of(data: Bytes, records: Records) -> pa.Array:
     return every.take(pa.array(np.arange(0, pieces, 2)))
 
 
-def begin_by(data: Bytes, records: Records, text: str) -> NDArray[np.bool_]:
-    """Which records begin with a text; shape (records,)."""
+def chosen_by(beginning: str, data: Bytes, records: Records, *, wanted: bool) -> Records:
+    """The records that begin with a text, or the others."""
+    if not beginning:
+        return records
     found = np.ones(len(records), np.bool_)
-    for at, letter in enumerate(text.encode()):
+    for at, letter in enumerate(beginning.encode()):
         place = records.starts + at
         found &= (place < records.ends) & (data[np.minimum(place, len(data) - 1)] == letter)
-    return found
+    return records.where(found == wanted)
 
 
 def is_utf8(data: Bytes, records: Records) -> NDArray[np.bool_] | None:

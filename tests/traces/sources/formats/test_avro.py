@@ -144,6 +144,13 @@ def test_a_field_of_two_types_is_refused_by_both_files(tmp_path):
         rows_of(tmp_path)
 
 
+def test_a_field_of_two_widths_is_read_as_the_wider(tmp_path):
+    for name, kind, value in (("a", "int", 1), ("b", "long", 2**40)):
+        schema = {"type": "record", "name": name, "fields": [{"name": "n", "type": kind}]}
+        written(tmp_path / f"{name}.avro", [{"n": value}], schema)
+    assert [row["n"] for row in rows_of(tmp_path, "n")] == [1, 2**40]
+
+
 def test_a_record_that_holds_itself_is_text_inside(tmp_path):
     tree = {
         "type": "record",
