@@ -1,0 +1,1 @@
+"""Answers from loads of partitions, subtasks or shards alone, without keys."""
