@@ -52,10 +52,10 @@ def _steps(trace: Path) -> dict[str, float]:
     taken, start = {}, process_time()
     keys = counted(trace, Counting(channels=CHANNELS), spark_options=HERE)
     taken["count"], start = process_time() - start, process_time()
-    panes = panes_of(trace, keys, spark_options=HERE)
+    panes = panes_of(keys, spark_options=HERE)
     taken["windows"], start = process_time() - start, process_time()
     wanted = [hashers_today(engine, CHANNELS, Recipe()) for engine in ENGINES]
-    population = population_of(trace, keys.frequencies, wanted, spark_options=HERE)
+    population = population_of(keys.trace, keys.frequencies, wanted, spark_options=HERE)
     taken["routing"] = process_time() - start
     for engine in ENGINES:
         start = process_time()

@@ -25,7 +25,7 @@ from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.measures.plan_settings import PlanSettings
 from adapt.core.table import Displayed, Table
 from adapt.traces.counting.counts_table import read_counts
-from adapt.traces.locations.run_folders import is_table
+from adapt.traces.locations.run_folders import is_artefact
 from adapt.traces.read_errors import readable
 from adapt.traces.store.frequencies import read_frequencies
 from adapt.traces.store.manifest import read_manifest
@@ -133,7 +133,7 @@ def advise(
 def weighed_keys(source: Path) -> Weighed:
     """Hot keys of a trace, counted keys or a CSV, hottest first."""
     with readable(source):
-        if source.is_file() or is_table(source):
+        if not is_artefact(source):
             return _of_frequencies(read_counts(source).frequencies)
         if not source.exists():
             raise BadInput(f"{source} does not exist; give a trace, counted keys, or a CSV of key,count")

@@ -13,7 +13,7 @@ from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.metrics import ASKING_FOR_KEYS, ROWS, SUMMARY, Of
 from adapt.core.units.seals import hash_of
 from adapt.traces.locations.location import location
-from adapt.traces.locations.run_folders import in_run, is_table
+from adapt.traces.locations.run_folders import in_run, is_artefact, is_table
 from adapt.traces.read_errors import parsed, readable
 from adapt.traces.scheme_names import scheme_named
 from adapt.traces.spark.progress import Progress, silent
@@ -102,7 +102,7 @@ def places_keys(path: Path, limits: Sequence[Limit] | None = None) -> bool:
         limits: Limits that a trace's keys are counted for; None for any.
     """
     with readable(path):
-        if path.is_file() or is_table(path):
+        if not is_artefact(path):
             return is_table(path)
         kind = read_manifest(path).kind if path.exists() else ""
     return kind == "frequencies" or (kind == "trace" and (limits is None or _ask_for_keys(limits)))
@@ -270,7 +270,7 @@ def _placed(path: Path, placing: Placing, spark_options: Spark, progress: Progre
     )
     found = keys.frequencies
     hashers = [(base_of(plan.partitioner()),)] if plan else hashers_of(Recipe(scheme), found, [channels])
-    population = population_of(path, found, hashers, [plan], spark_options=spark_options, progress=progress)
+    population = population_of(keys.trace, found, hashers, [plan], spark_options=spark_options, progress=progress)
     metrics = _by_plan(path, population, plan) if plan else _by_scheme(population, scheme, channels)
     where = {"engine": placing.engine, "channels": str(channels)}
     fact = with_derived(fact_of({**metrics, "channels": channels, "rows": found.rows, "keys": found.distinct}, ()))

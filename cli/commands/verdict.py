@@ -88,7 +88,6 @@ def verdict(
     from adapt.core.lint.evidence import sample_effect
     from adapt.core.lint.findings import judged, judged_counts
     from adapt.core.partitioning.build import Recipe
-    from adapt.core.partitioning.measures.population import Population
     from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS
     from adapt.core.verdict.answering import answer_on, hashers_today, judged_placement
     from adapt.core.verdict.first_screen import first_lines, first_tables, next_command, status_of
@@ -122,15 +121,15 @@ def verdict(
         given = GivenOptions.over_file(reading, typed, mapping.mapping)
         keys, trace, audit = _counts(source, given, raw.count), None, None
         if keys is not None:
-            path, panes = out or Path(source[0]), keys.panes
+            path = out or Path(source[0])
         else:
             path = _kept_trace(source, out, given, spark, progress, force=output.force)
             trace = open_trace(path)
             given.options.max_rejects.check(str(path), trace.reading)
             goal = replace(goal, sample_effect=sample_effect(trace.profile))
             keys = counted(path, Counting(channels=channels), spark_options=options, progress=progress)
-            panes = panes_of(path, keys, spark_options=options, progress=progress)
             audit = audited(trace, keys.frequencies, channels, spark_options=options, progress=progress)
+        panes = panes_of(keys, spark_options=options, progress=progress)
         recipe = Recipe(
             hash=today.hash or HashName.MURMUR3,
             replicas=today.replicas or DEFAULT_REPLICAS,
@@ -142,12 +141,10 @@ def verdict(
                 engine = Engine(audit.placement.hashing)
             audit = replace(audit, judged=judged_placement(audit, engine, channels, before, is_given=is_given))
         narrate_keys(path, engine if before is None else before.hashing)
-        population = Population.from_counts(keys.frequencies)
-        if trace is not None:
-            hashers = hashers_today(engine, channels, recipe, keys.frequencies.key_type, before)
-            population = population_of(
-                path, keys.frequencies, [hashers], [before], spark_options=options, progress=progress
-            )
+        hashers = hashers_today(engine, channels, recipe, keys.frequencies.key_type, before)
+        population = population_of(
+            keys.trace, keys.frequencies, [hashers], [before], spark_options=options, progress=progress
+        )
         found = answer_on(
             *(population, engine, channels, recipe),
             panes=panes,

@@ -55,15 +55,14 @@ class KeyCounting:
             progress=progress,
         )
 
-    def panes_of(self, source: Path, keys: "Counted", progress: "Progress") -> "CountedPanes":
-        """The panes of the counted trace."""
+    def panes_of(self, keys: "Counted", progress: "Progress") -> "CountedPanes":
+        """The panes of the counted keys."""
         from adapt.traces.counting.count_cache import panes_of
 
-        return panes_of(source, keys, spark_options=self.spark.options(), progress=progress)
+        return panes_of(keys, spark_options=self.spark.options(), progress=progress)
 
     def population(
         self,
-        source: Path,
         keys: "Counted",
         wanted: "Sequence[Hashers]",
         progress: "Progress",
@@ -73,7 +72,7 @@ class KeyCounting:
         from adapt.traces.counting.population import population_of
 
         return population_of(
-            source, keys.frequencies, wanted, plans, spark_options=self.spark.options(), progress=progress
+            keys.trace, keys.frequencies, wanted, plans, spark_options=self.spark.options(), progress=progress
         )
 
 

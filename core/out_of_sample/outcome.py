@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from adapt.core.out_of_sample.windows import is_numbered, start_column
 from adapt.core.table import Column, Kind, Table
 
 LEVEL = 0.9
@@ -84,7 +85,8 @@ class OutOfSample:
 
         0 for one window, and for numbered windows.
         """
-        return int(np.median(np.diff(self.starts_us))) if len(self.starts_us) > 1 and self.starts_us[0] > 1e9 else 0
+        is_one = len(self.starts_us) < 2
+        return 0 if is_one or is_numbered(self.starts_us) else int(np.median(np.diff(self.starts_us)))
 
     def table(self) -> Table:
         """One row per placement, and one for the best possible."""
@@ -123,7 +125,7 @@ class OutOfSample:
         """One row per tested window, for charts."""
         names = list(self.tracks)
         columns = (
-            Column("start", Kind.TIME, about="time of the window's first row"),
+            start_column(self.starts_us),
             Column("rows", Kind.COUNT),
             *(Column(name, Kind.RATIO, about="imbalance") for name in names),
             Column(BEST, Kind.RATIO, about="imbalance"),

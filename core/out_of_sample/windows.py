@@ -19,6 +19,7 @@ from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.split_map import SplitMap
 from adapt.core.stream import KeyType
+from adapt.core.table import Column, Kind
 
 MOST_PANES = 12
 """Most windows of a stream."""
@@ -27,11 +28,15 @@ ROWS_A_PANE = 500
 """Fewest rows of a window, so that noise does not look like change."""
 
 
+MOST_NUMBERS = 1_000_000_000
+"""Numbers of windows are below this; the times of a stream, in microseconds since 1970, reach it."""
+
+
 @dataclass(frozen=True, slots=True)
 class CountedPane:
     """A window and its counted keys."""
 
-    start_us: int  # time of its first row, in microseconds since 1970
+    start_us: int  # time of its first row, in microseconds since 1970, or its number
     frequencies: Frequencies
 
 
@@ -46,6 +51,18 @@ class CountedPanes:
     panes: tuple[CountedPane, ...] = ()  # in order; empty for counts without times
     # routes every row of the windows, as needed where they do not list every key; None if rows are gone
     routed: RoutedLoads | None = None
+
+
+def is_numbered(starts_us: Sequence[int]) -> bool:
+    """Whether windows have numbers in place of times."""
+    return bool(starts_us) and starts_us[0] >= 0 and starts_us[-1] < MOST_NUMBERS
+
+
+def start_column(starts_us: Sequence[int]) -> Column:
+    """The column of the starts of windows."""
+    if is_numbered(starts_us):
+        return Column("start", Kind.COUNT, about="number of the window")
+    return Column("start", Kind.TIME, about="time of the window's first row")
 
 
 def rows_a_pane(rows: int) -> int | None:

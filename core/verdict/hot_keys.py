@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.tables import key_shown, kind_of
 from adapt.core.counting.timeline import bars
-from adapt.core.out_of_sample.windows import CountedPane, Whole
+from adapt.core.out_of_sample.windows import CountedPane, Whole, start_column
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.split_map import SplitMap
 from adapt.core.phrases import counted, listed, percent
@@ -94,7 +94,7 @@ class HotKeys(Displayed):
 
     def lines_table(self) -> Table:
         """One row per key and window, for charts."""
-        start = Column("start", Kind.TIME, about="time of the window's first row")
+        start = start_column(self.starts_us)
         columns = (Column("key"), Column("window", Kind.COUNT), start, Column("share", Kind.SHARE))
         rows = [
             (key.key, at, start, share)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapt.core.metrics import columns_named
+from adapt.core.out_of_sample.windows import start_column
 from adapt.core.table import Column, Kind, Table
 from adapt.core.verdict.verdict_class import VerdictClass
 
@@ -75,7 +76,7 @@ class OverTime:
         """One row per window."""
         columns = (
             Column("window", Kind.COUNT),
-            Column("start", Kind.TIME, about="time of the window's first row"),
+            start_column([each.start_us for each in self.windows]),
             *columns_named("rows top_share imbalance best_possible"),
             Column("class"),
             Column("top_key"),

@@ -57,7 +57,7 @@ def _found(trace: Trace, folder: Path) -> list[Any]:
     """What is counted of a trace."""
     lossy = count_trace(trace, Counting(epsilon=0.001))
     hashers: tuple[Hasher, ...] = (make_partitioner(Scheme.UNIFORM, 8),)
-    population = population_of(trace.path, lossy, [hashers])
+    population = population_of(trace, lossy, [hashers])
     panes = counted_panes(trace, folder, Weight.COUNT)
     return [
         *((each.keys.to_pylist(), each.count_low.tolist(), each.count_high.tolist(), each.distinct)

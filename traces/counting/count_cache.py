@@ -31,7 +31,7 @@ from adapt.traces.counting.lossy import count_panes, is_whole_in, key_type_in
 from adapt.traces.counting.routed_sums import channel_loads
 from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.locations.location import is_stored
-from adapt.traces.locations.run_folders import is_table
+from adapt.traces.locations.run_folders import is_artefact
 from adapt.traces.read_errors import damaged, readable
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.runner import added, runner_for
@@ -216,7 +216,8 @@ class Counted:
     source: dict[str, Any]  # the input as a manifest records it
     # where a trace was counted, now or when its counts were cached; None if it is not a trace
     runner: str | None = None
-    panes: CountedPanes = CountedPanes()  # windows of a table of counts  # noqa: RUF009 - frozen
+    panes: CountedPanes = CountedPanes()  # windows of counts without a trace  # noqa: RUF009 - frozen
+    trace: Trace | None = None  # the trace that was counted
 
 
 def counted(
@@ -243,7 +244,7 @@ def counted(
     with readable(path):
         if not path.exists():
             raise BadInput(f"{path} does not exist; give a trace, counted keys, or a table of key,count")
-        if path.is_file() or is_table(path):
+        if not is_artefact(path):
             _refuse_options(how, path, spark_options)
             return of_table(read_counts(path, key_type, measure))
     manifest = read_manifest(path)
@@ -251,8 +252,9 @@ def counted(
     if key_type is not None:
         raise UsageError(f"--key-type needs a CSV of counts; {path} records the type of its keys")
     if manifest.kind == "trace":
-        found, ran = _kept_or_counted(open_trace(path), how, tuple(measure), spark_options, progress)
-        return Counted(found, manifest.content_hash, source, ran)
+        trace = open_trace(path)
+        found, ran = _kept_or_counted(trace, how, tuple(measure), spark_options, progress)
+        return Counted(found, manifest.content_hash, source, ran, trace=trace)
     if manifest.kind == "frequencies":
         frequencies, _ = read_frequencies(path)
         if how.weight not in (None, frequencies.weight):
@@ -262,7 +264,9 @@ def counted(
         _refuse_unmeasured(frequencies, measure, path)
         _refuse_options(replace(how, weight=None), path, spark_options)
         trace_hash = next((str(item["content_hash"]) for item in manifest.made.inputs if "content_hash" in item), None)
-        return Counted(frequencies, trace_hash or manifest.content_hash, source)
+        fingerprint = trace_hash or manifest.content_hash
+        panes = kept_panes(cache_of(path), fingerprint, frequencies.weight, frequencies.key_type)
+        return Counted(frequencies, fingerprint, source, panes=CountedPanes(panes))
     raise BadInput(f"{path} is a {manifest.kind}; give a trace, counted keys, or a table of key,count")
 
 
@@ -271,17 +275,11 @@ def of_table(table: CountsTable) -> Counted:
     return Counted(table.frequencies, table.content_hash, table.inputs[0], panes=CountedPanes(table.panes))
 
 
-def panes_of(
-    source: Path, counted: Counted, *, spark_options: Spark = None, progress: Progress = silent
-) -> CountedPanes:
-    """The panes of a counted trace; cached ones only for an artefact."""
-    folder, weight = cache_of(source), counted.frequencies.weight
-    if source.is_file() or is_table(source):
+def panes_of(counted: Counted, *, spark_options: Spark = None, progress: Progress = silent) -> CountedPanes:
+    """The panes of counted keys; for an artefact, those that are cached."""
+    if counted.trace is None:
         return counted.panes
-    if read_manifest(source).kind != "trace":
-        return CountedPanes(kept_panes(folder, counted.fingerprint, weight, counted.frequencies.key_type))
-    trace = open_trace(source)
-    return windows_of(trace, weight, spark_options=spark_options, progress=progress)
+    return windows_of(counted.trace, counted.frequencies.weight, spark_options=spark_options, progress=progress)
 
 
 def windows_of(

@@ -25,14 +25,16 @@ from adapt.core.phrases import counted
 from adapt.core.reading import Reading, Rejects
 from adapt.core.stream import KeyType
 from adapt.core.units.seals import hash_of
-from adapt.traces.ingest.sieve import ISO_STEPS, plain_times
-from adapt.traces.ingest.times import EPOCH_UNITS, PLAUSIBLE_S, USUAL_NAMES
+from adapt.traces.ingest.mapping import Mapping
+from adapt.traces.ingest.sieve import ISO_STEPS, SPARK_KINDS, UTC, layout_of, plain_format, plain_times
+from adapt.traces.ingest.times import EPOCH_UNITS, ISO, USUAL_NAMES, TimeFormat
 from adapt.traces.sources.formats.json_lines import JsonLines
 from adapt.traces.sources.frames import frame_name, frame_reader, is_frame, is_spark_frame
 from adapt.traces.sources.names import FormatName
 from adapt.traces.sources.reading.files import SourceFile, head_of, source_files
-from adapt.traces.sources.sniff import ReadOptions, offered_columns, recognize
-from adapt.traces.sources.source import Source
+from adapt.traces.sources.reading.records import InDoubt
+from adapt.traces.sources.sniff import HEAD_BYTES, ReadOptions, Recognized, offered_columns, recognize
+from adapt.traces.sources.source import Source, beginning
 from adapt.traces.spark.progress import silent
 from adapt.traces.store.manifest import note_readings
 from adapt.traces.store.tables import columns_hash
@@ -89,7 +91,7 @@ class _Read:
     rows: pa.Table
     place: Callable[[int], str]  # names the source of a row
     name: str  # names the source
-    inputs: list[dict[str, Any]]
+    inputs: Callable[[], list[dict[str, Any]]]  # name, bytes and sha256 of each file
     has_header: bool = True
 
 
@@ -135,12 +137,13 @@ def read_counts(
         summed = np.asarray(_summed(codes, values, len(distinct), read, name), np.float64)
         columns.append(MeasuredColumn(name, summed[order], float(summed.sum())))
     panes = _panes(distinct, codes, counts, window, starts, key_type)
-    content = read.inputs[0]["sha256"] if len(read.inputs) == 1 else hash_of([read.inputs, asdict(chosen)])
+    inputs = read.inputs()
+    content = inputs[0]["sha256"] if len(inputs) == 1 else hash_of([inputs, asdict(chosen)])
     reading = {"trace": read.name, **Reading(len(read.rows), Rejects(), tuple(guesses)).as_data()}
     note_readings(Path(read.name), {content: reading} if guesses else {})
     for note in ([f"guessed: {', '.join(guesses)}"] if guesses else []) + notes:
         logging.getLogger(__name__).warning("%s: %s", read.name, note)
-    return CountsTable(replace(whole, measured=tuple(columns)), panes, content, read.inputs)
+    return CountsTable(replace(whole, measured=tuple(columns)), panes, content, inputs)
 
 
 def has_counts(source: Any, key: str, time: str) -> bool:
@@ -154,7 +157,7 @@ def has_counts(source: Any, key: str, time: str) -> bool:
     if not any(map(_is_named_count, offered_columns([source]))):
         return False
     try:
-        read = _of_frame(source, HEAD_ROWS) if is_frame(source) else _of_files(Path(source), HEAD_ROWS)
+        read = _of_frame(source, HEAD_ROWS) if is_frame(source) else _first_of_files(Path(source))
         chosen, _ = _chosen(read, CountsColumns(key, "", time), ())
     except (BadInput, UsageError):
         return False
@@ -171,22 +174,36 @@ def _of_frame(frame: Any, first: int | None = None) -> _Read:
     else:
         rows = frame_reader(frame).read_all().slice(0, first)
     name = frame_name(frame)
-    return _Read(rows, lambda row: f"{name} row {row + 1}", name, [{"name": name, "sha256": columns_hash(rows)}])
+    return _Read(
+        rows, lambda row: f"{name} row {row + 1}", name, lambda: [{"name": name, "sha256": columns_hash(rows)}]
+    )
 
 
-def _of_files(path: Path, first: int | None = None) -> _Read:
-    """All columns of files, each row with its line."""
+def _first_of_files(path: Path) -> _Read:
+    """The first rows of the first file."""
+    files, found = _recognized(path)
+    if isinstance(found.form, JsonLines):
+        return _of_json(files[:1], files[0].label, HEAD_BYTES)
+    return _Read(beginning(files[0], found.form, HEAD_ROWS), str, str(path), list)
+
+
+def _recognized(path: Path) -> tuple[Sequence[SourceFile], Recognized]:
     files = source_files([str(path)])
     if not any(file.size for file in files):
         raise BadInput(f"{path} has no rows; write one key,count per line")
     head = head_of(files[0], 1 << 12).decode("utf-8-sig", "replace").lstrip().lower().replace(" ", "")
     plain = ReadOptions(FormatName.CSV, delimiter=",", header=True) if head.startswith("key,count") else ReadOptions()
-    found = recognize(files, plain)
+    return files, recognize(files, plain)
+
+
+def _of_files(path: Path) -> _Read:
+    """All columns of files, each row with its line."""
+    files, found = _recognized(path)
     if isinstance(found.form, JsonLines):
         return _of_json(files, _named(files, path))
     with TemporaryDirectory(prefix="adapt-") as staging:
         source = Source(cast(Any, None), files, found.form, Path(staging), silent, found.by_file, MOST_BYTES)
-        rows = source.held(source.columns) if first is None else source.first_rows(first, source.columns)
+        rows = source.held(source.columns)
     if rows is None:
         raise BadInput(f"{path} has more than {MOST_BYTES >> 30} GB of counts; sum them by key first")
     wrong = rows["_reason"].is_valid().index(True).as_py()
@@ -198,26 +215,27 @@ def _of_files(path: Path, first: int | None = None) -> _Read:
         raise BadInput(f"{place(wrong)}: {rows['_reason'][wrong]}")
     delimited = source.delimited
     has_header = delimited is None or delimited.header is not None
-    return _Read(rows.select(list(source.columns)), place, _named(files, path), source.inputs, has_header)
+    return _Read(rows.select(list(source.columns)), place, _named(files, path), lambda: source.inputs, has_header)
 
 
 def _named(files: Sequence[SourceFile], path: Path) -> str:
     return files[0].label if len(files) == 1 else str(path)
 
 
-def _of_json(files: Sequence[SourceFile], name: str) -> _Read:
-    """Objects of JSON lines, a row each."""
+def _of_json(files: Sequence[SourceFile], name: str, most: int = -1) -> _Read:
+    """Objects of JSON lines, a row each; those of the first `most` bytes of each file, if above 0."""
     parts, inputs = [], []
     for file in files:
-        with file.opened() as opened:
-            data = opened.read()
+        data = head_of(file, most)
+        if 0 < most <= len(data):
+            data = data[: data.rfind(b"\n") + 1]
         try:
             parts.append(read_json(pa.BufferReader(data)))
         except pa.ArrowInvalid as error:
             raise BadInput(f"{file.label} is not JSON lines of counts: {error}") from error
         inputs.append({"name": file.label, "bytes": len(data), "sha256": sha256(data).hexdigest()})
     rows = pa.concat_tables(parts, promote_options="default")
-    return _Read(rows, lambda row: f"{name} row {row + 1}", name, inputs)
+    return _Read(rows, lambda row: f"{name} row {row + 1}", name, lambda: inputs)
 
 
 def _chosen(read: _Read, named: CountsColumns, measured: Sequence[str]) -> tuple[CountsColumns, list[str]]:
@@ -366,12 +384,17 @@ def _times(read: _Read, name: str) -> NDArray[np.int64]:
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         zone = kind.tz if pa.types.is_timestamp(kind) else None
         return np.asarray(column.cast(pa.timestamp("us", zone), safe=False).cast(pa.int64()))
-    if _are_numbers(read.rows[name]):
-        numbers = _numbers(read, name)
-        low, high = (bound * 1e6 for bound in PLAUSIBLE_S)
-        unit = next((us for us in EPOCH_UNITS.values() if low <= float(numbers.max()) * us < high), 1.0)
-        return np.round(numbers * unit).astype(np.int64)
-    times, plain = plain_times(column, np.array(ISO_STEPS, np.int64), zoned=False)
+    form, sample = TimeFormat(ISO), column if kind in SPARK_KINDS else column.cast(pa.string())
+    try:
+        form = plain_format(Mapping("", name), read.rows.column_names, sample.slice(0, HEAD_ROWS))
+    except (BadInput, InDoubt):
+        if _are_numbers(read.rows[name]):
+            return np.round(_numbers(read, name)).astype(np.int64)
+    if form.name in EPOCH_UNITS:
+        return np.round(_numbers(read, name) * EPOCH_UNITS[form.name]).astype(np.int64)
+    layout = layout_of(form, UTC)
+    texts, steps = column.cast(pa.string()), np.array(ISO_STEPS, np.int64) if layout is None else layout
+    times, plain = plain_times(texts, steps, zoned=False)
     if plain.all():
         return times
     row = int(np.argmin(plain))
@@ -413,9 +436,13 @@ def _summed(codes: NDArray[np.int64], values: Floats, size: int, read: _Read, na
             f"{read.name}: the sum of column {shown} is {total:.3g}; it must be below 2^63, about 9.2e18: use a larger"
             " unit"
         )
+    return _sums(codes, values, size)
+
+
+def _sums(codes: NDArray[np.int64], values: Floats, size: int) -> Any:
     order = np.lexsort((values, codes))
     sums = np.bincount(codes[order], values[order], size)
-    return sums.astype(np.int64) if (sums == np.floor(sums)).all() and total < 2**53 else sums
+    return sums.astype(np.int64) if (sums == np.floor(sums)).all() and sums.sum() < 2**53 else sums
 
 
 def _frequencies(keys: pa.Array, counts: Any, key_type: KeyType) -> Frequencies:
@@ -443,10 +470,9 @@ def _panes(
     panes = []
     for pane in np.unique(pane_of):
         within = pane_of[window] == pane
-        sums = np.bincount(codes[within], counts[within], len(keys))
+        sums = _sums(codes[within], counts[within], len(keys))
         seen = np.flatnonzero(sums)
-        own = sums[seen].astype(np.int64) if (sums == np.floor(sums)).all() else sums[seen]
         if len(seen):
             start = int(starts[np.flatnonzero(pane_of == pane)[0]])
-            panes.append(CountedPane(start, _frequencies(keys.take(pa.array(seen)), own, key_type)))
+            panes.append(CountedPane(start, _frequencies(keys.take(pa.array(seen)), sums[seen], key_type)))
     return tuple(panes)

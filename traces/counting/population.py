@@ -20,19 +20,18 @@ from adapt.core.units.row_or_time_span import Length
 from adapt.core.units.seals import hash_of
 from adapt.traces.block_cache import cache_of, keep, read_kept
 from adapt.traces.counting.routed_sums import LISTED, routed_sums
-from adapt.traces.locations.run_folders import is_table
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import Spark
-from adapt.traces.store.manifest import program_versions, read_manifest
+from adapt.traces.store.manifest import program_versions
 from adapt.traces.store.tables import columns_hash
-from adapt.traces.store.trace import Trace, open_trace
+from adapt.traces.store.trace import Trace
 
 _PROBES = 1 << 12
 """Keys whose channels distinguish hashers."""
 
 
 def population_of(
-    source: Path,
+    trace: Trace | None,
     counted: Frequencies,
     wanted: Sequence[Hashers],
     plans: Sequence[Plan | None] = (),
@@ -47,11 +46,10 @@ def population_of(
     estimate remains.
 
     Args:
+        trace: The trace that was counted; None for counts without one.
         wanted: Hashers that will be asked for, each step's together, to be summed in one pass; others cost another.
         plans: Plans whose pinned keys are counted exactly, too.
     """
-    is_trace = not (source.is_file() or is_table(source)) and read_manifest(source).kind == "trace"
-    trace = open_trace(source) if is_trace else None
     if trace is None or counted.complete_above == 0 or counted.rows != trace.rows:
         return Population.from_counts(counted)
     rows = _Rows(trace, _with_pins(counted, plans), counted, spark_options, progress)

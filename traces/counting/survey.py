@@ -178,7 +178,7 @@ def _judged(
         panes = windows_of(trace, how.weight, spark_options=spark_options, progress=progress)
     recipe = Recipe(resources=how.resources)
     hashers = [hashers_today(engine, how.channels, recipe, counted.key_type)]
-    population = population_of(trace.path, counted, hashers, spark_options=spark_options, progress=progress)
+    population = population_of(trace, counted, hashers, spark_options=spark_options, progress=progress)
     return answer_on(population, engine, how.channels, recipe, panes=panes, goal=Goal(asked.max_imbalance))
 
 

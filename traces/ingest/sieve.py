@@ -28,11 +28,13 @@ from adapt.traces.ingest.times import (
     TimeFormat,
     format_of,
     time_column_of,
+    without_weekday,
 )
 from adapt.traces.sources.reading.blocks import PLACE
 from adapt.traces.sources.reading.records import InDoubt
 
-YEAR, MONTH, DAY, HOUR, MINUTE, SECOND, MONTH_NAME, OFFSET, ISO_ZONE, FRACTION, T_OR_SPACE, MAY_END = range(-12, 0)
+YEAR, MONTH, DAY, HOUR, MINUTE, SECOND, MONTH_NAME, HALF_DAY, OFFSET, ZONE, ZONE_NAME, REGION = range(-21, -9)
+MAY_SECOND, FRACTION, DIGITS, MAY_END, T_OR_SPACE, SHORT, CENTURY, WEEKDAY, SPACES = range(-9, 0)
 """Steps of a layout; other steps are the byte at that place."""
 
 UTC = "UTC"
@@ -45,11 +47,20 @@ _FIELDS = {
     "mm": MINUTE,
     "ss": SECOND,
     "MMM": MONTH_NAME,
+    "hh": HOUR,
+    "a": HALF_DAY,
     "Z": OFFSET,
+    "XXX": ZONE,
+    "z": ZONE_NAME,
+    "VV": REGION,
+    "[:ss]": MAY_SECOND,
     "[.SSSSSS]": FRACTION,
+    "SSSSSS": DIGITS,
     "[": MAY_END,
     "]": None,
 }
+_LONG = {"M": "MM", "d": "dd", "H": "HH", "h": "hh"}
+"""Fields of one or two digits, and those of two."""
 _NUMBER = re.compile(NUMBER, re.ASCII)
 _PERHAPS_NUMBER = re.compile(
     r"\W*(0x.*|nan|inf|infinity|(\d+\.?\d*|\.\d+)(e[-+]?\d+)?[df]?)\W*", re.ASCII | re.IGNORECASE
@@ -57,11 +68,16 @@ _PERHAPS_NUMBER = re.compile(
 """Texts that Spark may read as a number."""
 _PLAIN_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d:\d\d(\.\d{1,6})?)?|[^A-Za-z+-]*")
 """Times without names, signs and zones."""
-_PIECE = re.compile(r"\[\.S{6}\]|([A-Za-z])\1*|[\[\]]|[ \-/:.,_]")
+_ISO_OF_SPARK = re.compile(
+    r"[^:]{4}-\d{1,2}(-\d{1,2}([T ](\d{1,2}:\d{1,2}(:\d{1,2}(\.\d*)?)?)?\s*([A-Za-z+-][\w/+: -]*)?)?)?",
+    re.ASCII | re.DOTALL,
+)
+"""What Spark's cast may read as a time."""
+_PIECE = re.compile(r"\[\.S{6}\]|\[:ss\]|^E+,? +|([A-Za-z])\1*|'([^']+)'|[\[\]]|[ \-/:.,_]")
 
 ISO_STEPS = (
     *(YEAR, ord("-"), MONTH, ord("-"), DAY, MAY_END, T_OR_SPACE),
-    *(HOUR, ord(":"), MINUTE, ord(":"), SECOND, FRACTION, ISO_ZONE),
+    *(HOUR, ord(":"), MINUTE, MAY_END, ord(":"), SECOND, FRACTION, MAY_END, ZONE),
 )
 
 
@@ -75,7 +91,7 @@ def layout_of(form: TimeFormat, time_zone: str) -> NDArray[np.int64] | None:
     if form.name in EPOCH_UNITS:
         return np.zeros(0, np.int64)
     steps = ISO_STEPS if form.name == ISO else _steps(form.name)
-    if steps is None or (time_zone != UTC and OFFSET not in steps and ISO_ZONE not in steps):
+    if steps is None or (time_zone != UTC and not {OFFSET, ZONE, ZONE_NAME} & {*steps}):
         return None
     return np.array(steps, np.int64)
 
@@ -150,17 +166,18 @@ def _reads(texts: Sequence[str | None], form: str) -> list[bool]:
 def _written(form: str) -> re.Pattern[str]:
     """What texts look like that a format may read."""
     if form == ISO:
-        return re.compile(r"[^:]{4}-.*", re.ASCII | re.DOTALL)
-    pieces = []
-    for piece in re.finditer(r"'[^']*'|([A-Za-z])\1*|.", form):
+        return _ISO_OF_SPARK
+    dated = without_weekday(form)
+    pieces = [] if dated == form else ["(?:[A-Za-z]+,? +)?"]
+    for piece in re.finditer(r"'[^']*'|([A-Za-z])\1*|.", dated):
         text = piece[0].strip("'")
         if piece[0] != text:
             pieces.append(re.escape(text))
             continue
         counted = rf"\d{{{len(text)}}}" if len(text) == 2 else r"\d+"
         known = {"yyyy": r"(?:\d{4}|[-+]\d{4,})", "MMM": "[A-Za-z.]+", "a": "[A-Za-z.]+", "Z": ".+"}
-        known |= {"[": "(?:", "]": ")?", "E": "[A-Za-z]+", " ": " +", "XXX": r"(?:Z|[+-]\d\d:\d\d)"}
-        known |= {"VV": r"[\w/+:-]+", "z": "[A-Za-z].*"}
+        known |= {"[": "(?:", "]": ")?", " ": " +", "XXX": r"(?:Z|[+-]\d\d:\d\d)"}
+        known |= {"VV": r"[\w/+:-]+", "z": ".+"}
         pieces.append(known.get(text) or (counted if text.isalpha() else re.escape(text)))
     return re.compile("".join(pieces), re.ASCII | re.DOTALL)
 
@@ -173,17 +190,23 @@ def _steps(pattern: str) -> tuple[int, ...] | None:
         piece = _PIECE.match(pattern, at)
         if piece is None:
             return None
-        text = piece[0]
-        if text in _FIELDS:
-            steps += [step for step in (_FIELDS[text],) if step is not None]
+        text, long = piece[0], _LONG.get(piece[0], "yyyy" if piece[0] == "yy" else piece[0])
+        if long in _FIELDS:
+            modifiers = [] if long == text else [CENTURY] if text == "yy" else [SHORT]
+            steps += [*modifiers, *(step for step in (_FIELDS[long],) if step is not None)]
+        elif text[0] == "E":
+            steps.append(WEEKDAY)
         elif text.isalpha():
             return None
+        elif text == " " and "MMM" in pattern:
+            steps.append(SPACES)
         else:
-            steps.append(ord(text))
+            steps += map(ord, piece[2] or text)
         at = piece.end()
     fields = [step for step in steps if step < MAY_END]
     dated = {YEAR, DAY} <= {*fields} and len({MONTH, MONTH_NAME} & {*fields}) == 1
-    return tuple(steps) if dated and len({*fields}) == len(fields) else None
+    halved = (HALF_DAY in fields) == ("h" in re.sub("'[^']*'", "", pattern))
+    return tuple(steps) if dated and halved and len({*fields}) == len(fields) else None
 
 
 Ints: TypeAlias = NDArray[np.int64]
@@ -286,7 +309,13 @@ def _month_named(data: Bytes, at: int, end: int) -> int:
         return -1
     for month in range(12):
         first = 3 * month
-        if data[at] == _MONTHS[first] and data[at + 1] == _MONTHS[first + 1] and data[at + 2] == _MONTHS[first + 2]:
+        # in capitals or not
+        if (
+            not (
+                (data[at] ^ _MONTHS[first]) | (data[at + 1] ^ _MONTHS[first + 1]) | (data[at + 2] ^ _MONTHS[first + 2])
+            )
+            & 223
+        ):
             return month + 1
     return -1
 
@@ -295,7 +324,7 @@ def _month_named(data: Bytes, at: int, end: int) -> int:
 def _offset_s(data: Bytes, at: int, width: int, end: int) -> int:
     """Seconds east of UTC that +hhmm (width 5) or +hh:mm (width 6) means, or -1 day."""
     wrong = -86400
-    if at + width != end or (data[at] != 43 and data[at] != 45):
+    if at + width > end or (data[at] != 43 and data[at] != 45):
         return wrong
     if width == 6 and data[at + 3] != 58:
         return wrong
@@ -309,21 +338,25 @@ def _offset_s(data: Bytes, at: int, width: int, end: int) -> int:
 @inlined
 def _time(data: Bytes, at: int, end: int, layout: Ints, zoned: bool) -> tuple[int, bool]:
     """The time of one text, and whether it has one."""
-    year, month, day, second, micros, east_s = 0, 0, 0, 0, 0, 0
-    has_zone = False
+    year, month, day, hour, second, micros, east_s = 0, 0, 0, 0, 0, 0, 0
+    has_zone, half, shorter, century = False, -1, 0, 0
     for step in layout:
         if step >= 0:
             if at >= end or data[at] != step:
                 return 0, False
             at += 1
         elif step == YEAR:
-            year = _number(data, at, 4, end)
-            at += 4
-            if year < 1:
+            digits = 2 if century else 4
+            year = _number(data, at, digits, end)
+            at += digits
+            if year < 0 or year + century < 1:
                 return 0, False
+            year += century
         elif step in (MONTH, DAY, HOUR, MINUTE, SECOND):
-            number = _number(data, at, 2, end)
-            at += 2
+            digits = 1 if shorter and (at + 1 >= end or not 48 <= data[at + 1] <= 57) else 2
+            shorter = 0
+            number = _number(data, at, digits, end)
+            at += digits
             if number < 0:
                 return 0, False
             if step == MONTH:
@@ -333,7 +366,7 @@ def _time(data: Bytes, at: int, end: int, layout: Ints, zoned: bool) -> tuple[in
             elif step == HOUR:
                 if number > 23:
                     return 0, False
-                second += number * 3600
+                hour = number
             else:
                 if number > 59:
                     return 0, False
@@ -348,9 +381,48 @@ def _time(data: Bytes, at: int, end: int, layout: Ints, zoned: bool) -> tuple[in
         elif step == MAY_END:
             if at == end:
                 break
-        elif step == FRACTION:
-            if at < end and data[at] == 46:
+        elif step == MAY_SECOND:
+            if at < end and data[at] == 58:
+                number = _number(data, at + 1, 2, end)
+                at += 3
+                if number < 0 or number > 59:
+                    return 0, False
+                second += number
+        elif step == SHORT:
+            shorter = 1
+        elif step == CENTURY:
+            century = 2000
+        elif step == SPACES:
+            first = at
+            while at < end and data[at] == 32:
                 at += 1
+            if at == first:
+                return 0, False
+        elif step == WEEKDAY:
+            first = at
+            while at < end and 97 <= data[at] | 32 <= 122:
+                at += 1
+            if at > first and at < end and data[at] == 44:
+                at += 1
+            if at == first or at >= end or data[at] != 32:
+                at = first
+            while at > first and at < end and data[at] == 32:
+                at += 1
+        elif step == HALF_DAY:
+            if at + 2 > end or data[at + 1] | 32 != 109 or (data[at] | 32 != 97 and data[at] | 32 != 112):
+                return 0, False
+            half = 12 if data[at] | 32 == 112 else 0
+            at += 2
+        elif step in (ZONE_NAME, REGION):
+            is_utc = at + 3 <= end and data[at] == 85 and data[at + 1] == 84 and data[at + 2] == 67
+            is_gmt = at + 3 <= end and data[at] == 71 and data[at + 1] == 77 and data[at + 2] == 84
+            if not (is_utc or is_gmt) or east_s:
+                return 0, False
+            has_zone = True
+            at += 3
+        elif step in (FRACTION, DIGITS):
+            if step == DIGITS or (at < end and data[at] == 46):
+                at += step == FRACTION
                 scale = 1_000_000
                 while at < end and scale > 1 and 48 <= data[at] <= 57:
                     scale //= 10
@@ -358,21 +430,26 @@ def _time(data: Bytes, at: int, end: int, layout: Ints, zoned: bool) -> tuple[in
                     at += 1
                 if scale == 1_000_000:
                     return 0, False
-        elif step == ISO_ZONE and (at == end or (data[at] == 90 and at + 1 == end)):
-            has_zone = at < end
-            at = end
+        elif step == ZONE and at < end and data[at] == 90:
+            has_zone = True
+            at += 1
         else:
-            east_s = _offset_s(data, at, 6 if step == ISO_ZONE else 5, end)
+            width = 6 if step == ZONE else 5
+            east_s = _offset_s(data, at, width, end)
             if east_s == -86400:
                 return 0, False
             has_zone = True
-            at = end
+            at += width
+    if half >= 0:
+        if hour < 1 or hour > 12:
+            return 0, False
+        hour = hour % 12 + half
     if at != end or month < 1 or month > 12 or day < 1 or (zoned and not has_zone):
         return 0, False
     leap = month == 2 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     if day > _DAYS[month - 1] + (1 if leap else 0):
         return 0, False
-    return (_days(year, month, day) * 86400 + second - east_s) * 1_000_000 + micros, True
+    return (_days(year, month, day) * 86400 + hour * 3600 + second - east_s) * 1_000_000 + micros, True
 
 
 @compiled

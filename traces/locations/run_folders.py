@@ -34,6 +34,11 @@ def is_table(path: Path) -> bool:
     return path.suffix != ".toml" and (not head.startswith(b"{") or b"\n{" in head or path.suffix == ".jsonl")
 
 
+def is_artefact(path: Path) -> bool:
+    """Whether a path is an artefact, rather than a file or table."""
+    return not path.is_file() and not is_table(path)
+
+
 def check_free(target: StorePath, *, force: bool, folder: bool) -> str:
     """Check that an artefact can be written to a store.
 

@@ -244,14 +244,7 @@ class Source:
 
     def first_rows(self, rows: int, wanted: Sequence[str]) -> pa.Table:
         """The first good rows of the source, in memory."""
-        batches: list[pa.RecordBatch] = []
-        for block in self._blocks:
-            for batch in _read([block], self._here_forms, wanted):
-                good = batch.filter(batch.column("_reason").is_null())
-                batches.append(good.slice(0, rows - sum(map(len, batches))))
-                if sum(map(len, batches)) >= rows:
-                    return pa.Table.from_batches(batches)
-        return pa.Table.from_batches(batches, reader_schema(wanted, (self._fields or self._form).types))
+        return _first_good(self._blocks, self._here_forms, rows, wanted)
 
     @property
     def _here_forms(self) -> Sequence[RecordFormat | BlockFormat]:
@@ -446,6 +439,25 @@ class Source:
     def _tasks(self, chosen: Sequence[int]) -> list[list[int]]:
         """Blocks in groups, one per task."""
         return grouped(chosen, [self._blocks[at].size or self._blocks[at].source.size for at in chosen])
+
+
+def beginning(file: SourceFile, form: RecordFormat | BlockFormat, rows: int) -> pa.Table:
+    """The first good rows of a file, of which no more is read."""
+    blocks, wanted = _cut(0, file, form) if has_blocks(form) else [Block(0, file)], list(form.columns)
+    return _first_good(blocks, [form], rows, wanted).select(wanted)
+
+
+def _first_good(
+    blocks: Sequence[Block], forms: Sequence[RecordFormat | BlockFormat], rows: int, wanted: Sequence[str]
+) -> pa.Table:
+    batches: list[pa.RecordBatch] = []
+    for block in blocks:
+        for batch in _read([block], forms, wanted):
+            good = batch.filter(batch.column("_reason").is_null())
+            batches.append(good.slice(0, rows - sum(map(len, batches))))
+            if sum(map(len, batches)) >= rows:
+                return pa.Table.from_batches(batches)
+    return pa.Table.from_batches(batches, reader_schema(wanted, forms[0].types))
 
 
 def _staged_name(task: int) -> str:

@@ -69,12 +69,12 @@ def build(
     before = None if previous is None else read_plan(previous)
     with stages() as progress:
         keys = counting.counted(source, channels, weighed, placement.loads.max_pins, progress)
-        panes = counting.panes_of(source, keys, progress)
+        panes = counting.panes_of(keys, progress)
         recipe = placement.recipe(limits, keys.frequencies, today, scheme, construction, before=before)
         current = None if before is None else before.partitioner()
         wanted = hashers_of(recipe, keys.frequencies, [channels], current)
         wanted.append(hashers_today(engine, channels, recipe, keys.frequencies.key_type, before))
-        population = counting.population(source, keys, wanted, progress, [before])
+        population = counting.population(keys, wanted, progress, [before])
     narrate_keys(source, recipe.hashing if isinstance(recipe.hashing, Engine) else engine)
     narrate_counts(population, weighed, channels)
     found = answer_on(

@@ -102,13 +102,13 @@ def compare(
         check_folder_free(out, force=output.force)
     with stages() as progress:
         keys = counting.counted(source, most, weighed, placement.loads.max_pins, progress)
-        panes = counting.panes_of(source, keys, progress)
+        panes = counting.panes_of(keys, progress)
         recipe = placement.recipe(limits, keys.frequencies, today, base=base, cap=next(iter(caps), None))
         named = [named_scheme(name) for name in dict.fromkeys(names)] if names else None
         now = today_of(engine, most, recipe, None, keys.frequencies.key_type)[0].partitioner()
         wanted = hashers_compared(keys.frequencies, counts, recipe, [engine, *(named or DEFAULT_SCHEMES)], now)
         wanted.append(hashers_today(engine, most, recipe, keys.frequencies.key_type))
-        population = counting.population(source, keys, wanted, progress)
+        population = counting.population(keys, wanted, progress)
         narrate_keys(source, engine)
         progress("comparing", 0, 0)
         comparison = compare_schemes(

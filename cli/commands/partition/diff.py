@@ -51,7 +51,7 @@ def diff(
     with stages() as progress:
         keys = counting.counted(source, max(first.channels, second.channels), weighed, None, progress)
         hashers = tuple(base_of(plan.partitioner()) for plan in (first, second))
-        population = counting.population(source, keys, [hashers], progress, [first, second])
+        population = counting.population(keys, [hashers], progress, [first, second])
     narrate_counts(population, weighed, second.channels)
     difference = plan_difference(first, second, population, weighed)
     long = (for_people(table, format) for table in (difference.moves(), difference.hot_keys))

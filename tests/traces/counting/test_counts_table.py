@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from adapt.core.errors import BadInput
 from adapt.core.out_of_sample.windows import rows_a_pane
 from adapt.core.stream import KeyType
+from adapt.core.values import human
+from adapt.core.verdict.hot_keys import HotKeys
 from adapt.traces.counting.counts_table import has_counts, read_counts
+from adapt.traces.sources.source import Source
 
 
 def csv(tmp_path, text, encoding="utf-8"):
@@ -195,6 +198,33 @@ def test_counts_by_window_are_judged_as_their_rows_are(adapt, tmp_path, monkeypa
         own = json.loads(adapt.done("verdict", "counts.csv", "--key", "user", "--count", "n", *asked).out)
         for same in ("status", "verdict", "hot_keys", "channels_before_and_after", "frontier"):
             assert own[same] == rows[same], same
+
+
+@pytest.mark.parametrize(
+    ("texts", "starts"),
+    [
+        (["3", "4"], ["3", "4"]),
+        (["20240301", "20240302"], ["2024-03-01T00:00:00Z", "2024-03-02T00:00:00Z"]),
+        (["01.03.2024 10:00", "01.03.2024 11:00"], ["2024-03-01T10:00:00Z", "2024-03-01T11:00:00Z"]),
+        (
+            ["2024-03-01 10:00:00,5", "2024-03-01 11:00:00,5"],
+            ["2024-03-01T10:00:00.500000Z", "2024-03-01T11:00:00.500000Z"],
+        ),
+        (["1709287200", "1709290800"], ["2024-03-01T10:00:00Z", "2024-03-01T11:00:00Z"]),
+    ],
+)
+def test_windows_have_the_times_of_their_rows_or_their_numbers(tmp_path, texts, starts):
+    lines = [f'"{text}";k{key};{1000 // key}\n' for text in texts for key in range(1, 20)]
+    read = read_counts(csv(tmp_path, "window;key;count\n" + "".join(lines)))
+    shown = HotKeys.from_counts(read.frequencies, read.panes).lines_table()
+    column = shown.columns[2]
+    assert [human(cell, column) for cell in dict.fromkeys(shown.values("start"))] == starts
+
+
+def test_a_file_of_rows_is_read_no_further_than_its_first_ones(tmp_path, monkeypatch):
+    path = csv(tmp_path, "user,n\n" + "a,1\n" * 3)
+    monkeypatch.setattr(Source, "_survey", lambda _: pytest.fail("hashed"))
+    assert not has_counts(str(path), "user", "")
 
 
 def test_counts_go_wherever_counted_keys_do(adapt, tmp_path, monkeypatch):

@@ -69,7 +69,7 @@ def test_loads_are_those_of_all_rows(tmp_path, kind, weight):
     lossy = lossily(exact)
     wanted = [hashers for base in (Engine.SPARK, Scheme.UNIFORM, Scheme.CONSISTENT)
               for hashers in hashers_of(replace(RECIPE, base=base), lossy, [4, 3, 7])]  # fmt: skip
-    population = population_of(trace.path, lossy, wanted)
+    population = population_of(trace, lossy, wanted)
     assert not population.is_estimate(Resources())
     listed = population.frequencies
     assert listed.count_low == pytest.approx(exact.count_low[exact.rows_of(listed.keys)])
@@ -85,7 +85,7 @@ def test_spark_gives_the_same_sums(tmp_path, weight):
         (tmp_path / place).mkdir()
         trace = skewed_trace(tmp_path / place)
         lossy = lossily(count_exactly(trace, weight=weight))
-        population = population_of(trace.path, lossy, hashers_of(RECIPE, lossy, [3, 4]), spark_options=options)
+        population = population_of(trace, lossy, hashers_of(RECIPE, lossy, [3, 4]), spark_options=options)
         found.append([(each.at.tolist(), each.loads[""].tolist()) for each in population.sums.known])
     assert found[0] == found[1]
 
@@ -96,7 +96,7 @@ def test_exact_counts_of_the_heaviest_keys_alone_keep_the_load_of_all_others(tra
     assert heaviest.exact
     assert heaviest.complete_above > 0
     wanted = hashers_of(RECIPE, exact, [4, 5])
-    as_of_all_rows(population_of(trace.path, heaviest, wanted), exact, wanted, Resources())
+    as_of_all_rows(population_of(trace, heaviest, wanted), exact, wanted, Resources())
     assert Population.from_counts(heaviest).unlisted > 0
 
 
@@ -105,15 +105,15 @@ def test_sums_are_kept_and_made_once(trace, monkeypatch):
     route = module.routed_sums
     monkeypatch.setattr(module, "routed_sums", lambda *given, **more: passes.append(given[1]) or route(*given, **more))
     wanted = hashers_of(RECIPE, lossy, [3, 4])
-    first = population_of(trace.path, lossy, wanted)
-    again = population_of(trace.path, lossy, wanted)
+    first = population_of(trace, lossy, wanted)
+    again = population_of(trace, lossy, wanted)
     assert len(passes) == 1
     assert evaluate(wanted[0][0], first, Resources()) == evaluate(wanted[0][0], again, Resources())
     evaluate(make_partitioner(Scheme.UNIFORM, 5), again, Resources())
     assert passes[1:] == [[(make_partitioner(Scheme.UNIFORM, 5),)]]
     for kept in trace.path.parent.glob(".adapt-counts/*.cells"):
         kept.write_text("PAR1")
-    population_of(trace.path, lossy, wanted)
+    population_of(trace, lossy, wanted)
     assert len(passes) == 3
 
 
@@ -122,7 +122,7 @@ def test_pinned_keys_of_a_plan_are_counted_although_they_were_not_listed(trace):
     rare = exact.keys[-3:].to_pylist()
     today = Plan(Scheme.HYBRID, 3, exact.key_type, base=Engine.KAFKA, explicit=dict.fromkeys([*rare, "unseen"], 2))
     lossy = lossily(exact)
-    population = population_of(trace.path, lossy, [(today.partitioner().base,)], [None, today])
+    population = population_of(trace, lossy, [(today.partitioner().base,)], [None, today])
     assert len(population.frequencies.keys) == len(lossy.keys) + 4
     found, truth = (evaluate(today.partitioner(), each, Resources()) for each in (population, exact))
     assert found.imbalance == truth.imbalance
@@ -134,7 +134,7 @@ def test_pinned_keys_of_a_plan_are_counted_although_they_were_not_listed(trace):
 def test_loads_of_windows_are_those_of_all_rows(trace, tmp_path, engine, pinned):
     counted = lossily(count_exactly(trace))
     today = Plan(Scheme.HYBRID, 3, KeyType.STRING, explicit=pinned, base=engine)
-    found = population_of(trace.path, counted, [(make_partitioner(engine, 3),)], [today])
+    found = population_of(trace, counted, [(make_partitioner(engine, 3),)], [today])
     loads = found.sums.by_window(today.partitioner())
     assert loads == pytest.approx(channel_loads(trace, today, tmp_path, counted.weight))
 
@@ -149,7 +149,7 @@ def test_hashers_are_told_apart_by_what_they_do(trace, monkeypatch):
     monkeypatch.setattr(module, "routed_sums", routed)
     for _ in range(2):
         for engine in (Engine.LIBRDKAFKA, Engine.SARAMA, Engine.SPARK, Engine.KAFKA):
-            population_of(trace.path, counted, [(make_partitioner(engine, 3),)])
+            population_of(trace, counted, [(make_partitioner(engine, 3),)])
     assert len(passes) == 4
 
 

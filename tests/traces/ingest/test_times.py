@@ -3,10 +3,12 @@
 import re
 from datetime import UTC, datetime
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
 from adapt.core.errors import BadInput, UsageError
+from adapt.traces.ingest.sieve import layout_of, plain_times
 from adapt.traces.ingest.times import (
     PATTERNS,
     WITH_YEAR,
@@ -88,6 +90,15 @@ def test_each_known_pattern_reads_its_times_and_is_guessed_from_them(read, guess
         assert guess(*texts) == pattern
 
 
+def test_what_this_process_reads_is_what_spark_reads(read):
+    for pattern, texts in {**EXAMPLES, "iso": list(ISO)}.items():
+        changed = [text[:at] + new + text[at + 1 :] for text in texts for at in range(len(text)) for new in "0 a"]
+        times, plain = plain_times(pa.array(changed), layout_of(TimeFormat(pattern), "UTC"), zoned=False)
+        found = [text for text, is_plain in zip(changed, plain, strict=True) if is_plain]
+        assert found
+        assert read(found, pattern) == times[plain].tolist()
+
+
 def test_dates_alone_are_midnights(read, guess):
     to_the_minute = {"yyyy-MM-dd HH:mm[XXX]", "yyyy-MM-dd'T'HH:mm[XXX]"}
     assert {*PATTERNS} - {*EXAMPLES} == {"yyyyMMdd"} | to_the_minute
@@ -109,6 +120,8 @@ ISO = {
     "2015-05-17T10:05:03.123456": MOMENT.replace(microsecond=123456),
     "2015-05-17T10:05:03.123456789Z": MOMENT.replace(microsecond=123456),
     "2015-05-17": MOMENT.replace(hour=0, minute=0, second=0),
+    "2015-05-17T10:05": MOMENT.replace(second=0),
+    "2015-05-17 10:05": MOMENT.replace(second=0),
     "2015-5-7": datetime(2015, 5, 7, tzinfo=UTC),
 }
 
