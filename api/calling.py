@@ -15,9 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import typer
-
-from adapt.cli.main import app
+from adapt.cli.main import command_tree
 from adapt.cli.terminal.command_line import typed
 from adapt.cli.terminal.narration import muted
 from adapt.cli.terminal.usage import as_key, usage_sentence
@@ -43,7 +41,8 @@ _PRINTING = {"help_all", "_metrics", "json", "all"}
 @cache
 def command_named(words: str) -> Any:
     """A command, by the words that call it."""
-    command = typer.main.get_command(app)
+    first, *_ = words.split()
+    command = command_tree(first)
     for word in words.split():
         command = command.commands[word]  # type: ignore[attr-defined]  # a group
     return command

@@ -1,6 +1,7 @@
 """The program `adapt`, which an interrupt ends wherever it arrives."""
 
 import gc
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -13,13 +14,14 @@ _MOST = 100
 """How often an interrupt is put off; a module that runs for longer is interrupted all the same."""
 
 
-_GARBAGE = 100_000
+_GARBAGE = 400_000
 """Objects made between two searches for garbage: what loads makes more than Python's 700, and keeps them."""
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
     gc.set_threshold(_GARBAGE)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its matrices are small, and idle threads spin
     try:
         code = interruptible(_run)
     except KeyboardInterrupt:  # a second one, as it ends

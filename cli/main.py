@@ -3,23 +3,11 @@
 import sys
 from collections.abc import Sequence
 from functools import cache
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
-from adapt.cli.commands.advise import group as advise
-from adapt.cli.commands.calibrate import group as calibrate
-from adapt.cli.commands.check import check
-from adapt.cli.commands.clean import clean
-from adapt.cli.commands.cluster import group as cluster
-from adapt.cli.commands.demo import demo
-from adapt.cli.commands.generate import generate
-from adapt.cli.commands.ingest import ingest
-from adapt.cli.commands.lint import lint
-from adapt.cli.commands.partition import group as partition
-from adapt.cli.commands.replay import group as replay
-from adapt.cli.commands.report import report
-from adapt.cli.commands.verdict import verdict
 from adapt.cli.failures import INTERRUPTED, explain, explain_interrupt
 from adapt.cli.options.groups import grouped
 from adapt.cli.pandas_later import keep_pandas_for_later
@@ -34,7 +22,10 @@ PANELS = {
     "Commands": ("verdict", "ingest", "partition", "replay", "report"),
     "More commands": ("lint", "advise", "check", "calibrate", "demo", "generate", "clean", "cluster"),
 }
-"""The commands by panel of the help."""
+"""The commands by panel of the help: modules of `adapt.cli.commands`."""
+
+GROUPS = ("partition", "replay", "advise", "calibrate", "cluster")
+"""Those that have commands of their own, in the module `group`."""
 
 SETTINGS = ("-q", "--quiet", "-v", "--verbose", "--debug")
 """Settings of every command, accepted anywhere in the command line."""
@@ -64,26 +55,6 @@ class InOrder(Group):
         return params
 
 
-app = typer.Typer(
-    cls=InOrder,
-    help="Decide from your own trace how to partition, rebalance, scale and shed load.",
-    epilog="Start with `adapt demo`, then try `adapt verdict` on your own stream.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for command in (verdict, ingest, lint, report, check, demo, generate, clean):
-    app.command(cls=Command, rich_help_panel=_PANEL_OF[command.__name__])(grouped(command))
-for name, group in {
-    "partition": partition.app,
-    "replay": replay.app,
-    "advise": advise.app,
-    "calibrate": calibrate.app,
-    "cluster": cluster.app,
-}.items():
-    app.add_typer(group, name=name, rich_help_panel=_PANEL_OF[name])
-
-
 def _show_version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
@@ -93,7 +64,6 @@ def _show_version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def settings(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print more detail on stderr.")] = False,
@@ -131,7 +101,9 @@ def run(arguments: list[str]) -> int:
         require_limits("adapt", address_gb=2, files=64)
         with typed(arguments):
             code = exit_code_of(
-                command_tree()(args=settings_first(arguments), prog_name="adapt", standalone_mode=False)
+                _tree_for(settings_first(arguments))(
+                    args=settings_first(arguments), prog_name="adapt", standalone_mode=False
+                )
             )
         with written_out():  # what is still held back
             pass
@@ -148,9 +120,34 @@ def run(arguments: list[str]) -> int:
 
 
 @cache
-def command_tree() -> Any:
-    """All commands, built once: that takes longer than most refusals."""
+def command_tree(*names: str) -> Any:
+    """The commands of these names or, without names, all of them.
+
+    Built once: to load all takes longer than most refusals.
+    """
+    app = typer.Typer(
+        cls=InOrder,
+        help="Decide from your own trace how to partition, rebalance, scale and shed load.",
+        epilog="Start with `adapt demo`, then try `adapt verdict` on your own stream.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(settings)
+    for name in names or _PANEL_OF:
+        module, panel = f"adapt.cli.commands.{name}", _PANEL_OF[name]
+        if name in GROUPS:
+            app.add_typer(import_module(f"{module}.group").app, name=name, rich_help_panel=panel)
+        else:
+            app.command(cls=Command, rich_help_panel=panel)(grouped(getattr(import_module(module), name)))
     return typer.main.get_command(app)
+
+
+def _tree_for(arguments: Sequence[str]) -> Any:
+    """The command that the first word names; all if it names none."""
+    follows = zip(["", *arguments], arguments, strict=False)
+    first = next((each for before, each in follows if not each.startswith("-") and before != VALUED), "")
+    return command_tree(*({first} & _PANEL_OF.keys()))
 
 
 def settings_first(arguments: Sequence[str]) -> list[str]:

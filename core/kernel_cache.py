@@ -17,10 +17,12 @@ from pathlib import Path
 from secrets import randbits
 from shutil import rmtree
 from time import time_ns
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import llvmlite
 import numba
+from numba.core import environment
 from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import IndexDataCacheFile
 from numba.core.compiler import CompileResult
@@ -29,6 +31,7 @@ from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
 
 _config: Any = numba.config
+_environments: Any = environment
 _dumps: Any = dumps
 _runtime: Any = rtsys
 _entry_files: Any = IndexDataCacheFile
@@ -39,6 +42,10 @@ _identity: Any = FunctionIdentity
 # Numba numbers the functions of a process from 1, and LLVM links the first of two symbols of one name: of a cached and
 # a new function of one name and number, one would run in place of the other.
 _identity._unique_ids = iter(lambda: randbits(64), None)
+
+# Numba would import every module that a part of a kernel is from, SciPy among them: 0.15 s for globals that only code
+# in object mode reads.
+_environments.importlib = SimpleNamespace(import_module=lambda name: sys.modules.get(name) or ModuleType(name))
 
 _LOG = logging.getLogger(__name__)
 

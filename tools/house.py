@@ -15,9 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from adapt.cli.main import app
+from adapt.cli.main import command_tree
 from tools.floors import FLOORS
 
 ROOT = Path(__file__).parent.parent
@@ -210,7 +208,7 @@ def _pages() -> Iterator[str]:
 
 
 def _commands(command: Any = None) -> Iterator[Any]:
-    command = command or typer.main.get_command(app)
+    command = command or command_tree()
     below = [each for each in getattr(command, "commands", {}).values() if not each.hidden]
     yield from (leaf for each in below for leaf in _commands(each)) if below else [command]
 

@@ -15,7 +15,7 @@ from typing import Any, get_args, get_type_hints
 import typer
 
 from adapt.cli.failures import EXIT_CODES
-from adapt.cli.main import app
+from adapt.cli.main import command_tree
 from adapt.cli.terminal.help import sections_of, usage_of
 from adapt.core.check.metrics import metrics_tables
 from adapt.core.fit.network import network_file
@@ -71,7 +71,7 @@ def reference() -> str:
 
 def _commands() -> Iterator[str]:
     yield "## Commands\n"
-    root = typer.main.get_command(app)
+    root = command_tree()
     every = list(_tree(root, typer.Context(root, info_name="adapt", help_option_names=["-h", "--help"])))
     shared = _shared(every)
     for command, context in every:

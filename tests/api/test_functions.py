@@ -6,11 +6,10 @@ from functools import partial
 import pandas as pd
 import pyarrow as pa
 import pytest
-import typer
 
 import adapt
 from adapt.calling import COMMANDS
-from adapt.cli.main import app, run
+from adapt.cli.main import command_tree, run
 from adapt.traces.store.plans import read_plan, read_plan_made
 from tests.contracts.test_commands import leaves
 from tests.core.own_policies.policies import Calm
@@ -28,13 +27,13 @@ def trace():
 
 
 def test_every_command_has_a_function():
-    assert {*COMMANDS.values(), *OTHERS} == leaves(typer.main.get_command(app)).keys()
+    assert {*COMMANDS.values(), *OTHERS} == leaves(command_tree()).keys()
 
 
 def test_the_page_shows_every_command_beside_its_function():
     rows = [line.split("|") for line in text_of("docs/python.md").splitlines() if line.startswith("| `adapt ")]
     shown = {row[1].strip(" `").removeprefix("adapt "): row[2] for row in rows}
-    assert shown.keys() == leaves(typer.main.get_command(app)).keys()
+    assert shown.keys() == leaves(command_tree()).keys()
     assert all(f"`adapt.{name}(" in shown[words] for name, words in COMMANDS.items())
 
 

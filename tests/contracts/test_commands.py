@@ -6,9 +6,8 @@ import shutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import typer
 
-from adapt.cli.main import app, run
+from adapt.cli.main import command_tree, run
 from adapt.traces.block_cache import CACHE
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.store.manifest import read_manifest
@@ -173,7 +172,7 @@ def test_few_rows_do_without_spark(adapt, here):
 
 
 def test_every_command_is_in_one_of_the_lists():
-    found = leaves(typer.main.get_command(app))
+    found = leaves(command_tree())
     both = {*OF_TRACE, *WITHOUT_TRACE}
     assert found.keys() == {*both, *IN_PROCESS, *ON_SPARK, *OF_A_JOB}
     for name, command in found.items():

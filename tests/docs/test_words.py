@@ -10,7 +10,7 @@ import pytest
 import typer
 from spellchecker import SpellChecker
 
-from adapt.cli.main import app
+from adapt.cli.main import command_tree
 from adapt.cli.terminal.help import help_page
 from tests.docs.pages import GUIDES, text_of
 from tools.words import PARTS, ROOT, Sentence, banned, long_first_line, pages, schemas, sentences
@@ -80,7 +80,7 @@ def commands(command: Any, context: Any) -> Iterator[tuple[Any, Any]]:
 @cache
 def all_commands() -> dict[str, tuple[Any, Any]]:
     """Every command by the words that call it."""
-    root = typer.main.get_command(app)
+    root = command_tree()
     found = commands(root, typer.Context(root, info_name="adapt"))
     return {context.command_path: (command, context) for command, context in found}
 
