@@ -15,7 +15,7 @@ _MOST = 100
 
 
 _GARBAGE = 400_000
-"""Objects made between two searches for garbage: what loads makes more than Python's 700, and keeps them."""
+"""Objects made between two searches for garbage: what loads makes many more than Python's 700, and keeps them."""
 
 
 def main() -> None:
@@ -26,6 +26,8 @@ def main() -> None:
         code = interruptible(_run)
     except KeyboardInterrupt:  # a second one, as it ends
         code = INTERRUPTED
+    gc.disable()
+    gc.freeze()  # or the end of the process searches all that was loaded once more
     sys.exit(code)
 
 
