@@ -44,7 +44,7 @@ def command_named(words: str) -> Any:
     first, *_ = words.split()
     command = command_tree(first)
     for word in words.split():
-        command = command.commands[word]  # type: ignore[attr-defined]  # a group
+        command = command.commands[word]
     return command
 
 

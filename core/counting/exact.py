@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from adapt.core.compiled import compiled, inlined
+from adapt.core.compiled import compiled, fetch_ahead, inlined
 from adapt.core.counting.frequencies import Counts, Frequencies, key_order
 from adapt.core.errors import BadInput
 from adapt.core.keys.columns import ARROW_TYPES, KeyBytes, Words, key_bytes, key_type_of, one_array
@@ -152,6 +152,10 @@ def refuse_overflow(weights: Counts, before: float = 0.0) -> None:
 
 
 _FIRST_SLOTS = 1 << 16
+_AHEAD = 8
+"""Rows between a lookup and the steps before it, which fetch from memory what it reads."""
+_BYTE, _WORD = np.dtype([("byte", np.uint8)]), np.dtype([("word", np.uint64)])
+_SLOT, _FACT = np.dtype([("words", np.int64, 2)]), np.dtype([("words", np.int64, 4)])
 _CODE = np.uint64(2**32 - 1)
 _HALF = np.uint64(32)
 
@@ -162,15 +166,17 @@ class KeyTable:
     One lookup per distinct key of a dictionary, or per row of integers.
     """
 
-    def __init__(self, key_type: KeyType) -> None:
-        """An empty table for keys that are stored as such."""
+    def __init__(self, key_type: KeyType, expected: int = 0) -> None:
+        """An empty table for keys that are stored as such, with room for as many as expected."""
         self.rows = 0
         self._type = key_type.storage
         self._nulls = 0
         self._known = 0
         # of integers, the key and its count in each slot; of bytes, half of a hash above the number of the key plus 1
-        self._slots = np.zeros((_FIRST_SLOTS, 2), np.int64)
-        self._words = np.zeros(_FIRST_SLOTS, np.uint64)
+        slots = max(_FIRST_SLOTS, _slots_for(expected))
+        is_whole = self._type is KeyType.INT64
+        self._slots = np.zeros((slots if is_whole else _FIRST_SLOTS, 2), np.int64)
+        self._words = np.zeros(_FIRST_SLOTS if is_whole else slots, np.uint64)
         # the keys of bytes one after the other, and of each the place, the length, the count and the hash
         self._data, self._size = np.empty(0, np.uint8), 0
         self._facts = np.empty((0, 4), np.int64)
@@ -235,10 +241,15 @@ class KeyTable:
             data, self._data = self._data, np.empty(2 * size, np.uint8)
             self._data[: self._size] = data[: self._size]
         if 2 * most > len(self._words):
-            self._words = np.zeros(1 << (4 * most - 1).bit_length(), np.uint64)
+            self._words = np.zeros(2 * _slots_for(most), np.uint64)
             _fill_words(self._facts[: self._known], self._words)
         told = keys.data, keys.offsets, xxhash64(keys), counts
         self._known, self._size = _add_bytes(*told, self._words, self._facts, self._data, self._known, self._size)
+
+
+def _slots_for(keys: int) -> int:
+    """The least power of two with 2 slots per key."""
+    return 1 << (2 * keys - 1).bit_length()
 
 
 @inlined
@@ -253,6 +264,8 @@ def _add_whole(values: NDArray[np.int64], row: int, slots: NDArray[np.int64], kn
     """Count from a row on until the table is half full; the first row that was not counted, and the known keys."""
     most, last = len(slots) // 2, len(slots) - 1
     for at in range(row, len(values)):
+        if at + 2 * _AHEAD < len(values):
+            fetch_ahead(slots.ctypes.data, _SLOT, _place(values[at + 2 * _AHEAD], slots))
         key = values[at]
         slot = _place(key, slots)
         while slots[slot, 1] and slots[slot, 0] != key:
@@ -304,6 +317,14 @@ def _add_bytes(
     """Add counts by key; the number of known keys, and of their bytes."""
     last = np.uint64(len(words) - 1)
     for row in range(len(counts)):
+        if row + 3 * _AHEAD < len(counts):
+            fetch_ahead(words.ctypes.data, _WORD, np.int64((hashes[row + 3 * _AHEAD] >> _HALF) & last))
+            word = words[(hashes[row + 2 * _AHEAD] >> _HALF) & last]
+            if word:
+                fetch_ahead(facts.ctypes.data, _FACT, np.int64(word & _CODE) - 1)
+            word = words[(hashes[row + _AHEAD] >> _HALF) & last]
+            if word:
+                fetch_ahead(known_data.ctypes.data, _BYTE, facts[np.int64(word & _CODE) - 1, 0])
         start, end = np.uint64(offsets[row]), np.uint64(offsets[row + 1])
         hashed = hashes[row]
         mark = hashed << _HALF

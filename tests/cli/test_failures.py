@@ -10,6 +10,7 @@ import tempfile
 import time
 import warnings
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -254,6 +255,7 @@ def test_a_second_interrupt_ends_the_program_as_the_first(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(entry, "interruptible", interrupted_twice)
+    monkeypatch.setattr(entry, "gc", Mock())  # of the program, not of this process
     with pytest.raises(SystemExit) as left:
         entry.main()
     assert left.value.code == INTERRUPTED
@@ -336,7 +338,7 @@ from adapt.cli.main import main
 try:
     main(sys.argv[1:])
 finally:
-    heavy = "duckdb jinja2 pandas py4j pyspark vl_convert".split()
+    heavy = "duckdb jinja2 pandas py4j pyspark vl_convert adapt.cli.commands.check".split()
     print("loaded", *[name for name in heavy if name in sys.modules], file=sys.stderr)
 """
 

@@ -155,6 +155,13 @@ def test_the_same_sources_elsewhere_compile_nothing(parts):
     assert kept_by(clone) == kept
 
 
+def test_a_kept_kernel_loads_without_the_modules_that_compiled_it(parts):
+    (parts / "kernel.py").write_text(KERNEL.replace("values[0]", "values.sum()"))
+    script = f"{CALL}print('scipy.linalg' in sys.modules)"
+    assert printed_by(parts, script=script) == ["6", "6", "True"]
+    assert printed_by(parts, script=script) == ["6", "6", "False"]
+
+
 def test_an_edit_of_a_part_in_another_file_renews_the_kernel(parts):
     assert printed_by(parts) == ["6", "6"]
     (parts / "part.py").write_text(PART.replace("SCALE *", "10 * SCALE *"))

@@ -99,7 +99,7 @@ def count_exactly(
 def _counted_here(trace: Trace, progress: Progress) -> KeyCounts:
     """The rows of each key, by one table; the next rows are read meanwhile."""
     log_ran(RunnerName.IN_PROCESS)
-    table = KeyTable(trace.key_type)
+    table = KeyTable(trace.key_type, 21 * int(trace.profile["distinct_keys"]) // 20)  # it is estimated within 2 %
     for batch in read_pieces([piece for block in trace.blocks() for piece in block.pieces], ["key"], ["key"]):
         table.add(batch.column("key"))
         progress("counting keys", table.rows, trace.rows)
