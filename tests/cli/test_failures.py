@@ -338,7 +338,7 @@ from adapt.cli.main import main
 try:
     main(sys.argv[1:])
 finally:
-    heavy = "duckdb jinja2 pandas py4j pyspark vl_convert adapt.cli.commands.check".split()
+    heavy = "duckdb jinja2 pandas py4j pyspark vl_convert".split() + ["adapt.cli.commands.check"] * (len(sys.argv) > 2)
     print("loaded", *[name for name in heavy if name in sys.modules], file=sys.stderr)
 """
 
