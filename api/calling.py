@@ -145,7 +145,8 @@ def _called(name: str, command: Any, arguments: Sequence[Any], options: Mapping[
             raise UsageError(f"{name} has no option {strange[0]!r}{hint}") from error
         raise UsageError(f"{name}: {error}") from error
     with tempfile.TemporaryDirectory(prefix="adapt-") as folder, muted(), active_session_kept():
-        passes = "out" in known and (_may_pass(known["out"]) or is_frame(bound.get("source")))
+        is_table = is_frame(bound.get("source")) or {"sql", "table"} & {*bound}
+        passes = "out" in known and (_may_pass(known["out"]) or is_table)
         if passes and bound.get("out") is None:
             bound["out"] = new_trace()
         words, objects = _words(known, bound, Path(folder))

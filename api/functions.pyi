@@ -136,7 +136,7 @@ def report(
     """Show artefacts as tables, as a self-contained page, or as data."""
 
 def verdict(
-    source: File | Trace | Ingested | Sequence[File | Trace | Ingested],
+    source: File | Trace | Ingested | Sequence[File | Trace | Ingested] = (),
     *,
     channels: int,
     key: str = "",
@@ -164,6 +164,8 @@ def verdict(
     mapping: File | None = None,
     time_format: str = "",
     time_zone: str = "UTC",
+    table: str = "",
+    sql: str = "",
     master: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
 ) -> Answer:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,7 +15,7 @@ from adapt.cli.options.loads import GoalOptions
 from adapt.cli.options.mapping import GivenOptions, typed_of
 from adapt.cli.options.placement import Today
 from adapt.cli.options.result import Output
-from adapt.cli.options.source import CleaningOptions, FormatOptions, MappingOptions
+from adapt.cli.options.source import CleaningOptions, FormatOptions, MappingOptions, TableOptions
 from adapt.cli.options.spark import RunnerOptions
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.narration import narrate_guesses, narrate_keys
@@ -57,22 +58,23 @@ class KeptOutput(Output):
 )
 def verdict(
     context: typer.Context,
+    *,
     source: Annotated[
         tuple[str, ...],
         typer.Argument(
             metavar="SOURCE|TRACE", help="Raw files, a folder or glob; or a trace, or several as one stream."
         ),
         Several(str, tuple),
-    ],
+    ] = (),
     channels: Annotated[int, option("Number of workers.", "N")],
     out: Path | None = setting(None, "Trace to keep (default: NAME.trace in this folder).", "TRACE", "--out", "-o"),
     current: Path | None = setting(None, "Current plan, judged instead of the engine.", "PLAN", "--from"),
-    *,
     today: Today,
     limits: GoalOptions,
     output: KeptOutput,
     raw: RawOptions,
     mapping: MappingOptions,
+    table: TableOptions,
     spark: RunnerOptions,
 ) -> "Answer":
     """Say what to do about skew, judged on later windows.
@@ -100,6 +102,7 @@ def verdict(
     from adapt.traces.store.trace import open_trace
 
     check_channels(channels)
+    source = tuple(table.sources(source))
     goal = limits.goal(channels, shows_frontier=True)
     engine = today.engine
     if today.replicas is not None and current is not None:
@@ -119,10 +122,10 @@ def verdict(
         reading["max_rejects"] = raw.max_rejects
         typed = typed_of(context, ["max_rejects", *asdict(mapping)])
         given = GivenOptions.over_file(reading, typed, mapping.mapping)
-        keys, trace, audit = _counts(source, given, raw.count), None, None
-        if keys is not None:
-            path = out or Path(source[0])
-        else:
+        name = _named(source[0])
+        path = out or Path(f"{_name(name)}.counts.parquet" if table.is_given else name)
+        keys, trace, audit = _counts(source, path, given, raw.count, spark, force=output.force), None, None
+        if keys is None:
             path = _kept_trace(source, out, given, spark, progress, force=output.force)
             trace = open_trace(path)
             given.options.max_rejects.check(str(path), trace.reading)
@@ -161,7 +164,11 @@ def verdict(
         write_plan(found.recommended, plan, made, answer=found, force=True)
         narrate_written(plan)
     findings = judged_counts(keys.frequencies) if trace is None else judged(trace.profile) or []
-    following = next_command(found.verdict, str(path), str(plan), channels)
+    own = {} if trace is not None else {"count": raw.count, **{name: given.values[name] for name in _OF_COUNTS & typed}}
+    read = "".join(
+        f" --{name.strip('_').replace('_', '-')} {quote(text)}" for name, text in sorted(own.items()) if text
+    )
+    following = next_command(found.verdict, str(path), str(plan), channels, read)
     document = {
         "schema": SCHEMA,
         "status": status_of(found.verdict).value,
@@ -178,20 +185,49 @@ def verdict(
     return found
 
 
-def _counts(source: Sequence[Any], given: GivenOptions, count: str) -> "Counted | None":
-    """The counts of a table of keys and counts; None for rows."""
-    from adapt.traces.counting.count_cache import of_table
-    from adapt.traces.counting.counts_table import CountsColumns, has_counts, read_counts
-    from adapt.traces.sources.frames import is_frame
+def _counts(
+    source: Sequence[Any], out: Path, given: GivenOptions, count: str, spark: RunnerOptions, *, force: bool
+) -> "Counted | None":
+    """Counted keys, or those of a table of keys and counts; None for rows.
 
-    key, time = given.values["key"], given.values["time"]
-    if len(source) > 1 or not (count or has_counts(source[0], key, time)):
+    Args:
+        out: File of the counts of a query, to be kept.
+    """
+    from adapt.traces.counting.count_cache import counted, of_table
+    from adapt.traces.counting.counts_table import has_counts, read_counts
+    from adapt.traces.sources.frames import Query, is_frame
+    from adapt.traces.spark.session import session_in_zone, spark_session
+    from adapt.traces.store.atomic import check_free, write_whole
+    from adapt.traces.store.manifest import is_trace
+    from adapt.traces.store.tables import packed
+
+    table, typed = source[0], given.typed
+    if isinstance(table, Query):
+        table = table.opened(session_in_zone(spark_session(spark.options()), given.values["time_zone"]))
+    kept = isinstance(table, str) and is_trace(Path(table), "frequencies")
+    if len(source) > 1 or not (kept or count or has_counts(table, given.mapping)):
         return None
-    if without := sorted(given.typed - {"key", "time", "max_rejects"}):
+    if without := sorted(typed - ({"max_rejects"} if kept else _OF_COUNTS)):
         option = f"--{without[0].strip('_').replace('_', '-')}"
-        raise UsageError(f"{source[0]} holds counts, where {option} has no effect; omit it")
-    table = source[0] if is_frame(source[0]) else Path(source[0])
-    return of_table(read_counts(table, named=CountsColumns(key, count, time)))
+        raise UsageError(f"{_named(source[0])} holds counts, where {option} has no effect; omit it")
+    if kept:
+        return counted(Path(table))
+    if isinstance(source[0], Query):
+        check_free(out, force=force)
+        write_whole(out, packed(table.toArrow()), force=force)
+        narrate_written(out)
+        table = str(out)
+    return of_table(read_counts(table if is_frame(table) else Path(table), mapping=given.mapping, count=count))
+
+
+_OF_COUNTS = {"key", "time", "time_format", "cost", "cost_unit", "bytes_", "max_rejects"}
+"""Options of columns that counts may have."""
+
+
+def _named(source: Any) -> str:
+    from adapt.traces.sources.frames import frame_name, is_frame
+
+    return frame_name(source) if is_frame(source) else str(source)
 
 
 def _kept_trace(
@@ -223,7 +259,7 @@ def _kept_trace(
     given = given.of_topic() if is_topic else given
     if not (given.streams or given.values["key"]):
         raise UsageError("--key is required for a raw source: the column or expression that partitions the stream")
-    path = out or Path(f"{_name(source[0])}.trace")
+    path = out or Path(f"{_name(_named(source[0]))}.trace")
     salt = given.options.salt if given.values["hash_keys"] else None
     made_by = {**given.values, "streams": given.streams, "salt": salt}
     decisive = {name: str(value) for name, value in made_by.items() if name != "max_rejects"}
@@ -232,8 +268,9 @@ def _kept_trace(
         narrate(f"using {path}, made from this source before")
         narrate_guesses(open_trace(path).reading.guesses)
         return path
-    if is_topic and path.exists() and not force:
-        raise EnvironmentFailure(f"{path} exists, and a topic has new records; give the trace, or use --force or -o")
+    if (is_topic or not is_path) and path.exists() and not force:
+        what = "a topic has new records" if is_topic else "a table may have new rows"
+        raise EnvironmentFailure(f"{path} exists, and {what}; give the trace, or use --force or -o")
     if path.exists() and not force:
         raise EnvironmentFailure(f"{path} was made from another source, or with other options; use --force or -o TRACE")
     made = ingest(

@@ -91,6 +91,11 @@ class TableOptions:
     table: str = setting("", "Read a table of a Spark catalog, in place of files.", "CATALOG.DB.TABLE")
     sql: str = setting("", "Read the rows of this Spark SQL query, in place of files.", "QUERY")
 
+    @property
+    def is_given(self) -> bool:
+        """Whether a table or query is the source."""
+        return bool(self.table or self.sql)
+
     def sources(self, files: "Sequence[Any]") -> "Sequence[Any]":
         """Files that were given, or a table or query."""
         if bool(files) + bool(self.table) + bool(self.sql) != 1:

@@ -116,8 +116,12 @@ def hot_keys_table(answer: Answer, note: str) -> Table:
     return Table.from_rows("Hot keys", columns, rows, note)
 
 
-def next_command(verdict: Verdict | None, trace: str, plan: str, channels: int) -> str:
-    """The next command to type; a glob of traces in quotes."""
+def next_command(verdict: Verdict | None, trace: str, plan: str, channels: int, read: str = "") -> str:
+    """The next command to type; a glob of traces in quotes.
+
+    Args:
+        read: Options by which counts were read.
+    """
     stem = (
         (plan if has_magic(trace) or "," in trace else trace).removesuffix(".recommended.plan").removesuffix(".trace")
     )
@@ -127,7 +131,7 @@ def next_command(verdict: Verdict | None, trace: str, plan: str, channels: int) 
             to = _target(verdict)
             return f"adapt partition export {plan} --to {to} -o {stem}.{to}"
         case VerdictClass.SPLITTING if verdict is not None and not verdict.mergeable:
-            return f"adapt verdict {trace}{engine_option(verdict)} --channels {channels} --mergeable"
+            return f"adapt verdict {trace}{read}{engine_option(verdict)} --channels {channels} --mergeable"
         case VerdictClass.SPLITTING | VerdictClass.ANOTHER_KEY | VerdictClass.PINNING:
             return f"adapt advise keys {trace} --parallelism {channels}"
         case VerdictClass.UNKNOWN:

@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,13 +18,13 @@ from pyarrow.json import read_json
 
 from adapt.core.arrays import Floats
 from adapt.core.counting.exact import KeyCounts, frequencies_of
-from adapt.core.counting.frequencies import MOST_TOTAL, Frequencies, MeasuredColumn
+from adapt.core.counting.frequencies import MOST_TOTAL, Frequencies, MeasuredColumn, key_order
 from adapt.core.errors import BadInput, UsageError, did_you_mean, listed
 from adapt.core.keys.key_text import keys_from_texts
 from adapt.core.out_of_sample.windows import CountedPane, rows_a_pane
 from adapt.core.phrases import counted
 from adapt.core.reading import Reading, Rejects
-from adapt.core.stream import KeyType
+from adapt.core.stream import KeyType, Weight
 from adapt.core.units.seals import hash_of
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.ingest.sieve import ISO_STEPS, SPARK_KINDS, UTC, layout_of, plain_format, plain_times
@@ -48,7 +49,7 @@ COUNTS = re.compile(
 TIMES = re.compile(rf"{'|'.join(USUAL_NAMES)}|window(_?(start|begin))?|bucket|interval|minute|hour|day|timegenerated")
 """Usual names of a column of times or windows."""
 
-COSTS = re.compile(r"cost(_us|_ms|_s|_ns)?|cpu_?(time)?(_us|_ms|_s|_ns)?|bytes|size|state_bytes|error|err|\+/-")
+COSTS = re.compile(r"cost(_us|_ms|_s|_ns)?|cpu_?(time)?(_us|_ms|_s|_ns)?|bytes|size|state_bytes")
 """Usual names of further columns."""
 
 TOTALS = ("total", "sum", "grand total", "all", "(all)", "overall")
@@ -65,13 +66,17 @@ MOST_BYTES = 1 << 33
 _NARROW = {pa.int8(): KeyType.INT8, pa.int16(): KeyType.INT16, pa.int32(): KeyType.INT32, pa.int64(): KeyType.INT64}
 
 
-@dataclass(frozen=True, slots=True)
-class CountsColumns:
-    """Names of the columns of counts; empty ones are guessed."""
+ERRORS = ("error", "err", "+/-")
+"""Names of the column of how much a count may be too high, in lower case."""
 
-    key: str = ""
-    count: str = ""
-    time: str = ""  # of the window that a count is of
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The columns of counts."""
+
+    mapping: Mapping  # key, time of the window, and what weighs in place of the counts
+    count: str
+    error: str = ""  # how much a count may be too high; empty if exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +104,8 @@ def read_counts(
     source: Any,
     key_type: KeyType | None = None,
     measured: Sequence[str] = (),
-    named: CountsColumns = CountsColumns(),
+    mapping: Mapping = Mapping(""),
+    count: str = "",
 ) -> CountsTable:
     """Read the counts of a file, folder or frame.
 
@@ -109,6 +115,9 @@ def read_counts(
         source: A file, a folder or a frame of pandas, polars, Arrow or DuckDB.
         key_type: Type of keys written as text (default: string).
         measured: Further columns to sum by key; others are ignored.
+        mapping: Columns of keys, of times of windows, and of a cost or bytes by which keys weigh; guessed if empty, but
+            for the latter.
+        count: Column of counts; guessed if empty.
 
     Raises:
         BadInput: a count is missing, negative or a percentage; or two columns may be the key.
@@ -116,27 +125,35 @@ def read_counts(
     read = _of_frame(source) if is_frame(source) else _of_files(source)
     if not len(read.rows):
         raise BadInput(f"{read.name} has no rows; write one key,count per line")
-    chosen, guesses = _chosen(read, named, measured)
+    chosen, guesses = _chosen(read, mapping, count, measured)
     counts = _numbers(read, chosen.count)
-    keys, key_type = _keys(read, chosen.key, key_type)
-    window, starts = _windows(read, chosen.time)
+    loads, weight = _loads(read, chosen.mapping, counts)
+    keys, key_type = _keys(read, chosen.mapping.key, key_type)
+    window, starts = _windows(read, chosen.mapping)
     kept = ~_totals(keys, counts, window)
     notes = [] if kept.all() else [f"ignored the row {keys[int(np.argmin(kept))].as_py()!r}, the sum of the other keys"]
     _refuse_shares(read, chosen.count, counts[kept], window[kept])
     encoded = keys.filter(pa.array(kept)).dictionary_encode(null_encoding="encode")
     codes, distinct = encoded.indices.to_numpy(), encoded.dictionary
-    counts, window = counts[kept], window[kept]
+    counts, loads, window = counts[kept], loads[kept], window[kept]
     pairs = len(np.unique(window * len(distinct) + codes))
     if pairs < len(codes):
         notes.append(f"{counted(len(codes) - pairs, 'row')} had the key of an earlier one; their counts are summed")
-    whole = _frequencies(distinct, _summed(codes, counts, len(distinct), read, chosen.count), key_type)
+    summed = _summed(codes, loads, len(distinct), read, mapping.cost or mapping.bytes or chosen.count)
+    whole = _frequencies(distinct, summed, float(counts.sum()), key_type, weight)
     order = np.argsort(whole.rows_of(distinct))
+    if chosen.error:
+        errors = np.minimum(_sums(codes, _numbers(read, chosen.error)[kept], len(distinct)), summed)[order]
+        whole = _with_errors(whole, errors)
+        order = np.argsort(whole.rows_of(distinct))
+        notes.append(_OF_A_SKETCH)
     columns = []
     for name in measured:
         values = _numbers(read, name)[kept]
-        summed = np.asarray(_summed(codes, values, len(distinct), read, name), np.float64)
-        columns.append(MeasuredColumn(name, summed[order], float(summed.sum())))
-    panes = _panes(distinct, codes, counts, window, starts, key_type)
+        own = np.asarray(_summed(codes, values, len(distinct), read, name), np.float64)
+        columns.append(MeasuredColumn(name, own[order], float(own.sum())))
+    of_keys = partial(_frequencies, key_type=key_type, weight=weight)
+    panes = () if chosen.error else _panes(distinct, codes, (counts, loads), window, starts, of_keys)
     inputs = read.inputs()
     content = inputs[0]["sha256"] if len(inputs) == 1 else hash_of([inputs, asdict(chosen)])
     reading = {"trace": read.name, **Reading(len(read.rows), Rejects(), tuple(guesses)).as_data()}
@@ -146,7 +163,13 @@ def read_counts(
     return CountsTable(replace(whole, measured=tuple(columns)), panes, content, inputs)
 
 
-def has_counts(source: Any, key: str, time: str) -> bool:
+_OF_A_SKETCH = (
+    "each count may be too high by its error, and keys that are not in the table have no count: shares are of the total"
+    " of the table, and load within the errors counts as spread evenly"
+)
+
+
+def has_counts(source: Any, mapping: Mapping) -> bool:
     """Whether a file or frame holds counts by key, rather than rows.
 
     A column is named as one of counts, and no key of the first rows occurs twice in a window.
@@ -158,13 +181,13 @@ def has_counts(source: Any, key: str, time: str) -> bool:
         return False
     try:
         read = _of_frame(source, HEAD_ROWS) if is_frame(source) else _first_of_files(Path(source))
-        chosen, _ = _chosen(read, CountsColumns(key, "", time), ())
+        chosen, _ = _chosen(read, mapping, "", ())
     except (BadInput, UsageError):
         return False
-    named = [name for name in (chosen.key, chosen.time) if name]
+    named = [name for name in (chosen.mapping.key, chosen.mapping.time) if name]
     rows = read.rows.select(named)
     distinct = len(rows.group_by(named).aggregate([]))
-    windows = len(rows.group_by(named[1:]).aggregate([])) if chosen.time else 1
+    windows = len(rows.group_by(named[1:]).aggregate([])) if chosen.mapping.time else 1
     return distinct == len(rows) and 2 * windows <= max(len(rows), 2)
 
 
@@ -238,10 +261,11 @@ def _of_json(files: Sequence[SourceFile], name: str, most: int = -1) -> _Read:
     return _Read(rows, lambda row: f"{name} row {row + 1}", name, lambda: inputs)
 
 
-def _chosen(read: _Read, named: CountsColumns, measured: Sequence[str]) -> tuple[CountsColumns, list[str]]:
+def _chosen(read: _Read, named: Mapping, count: str, measured: Sequence[str]) -> tuple[_Columns, list[str]]:
     """The columns, and which of them were guessed, in words."""
     columns = read.rows.column_names
-    for option, name in (("key", named.key), ("count", named.count), ("time", named.time)):
+    given = {"key": named.key, "count": count, "time": named.time, "cost": named.cost, "bytes": named.bytes}
+    for option, name in given.items():
         if name and name not in columns:
             raise UsageError(f"--{option}: column {name!r} does not exist{did_you_mean(name, columns)}")
     for name in measured:
@@ -250,26 +274,27 @@ def _chosen(read: _Read, named: CountsColumns, measured: Sequence[str]) -> tuple
                 f"{read.name} has no column {name!r}{did_you_mean(name, columns)}; the first line must be a header such"
                 " as key,count,state_bytes"
             )
-    if not read.has_header and not (named.key and named.count):
+    if not read.has_header and not (named.key and count):
         if len(columns) != 2:
             raise BadInput(
                 f"{read.place(0)}: expected 2 fields: key, count (got {len(columns)}); write a header that names them"
             )
-        return CountsColumns(named.key or columns[0], named.count or columns[1]), []
-    given = [name for name in (named.key, named.count, named.time) if name]
-    left = [name for name in columns if name not in given]
+        return _Columns(replace(named, key=named.key or columns[0]), count or columns[1]), []
+    left = [name for name in columns if name not in given.values()]
+    error = next((name for name in left if name.strip().lower() in ERRORS), "")
+    left = [name for name in left if name != error]
     time = named.time or _one(read, "time", [name for name in left if TIMES.fullmatch(name.lower())], optional=True)
     left = [name for name in left if name != time]
-    count = named.count or _one(read, "count", _likely_counts(read, left))
+    count = count or _one(read, "count", _likely_counts(read, left))
     left = [name for name in left if name != count and name not in measured and not COSTS.fullmatch(name.lower())]
     key = named.key or _one(read, "key", [name for name in left if name.lower() == "key"] or left)
-    chosen = {"key": key, "count": count, "time": time}
+    chosen = {"key": key, "count": count, "time": time, "error": error}
     guesses = [
         f"{what} from {name}"
         for what, name in chosen.items()
-        if name and not getattr(named, what) and name.strip().lower() != what
+        if name and not given.get(what) and name.strip().lower() != what
     ]
-    return CountsColumns(**chosen), guesses
+    return _Columns(replace(named, key=key, time=time), count, error), guesses
 
 
 def _one(read: _Read, option: str, names: Sequence[str], *, optional: bool = False) -> str:
@@ -366,17 +391,27 @@ def _keys(read: _Read, name: str, key_type: KeyType | None) -> tuple[pa.Array, K
         raise
 
 
-def _windows(read: _Read, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _loads(read: _Read, mapping: Mapping, counts: Floats) -> tuple[Floats, Weight]:
+    """What the keys of each row weigh."""
+    if mapping.cost:
+        return _numbers(read, mapping.cost) * float(mapping.us_per_cost), Weight.COST
+    if mapping.bytes:
+        return _numbers(read, mapping.bytes), Weight.BYTES
+    return counts, Weight.COUNT
+
+
+def _windows(read: _Read, mapping: Mapping) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The window of each row, and the start of each window in microseconds since 1970; numbered windows have none."""
-    if not name:
+    if not mapping.time:
         return np.zeros(len(read.rows), np.int64), np.zeros(0, np.int64)
-    times = _times(read, name)
+    times = _times(read, mapping)
     starts, window = np.unique(times, return_inverse=True)
     return window.astype(np.int64), starts
 
 
-def _times(read: _Read, name: str) -> NDArray[np.int64]:
+def _times(read: _Read, mapping: Mapping) -> NDArray[np.int64]:
     """Times in microseconds since 1970; numbers that cannot be times number the windows."""
+    name = mapping.time
     column = read.rows[name].combine_chunks()
     kind, row = column.type, column.is_null().index(True).as_py()
     if row >= 0:
@@ -386,7 +421,7 @@ def _times(read: _Read, name: str) -> NDArray[np.int64]:
         return np.asarray(column.cast(pa.timestamp("us", zone), safe=False).cast(pa.int64()))
     form, sample = TimeFormat(ISO), column if kind in SPARK_KINDS else column.cast(pa.string())
     try:
-        form = plain_format(Mapping("", name), read.rows.column_names, sample.slice(0, HEAD_ROWS))
+        form = plain_format(mapping, read.rows.column_names, sample.slice(0, HEAD_ROWS))
     except (BadInput, InDoubt):
         if _are_numbers(read.rows[name]):
             return np.round(_numbers(read, name)).astype(np.int64)
@@ -445,19 +480,39 @@ def _sums(codes: NDArray[np.int64], values: Floats, size: int) -> Any:
     return sums.astype(np.int64) if (sums == np.floor(sums)).all() and sums.sum() < 2**53 else sums
 
 
-def _frequencies(keys: pa.Array, counts: Any, key_type: KeyType) -> Frequencies:
-    return frequencies_of(KeyCounts(keys, counts, round(float(counts.sum()))), key_type=key_type)
+def _frequencies(keys: pa.Array, loads: Any, rows: float, key_type: KeyType, weight: Weight) -> Frequencies:
+    own = loads.astype(np.float64) if weight is Weight.COST else loads
+    return frequencies_of(KeyCounts(keys, own, round(rows)), weight, key_type)
+
+
+def _with_errors(exact: Frequencies, errors: Any) -> Frequencies:
+    """Counts that may be too high, as those of a sketch that lists its hottest keys; shape (keys,)."""
+    low, high = exact.count_low - errors, exact.count_high
+    order = key_order(exact.keys, low)
+    return replace(
+        exact,
+        keys=exact.keys.take(pa.array(order)),
+        count_low=low[order],
+        count_high=high[order],
+        epsilon=float(errors.max()) / (exact.total or 1.0),
+        complete_above=float(high.min()),
+    )
 
 
 def _panes(
     keys: pa.Array,
     codes: NDArray[np.int64],
-    counts: Floats,
+    amounts: tuple[Floats, Floats],
     window: NDArray[np.int64],
     starts: NDArray[np.int64],
-    key_type: KeyType,
+    of_keys: Callable[[pa.Array, Any, float], Frequencies],
 ) -> tuple[CountedPane, ...]:
-    """The windows; several at once if a trace of these rows would have fewer."""
+    """The windows; several at once if a trace of these rows would have fewer.
+
+    Args:
+        amounts: The count and the load of each row.
+    """
+    counts, loads = amounts
     rows = np.bincount(window, counts, max(len(starts), 1))
     total = float(rows.sum())
     size = rows_a_pane(int(total))
@@ -470,9 +525,10 @@ def _panes(
     panes = []
     for pane in np.unique(pane_of):
         within = pane_of[window] == pane
-        sums = _sums(codes[within], counts[within], len(keys))
+        sums = _sums(codes[within], loads[within], len(keys))
         seen = np.flatnonzero(sums)
         if len(seen):
             start = int(starts[np.flatnonzero(pane_of == pane)[0]])
-            panes.append(CountedPane(start, _frequencies(keys.take(pa.array(seen)), sums[seen], key_type)))
+            own = of_keys(keys.take(pa.array(seen)), sums[seen], float(counts[within].sum()))
+            panes.append(CountedPane(start, own))
     return tuple(panes)

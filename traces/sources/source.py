@@ -442,7 +442,7 @@ class Source:
 
 
 def beginning(file: SourceFile, form: RecordFormat | BlockFormat, rows: int) -> pa.Table:
-    """The first good rows of a file, of which no more is read."""
+    """The first good rows of a file; no more is read."""
     blocks, wanted = _cut(0, file, form) if has_blocks(form) else [Block(0, file)], list(form.columns)
     return _first_good(blocks, [form], rows, wanted).select(wanted)
 

@@ -165,9 +165,9 @@ def read_manifest(folder: Path, kind: str | None = None) -> Manifest:
         return _read_manifest(folder, kind)
 
 
-def is_trace(path: Path) -> bool:
-    """Whether a path is a trace."""
-    return path.is_dir() and (path / MANIFEST).is_file() and read_manifest(path).kind == "trace"
+def is_trace(path: Path, kind: str = "trace") -> bool:
+    """Whether a path is a trace, or another kind of artefact."""
+    return path.is_dir() and (path / MANIFEST).is_file() and read_manifest(path).kind == kind
 
 
 def _read_manifest(folder: Path, kind: str | None) -> Manifest:

@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapt import verdict
 from adapt.core.errors import BadInput
 from adapt.core.out_of_sample.windows import rows_a_pane
-from adapt.core.stream import KeyType
+from adapt.core.stream import KeyType, Weight
 from adapt.core.values import human
 from adapt.core.verdict.hot_keys import HotKeys
 from adapt.traces.counting.counts_table import has_counts, read_counts
+from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.sources.source import Source
 
 
@@ -179,7 +181,7 @@ def test_rows_are_not_taken_for_counts(tmp_path):
         ("user,n\na,1\na,2\n", False),
         ("ts,user,n\n1,a,1\n2,b,2\n3,a,2\n", False),  # each row has its own time
     ]:
-        assert has_counts(str(csv(tmp_path, text)), "user", "") is found
+        assert has_counts(str(csv(tmp_path, text)), Mapping("user")) is found
 
 
 def test_counts_by_window_are_judged_as_their_rows_are(adapt, tmp_path, monkeypatch):
@@ -221,10 +223,38 @@ def test_windows_have_the_times_of_their_rows_or_their_numbers(tmp_path, texts, 
     assert [human(cell, column) for cell in dict.fromkeys(shown.values("start"))] == starts
 
 
+LOADS = "key,count,busy,size\na,5,2,10\nb,3,4,30\na,1,1,2\n"
+
+
+@pytest.mark.parametrize(
+    ("mapping", "weight", "keys", "loads"),
+    [
+        (Mapping(""), Weight.COUNT, ["a", "b"], [6, 3]),
+        (Mapping("", cost="busy", cost_unit="ms"), Weight.COST, ["b", "a"], [4000, 3000]),
+        (Mapping("key", bytes="size"), Weight.BYTES, ["b", "a"], [30, 12]),
+    ],
+)
+def test_keys_weigh_by_a_named_cost_or_size(tmp_path, mapping, weight, keys, loads):
+    found = read_counts(csv(tmp_path, LOADS), mapping=mapping, count="count").frequencies
+    assert (found.weight, found.rows, found.keys.to_pylist()) == (weight, 9, keys)
+    assert (found.count_low.tolist(), found.total) == (loads, sum(loads))
+
+
+def test_counts_of_a_sketch_are_within_their_errors(tmp_path, caplog):
+    text = "Partition|Count|+/-\na|90|60\nb|80|10\nc|15|14\n"
+    found = read_counts(csv(tmp_path, text)).frequencies
+    assert found.keys.to_pylist() == ["b", "a", "c"]
+    assert (found.count_low.tolist(), found.count_high.tolist()) == ([70, 30, 1], [80, 90, 15])
+    assert (found.total, found.complete_above, found.exact) == (185, 15, False)
+    assert "each count may be too high by its error" in caplog.text
+    with pytest.raises(BadInput, match=r"line 3: the \+/- must be a number, at least 0 \(got 'x'\)"):
+        read_counts(csv(tmp_path, text.replace("|10", "|x")))
+
+
 def test_a_file_of_rows_is_read_no_further_than_its_first_ones(tmp_path, monkeypatch):
     path = csv(tmp_path, "user,n\n" + "a,1\n" * 3)
     monkeypatch.setattr(Source, "_survey", lambda _: pytest.fail("hashed"))
-    assert not has_counts(str(path), "user", "")
+    assert not has_counts(str(path), Mapping("user"))
 
 
 def test_counts_go_wherever_counted_keys_do(adapt, tmp_path, monkeypatch):
@@ -239,5 +269,7 @@ def test_counts_go_wherever_counted_keys_do(adapt, tmp_path, monkeypatch):
         "report counts.csv",
     ):
         assert "guessed: key from user, count from n" in adapt.done(*line.split()).err
+    judged = verdict(read_counts(tmp_path / "counts.csv").frequencies, channels=4)
+    assert judged.as_data() == verdict("counts.csv", channels=4).as_data()
     assert "4 rules checked; the others need rows with times" in adapt.done("lint", "counts.csv").err
     assert "--dedup has no effect" in adapt.refused(2, "verdict", "counts.csv", "--dedup", "x", "--channels", 4)

@@ -210,6 +210,14 @@ NOT_READ = {
 }
 
 
+def test_counts_of_a_query_are_judged_as_those_of_a_frame(spark, shop):
+    query = "SELECT user, count(*) AS n, sum(ms) AS ms FROM shop.events GROUP BY user"
+    asked = {"channels": 2, "engine": "spark", "key": "user", "cost": "ms", "cost_unit": "ms"}
+    judged = adapt.verdict(sql=query, **asked).as_data()
+    assert judged == adapt.verdict(spark.sql(query).toPandas(), **asked).as_data()
+    assert judged["hot_keys"]["weight"] == "cost"
+
+
 @pytest.mark.parametrize("case", NOT_READ)
 def test_a_table_or_query_that_cannot_be_read_leaves_nothing(spark, shop, tmp_path, case):
     query, kind, sentence = NOT_READ[case]
