@@ -165,6 +165,11 @@ class Displayed(Tabular):
         """Sentences before the tables, the headline first."""
         return ()
 
+    @property
+    def pasted(self) -> str:
+        """Code to paste; empty without any."""
+        return ""
+
     def displayed(self) -> Sequence[Table]:
         """Its tables, the most important first."""
         return ()
@@ -176,13 +181,14 @@ class Displayed(Tabular):
     def _repr_html_(self) -> str:
         headline = "".join(f"<p><b>{escape(each)}</b></p>" for each in self.said[:1])
         words = "".join(f"<p>{escape(each)}</p>" for each in self.said[1:])
-        return f"{headline}{words}{''.join(table._repr_html_() for table in self.displayed())}"
+        code = f"<pre>{escape(self.pasted)}</pre>" if self.pasted else ""
+        return f"{headline}{words}{''.join(table._repr_html_() for table in self.displayed())}{code}"
 
     def __repr__(self) -> str:
         tables = self.displayed()
         parts = ["\n".join(fill(each, _WIDEST) for each in self.said), *map(repr, tables[:1])]
         parts += [f"More in displayed(): {', '.join(table.title for table in tables[1:])}"] if tables[1:] else []
-        return "\n\n".join(filter(None, parts))
+        return "\n\n".join(filter(None, [*parts, self.pasted]))
 
 
 def _text(cell: Cell, kind: Kind) -> str:

@@ -73,20 +73,24 @@ class Job:
 class Advice(Displayed):
     """Advice as tables."""
 
-    flink: Table  # flink, kafka: division of work; Kafka's only if partitions were given
+    # flink, kafka, own: division of work; Flink's unless another engine was given, Kafka's only if partitions were
+    # given, and that of the engine by its default number of units, if it has one
+    flink: Table | None = None
     kafka: Table | None = None
     useful: Table | None = None  # useful, keys: useful workers and salts, if keys are known
     keys: Table | None = None
     region: Table | None = None  # key columns that the operators of a region share, if any are given
+    own: Table | None = None
 
     def tables(self) -> list[Table]:
         """All tables."""
-        return [table for table in (self.region, self.flink, self.kafka, self.useful, self.keys) if table is not None]
+        told = (self.region, self.own, self.flink, self.kafka, self.useful, self.keys)
+        return [table for table in told if table is not None]
 
     def as_data(self) -> dict[str, Any]:
         """One JSON document."""
         parts = {"flink": self.flink, "kafka": self.kafka, "useful": self.useful, "keys": self.keys}
-        parts["region"] = self.region
+        parts |= {"region": self.region, "own": self.own}
         return {"schema": SCHEMA, **{name: None if table is None else table.records() for name, table in parts.items()}}
 
     def displayed(self) -> list[Table]:
@@ -113,12 +117,15 @@ def advise(
         operators: Key columns of each operator of a parallel region.
     """
     region = region_table(operators) if operators else None
-    flink = job.division(Engine.FLINK, job.max_parallelism)
+    is_flinks = job.engine in (Engine.FLINK, Engine.FLINK_SQL) or job.max_parallelism is not None
+    flink = job.division(Engine.FLINK, job.max_parallelism) if is_flinks else None
+    engine = None if is_flinks or not isinstance(job.engine, Engine) else job.engine
+    own = job.division(engine, None) if engine is not None and definition_of(engine).units.default else None
     kafka = None if job.partitions is None else job.division(Engine.KAFKA, job.partitions)
     if source is None:
         if keys:
             raise UsageError(f"--key {keys[0]!r} needs a trace, counted keys or a CSV of key,count")
-        return Advice(flink, kafka, region=region)
+        return Advice(flink, kafka, region=region, own=own)
     weighed = weighed_keys(source)
     if not weighed.keys:
         raise BadInput(f"{source} has no keys")
@@ -127,7 +134,7 @@ def advise(
     ][:MOST_KEYS]
     useful = useful_table(weighed.keys, weighed.total, job.parallelism)
     table = keys_table(chosen, weighed.total, job.parallelism, job.engine, job.partitioner(), job.max_imbalance)
-    return Advice(flink, kafka, useful, table, region)
+    return Advice(flink, kafka, useful, table, region, own)
 
 
 def weighed_keys(source: Path) -> Weighed:

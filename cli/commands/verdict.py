@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
@@ -86,6 +87,7 @@ def verdict(
 
     Example: adapt verdict access.log --key host --engine kafka --channels 8
     """
+    from adapt.core.engines.rekey.pasted import pyspark_code
     from adapt.core.keys.names import HashName
     from adapt.core.lint.evidence import sample_effect
     from adapt.core.lint.findings import judged, judged_counts
@@ -97,6 +99,8 @@ def verdict(
     from adapt.traces.counting.count_cache import counted, panes_of
     from adapt.traces.counting.partitions import audited
     from adapt.traces.counting.population import population_of
+    from adapt.traces.sources.frames import is_spark_frame
+    from adapt.traces.sources.reading.records import quoted_name
     from adapt.traces.store.manifest import Provenance
     from adapt.traces.store.plans import read_plan, write_plan
     from adapt.traces.store.trace import open_trace
@@ -148,14 +152,20 @@ def verdict(
         population = population_of(
             keys.trace, keys.frequencies, [hashers], [before], spark_options=options, progress=progress
         )
-        found = answer_on(
+        answer = partial(
+            answer_on,
             *(population, engine, channels, recipe),
             panes=panes,
             current=before if is_given or before is not None else audit,
             trace=keys.fingerprint,
-            goal=goal,
         )
-        found = replace(found, audit=audit, reading=None if trace is None else trace.reading)
+        found, code = answer(goal=goal), ""
+        if engine is Engine.SPARK and (is_given or table.is_given or is_spark_frame(source[0])):
+            spreads = found.verdict is not None and found.verdict.pins_nothing and found.verdict.if_mergeable
+            planned = answer(goal=replace(goal, mergeable=True)) if spreads else found
+            key = quoted_name(keys.key) if trace is None else given.values["key"] or keys.key
+            code = "" if planned.recommended is None else pyspark_code(planned.recommended, key)
+        found = replace(found, audit=audit, reading=None if trace is None else trace.reading, pasted=code)
     plan = path.with_name(f"{_name(path.name) if trace is None else path.name.removesuffix('.trace')}.recommended.plan")
     if found.recommended is not None:
         if not output.force:
@@ -178,10 +188,11 @@ def verdict(
         "trace": str(path),
         "plan": None if found.recommended is None else str(plan),
         "next": following,
+        "code": found.pasted,
     }
     tables = first_tables(found, NEXT + following, every=output.all)
     tables += found.more_tables()[1:] if output.all else []
-    show(tables, output.format, document, lead=[verdict_of(first_lines(found, findings))])
+    show(tables, output.format, document, lead=[verdict_of(first_lines(found, findings))], code=found.pasted)
     return found
 
 

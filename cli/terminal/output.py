@@ -61,12 +61,14 @@ def show(
     document: Mapping[str, Any] | None = None,
     out: TextIO | None = None,
     lead: Sequence[Paragraph] = (),
+    code: str = "",
 ) -> None:
     """Print a result on stdout; nothing while muted.
 
     Args:
         document: The command's own JSON document, with its `schema` field; without it, JSON holds the tables.
         lead: Paragraphs before the tables, each a heading and sentences.
+        code: What is printed after them for people, to paste.
     """
     if is_muted() and out is None:
         return
@@ -83,9 +85,9 @@ def show(
             case Format.CSV:
                 text = csv_text(tables)
             case Format.MD:
-                text = markdown_text(tables, lead)
+                text = markdown_text(tables, lead) + (f"\n```python\n{code}```\n" if code else "")
             case Format.TABLE:
-                text = terminal_text(tables, out, lead)
+                text = terminal_text(tables, out, lead) + (f"\n{code}" if code else "")
         if not speaks_unicode:
             text = text.translate(_PLAINER)
         out.write(text.encode(encoding, "backslashreplace").decode(encoding))

@@ -44,6 +44,7 @@ class Answer(Displayed):
     at_random: AtRandomLoad | None = None  # the load that today's placement spreads at random; None without any
     audit: Audit | None = None  # whose partitioners explain today's partitions; None where these are not known
     assumed: str = ""  # how integer keys are taken to be sent, as a sentence; empty if that does not matter
+    pasted: str = field(default="", compare=False)  # PySpark code of the plan; empty for other engines
     reading: Reading | None = field(default=None, compare=False)  # of the source; artefacts do not keep it
 
     @property

@@ -133,7 +133,8 @@ def next_command(verdict: Verdict | None, trace: str, plan: str, channels: int, 
         case VerdictClass.SPLITTING if verdict is not None and not verdict.mergeable:
             return f"adapt verdict {trace}{read}{engine_option(verdict)} --channels {channels} --mergeable"
         case VerdictClass.SPLITTING | VerdictClass.ANOTHER_KEY | VerdictClass.PINNING:
-            return f"adapt advise keys {trace} --parallelism {channels}"
+            engine = engine_option(verdict) if verdict is not None and verdict.engine in list(Engine) else ""
+            return f"adapt advise keys {trace}{engine} --parallelism {channels}"
         case VerdictClass.UNKNOWN:
             return f"adapt lint {trace}"
         case _:

@@ -218,6 +218,7 @@ class Counted:
     runner: str | None = None
     panes: CountedPanes = CountedPanes()  # windows of counts without a trace  # noqa: RUF009 - frozen
     trace: Trace | None = None  # the trace that was counted
+    key: str = "key"  # name of the column of keys
 
 
 def counted(
@@ -272,7 +273,8 @@ def counted(
 
 def of_table(table: CountsTable) -> Counted:
     """Counts of a table, with their windows."""
-    return Counted(table.frequencies, table.content_hash, table.inputs[0], panes=CountedPanes(table.panes))
+    panes = CountedPanes(table.panes)
+    return Counted(table.frequencies, table.content_hash, table.inputs[0], panes=panes, key=table.key)
 
 
 def panes_of(counted: Counted, *, spark_options: Spark = None, progress: Progress = silent) -> CountedPanes:

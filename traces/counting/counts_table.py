@@ -87,6 +87,7 @@ class CountsTable:
     panes: tuple[CountedPane, ...]  # their windows in order, a few at once if there are many; empty without times
     content_hash: str  # of the files, or of the frame
     inputs: list[dict[str, Any]]  # name, bytes and sha256 of each file
+    key: str = "key"  # name of the column of keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ def read_counts(
     note_readings(Path(read.name), {content: reading} if guesses else {})
     for note in ([f"guessed: {', '.join(guesses)}"] if guesses else []) + notes:
         logging.getLogger(__name__).warning("%s: %s", read.name, note)
-    return CountsTable(replace(whole, measured=tuple(columns)), panes, content, inputs)
+    return CountsTable(replace(whole, measured=tuple(columns)), panes, content, inputs, chosen.mapping.key)
 
 
 _OF_A_SKETCH = (

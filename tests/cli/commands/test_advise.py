@@ -44,6 +44,14 @@ def test_heavy_keys_get_their_salts(adapt, counts):
     assert (named["salts"], named["salts_hashed"], named["partials"]) == (1, 1, 1)
 
 
+def test_another_engine_is_advised_in_its_own_units(adapt, counts):
+    told = advised(adapt, "counts.csv", "-p", 10, "--engine", "spark")
+    assert told["flink"] is None
+    assert (told["own"][0]["shuffle_partitions"], told["own"][0]["busiest"]) == (200, 20)
+    assert told["keys"][0]["salts"] == 4  # of 10 task slots, not of 200 partitions
+    assert advised(adapt, "-p", 10, "--max-parallelism", 128)["own"] is None
+
+
 def test_a_region_is_partitioned_by_the_columns_that_its_operators_share(adapt):
     line = ("-p", 8, "--operator", "count=user,page", "--operator", "sum=page, user,hour", "--operator", "top=user")
     assert [(row["operator"], row["region_keys"]) for row in advised(adapt, *line)["region"]] == [

@@ -218,6 +218,25 @@ def test_counts_of_a_query_are_judged_as_those_of_a_frame(spark, shop):
     assert judged["hot_keys"]["weight"] == "cost"
 
 
+@pytest.mark.parametrize("kind", ["string", "bigint"])
+@pytest.mark.parametrize("mergeable", [False, True])
+def test_the_code_of_an_answer_counts_as_the_frame_and_places_as_planned(spark, kind, mergeable):
+    session = spark.newSession()
+    hot = [7] * 300 + [8] * 200 + [9] * 150 + list(range(100, 500))
+    frame = session.createDataFrame([(key,) for key in hot], "user int").selectExpr(f"cast(user as {kind}) AS user")
+    told = adapt.verdict(frame, key="user", engine="spark", channels=4, mergeable=mergeable)
+    ours = {"spark": session, "df": frame}
+    exec(told.pasted, ours)
+    F = ours["F"]
+    wanted = frame.groupBy("user").agg(F.count("*").alias("n"))
+    assert sorted(map(tuple, ours["result"].collect())) == sorted(map(tuple, wanted.collect()))
+    placed = ours["rekeyed"].repartition(4, "rekeyed").groupBy(F.spark_partition_id()).count().collect()
+    if mergeable:  # else a plan of pins that the limit may not allow
+        assert max(row[1] for row in placed) * 4 / len(hot) < 1.25
+    assert told.pasted in repr(told)
+    assert adapt.verdict(frame, key="user", engine="kafka", channels=4).pasted == ""
+
+
 @pytest.mark.parametrize("case", NOT_READ)
 def test_a_table_or_query_that_cannot_be_read_leaves_nothing(spark, shop, tmp_path, case):
     query, kind, sentence = NOT_READ[case]
