@@ -60,7 +60,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     "mechanisms": ("core/mechanisms", "core/repartition"),
     "evidence": ("core/out_of_sample", "core/lint", "core/audit"),
-    "answers": ("core/verdict", "core/check", "core/advice", "core/unit_loads"),
+    "answers": ("core/verdict", "core/check", "core/advice"),
+    "answers without keys": ("core/unit_loads",),
     "report": ("core/report",),
     "traces": (
         "traces/locations",

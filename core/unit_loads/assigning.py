@@ -22,7 +22,7 @@ _DEALS = 101
 
 
 def imbalances(loads: Floats, owners: Channels, workers: int) -> Floats:
-    """Load of the busiest worker over the mean, in each window with load.
+    """Load of the busiest worker over the mean, by window with load.
 
     Args:
         loads: Load of each unit in each window, shape (units, windows).

@@ -1,4 +1,4 @@
-"""How each client deals its units of work to workers, whatever their loads."""
+"""How each client assigns units to workers, whatever their loads."""
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
@@ -37,11 +37,11 @@ class Client(StrEnum):
 
 
 def assigned_by(client: Client, topics: Sequence[str], workers: int, seed: int = 0) -> Channels:
-    """The worker of each unit, as a client assigns them without knowing loads.
+    """The worker of each unit, as a client assigns them.
 
-    Kafka's assignors see all consumers subscribed to the same topics, in the order of their member ids; worker i is the
-    i-th of them. A lease goes to any worker that has fewer than its part, so that leases are dealt at random, equally
-    many to each worker or one more.
+    No client knows the loads. Kafka's assignors see all consumers subscribed to the same topics, in the order of their
+    member ids; worker i is the i-th of them. A lease goes to any worker that has fewer than its part, so that leases
+    are dealt at random, equally many to each worker or one more.
 
     Args:
         client: The client.

@@ -24,7 +24,7 @@ _MOST_KEYS = 2
 _LEAST_SHARE = 0.05
 """Keys of the busiest worker with a smaller share of its load are not named."""
 
-_HOT, _LUCK = 0.5, 0.1
+HOT, LUCK = 0.5, 0.1
 """A key with at least half of what the busiest worker has above the mean is why; one below a tenth is not."""
 
 _UNITS = {Target.FLINK: "subtask", Target.KAFKA: "partition", Target.SPARK: "partition"}
@@ -50,9 +50,9 @@ class Busiest:
         chance = percent(self.as_uneven) if self.as_uneven else f"less than {percent(1 / PLACEMENTS)}"
         cause = (
             "a hot key"
-            if self.excess >= _HOT
+            if self.excess >= HOT
             else "luck of the hash"
-            if self.excess < _LUCK
+            if self.excess < LUCK
             else "both hot keys and luck"
         )
         return (
