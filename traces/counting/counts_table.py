@@ -5,16 +5,14 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyarrow.json import read_json
 
 from adapt.core.arrays import Floats
 from adapt.core.counting.exact import KeyCounts, frequencies_of
@@ -29,13 +27,13 @@ from adapt.core.units.seals import hash_of
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.ingest.sieve import ISO_STEPS, SPARK_KINDS, UTC, layout_of, plain_format, plain_times
 from adapt.traces.ingest.times import EPOCH_UNITS, ISO, USUAL_NAMES, TimeFormat
-from adapt.traces.sources.formats.json_lines import JsonLines
 from adapt.traces.sources.frames import frame_name, frame_reader, is_frame, is_spark_frame
 from adapt.traces.sources.names import FormatName
 from adapt.traces.sources.reading.files import SourceFile, head_of, source_files
 from adapt.traces.sources.reading.records import InDoubt
-from adapt.traces.sources.sniff import HEAD_BYTES, ReadOptions, Recognized, offered_columns, recognize
+from adapt.traces.sources.sniff import ReadOptions, Recognized, offered_columns, recognize
 from adapt.traces.sources.source import Source, beginning
+from adapt.traces.spark.lazy import Later
 from adapt.traces.spark.progress import silent
 from adapt.traces.store.manifest import note_readings
 from adapt.traces.store.tables import columns_hash
@@ -206,8 +204,6 @@ def _of_frame(frame: Any, first: int | None = None) -> _Read:
 def _first_of_files(path: Path) -> _Read:
     """The first rows of the first file."""
     files, found = _recognized(path)
-    if isinstance(found.form, JsonLines):
-        return _of_json(files[:1], files[0].label, HEAD_BYTES)
     return _Read(beginning(files[0], found.form, HEAD_ROWS), str, str(path), list)
 
 
@@ -223,10 +219,16 @@ def _recognized(path: Path) -> tuple[Sequence[SourceFile], Recognized]:
 def _of_files(path: Path) -> _Read:
     """All columns of files, each row with its line."""
     files, found = _recognized(path)
-    if isinstance(found.form, JsonLines):
-        return _of_json(files, _named(files, path))
+
+    def refuse() -> None:
+        raise BadInput(
+            f"{path} has lines without an object, or fields of several types; write objects such as"
+            ' {"key": "a", "count": 3}'
+        )
+
     with TemporaryDirectory(prefix="adapt-") as staging:
-        source = Source(cast(Any, None), files, found.form, Path(staging), silent, found.by_file, MOST_BYTES)
+        spark: Any = Later(refuse)  # only it reads such JSON
+        source = Source(spark, files, found.form, Path(staging), silent, found.by_file, MOST_BYTES, here=True)
         rows = source.held(source.columns)
     if rows is None:
         raise BadInput(f"{path} has more than {MOST_BYTES >> 30} GB of counts; sum them by key first")
@@ -244,22 +246,6 @@ def _of_files(path: Path) -> _Read:
 
 def _named(files: Sequence[SourceFile], path: Path) -> str:
     return files[0].label if len(files) == 1 else str(path)
-
-
-def _of_json(files: Sequence[SourceFile], name: str, most: int = -1) -> _Read:
-    """Objects of JSON lines, a row each; those of the first `most` bytes of each file, if above 0."""
-    parts, inputs = [], []
-    for file in files:
-        data = head_of(file, most)
-        if 0 < most <= len(data):
-            data = data[: data.rfind(b"\n") + 1]
-        try:
-            parts.append(read_json(pa.BufferReader(data)))
-        except pa.ArrowInvalid as error:
-            raise BadInput(f"{file.label} is not JSON lines of counts: {error}") from error
-        inputs.append({"name": file.label, "bytes": len(data), "sha256": sha256(data).hexdigest()})
-    rows = pa.concat_tables(parts, promote_options="default")
-    return _Read(rows, lambda row: f"{name} row {row + 1}", name, lambda: inputs)
 
 
 def _chosen(read: _Read, named: Mapping, count: str, measured: Sequence[str]) -> tuple[_Columns, list[str]]:

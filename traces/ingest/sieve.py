@@ -220,6 +220,9 @@ ODD, VALUE, MISSING = range(3)
 _DIGITS = 18
 """Most digits of a whole number; all such fit an int64."""
 
+_NINETEEN = (1 << 63) // 10
+"""Below this, one more digit fits an int64."""
+
 _WHOLE_POWERS = 10 ** np.arange(19, dtype=np.int64)
 _MONTHS = np.frombuffer(b"JanFebMarAprMayJunJulAugSepOctNovDec", np.uint8)
 _DAYS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)
@@ -491,8 +494,11 @@ def _epochs(
         if negative:
             at += 1
         whole, after = _digits(data, at, end)
-        if after == at or whole >= most:
+        if after == at or (whole >= most and not nanoseconds):
             continue
+        if nanoseconds and after < end and 48 <= data[after] <= 57 and whole < _NINETEEN:
+            whole = 10 * whole + int(np.int64(data[after])) - 48
+            after += 1
         micros = whole * _WHOLE_POWERS[places]
         if after < end and data[after] == 46 and not negative:
             fraction, last = _digits(data, after + 1, min(end, after + 1 + places))

@@ -306,7 +306,8 @@ class Several:
             some = source.readable[:MOST_LOOKED_AT]
             first = first or (lambda some: time_column(source.sample(SAMPLE_ROWS, some), some))
             with spark_failures("--time"):
-                chosen = _day_and_clock(source) or chosen_time(partial(first, some), source.readable)
+                known = [name for name in source.times if name in source.readable]
+                chosen = _day_and_clock(source) or (known or [chosen_time(partial(first, some), source.readable)])[0]
             unread = [name for name in source.columns if name.lower() in USUAL_NAMES and name not in source.readable]
             if unread and not chosen:
                 source.first_rows(1, unread)  # refused, with the reason

@@ -10,6 +10,7 @@ from itertools import count
 from string import whitespace
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,6 +18,7 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.traces.sources.formats.avro import avro_files
 from adapt.traces.sources.formats.console import ENVELOPE, console_format, envelopes, is_dump
 from adapt.traces.sources.formats.delimited import Delimited
+from adapt.traces.sources.formats.json_layout import JSON, TIMES, JsonLayout, json_layout, named
 from adapt.traces.sources.formats.json_lines import JsonLines
 from adapt.traces.sources.formats.logs import log_of
 from adapt.traces.sources.formats.orc import OrcFiles
@@ -25,7 +27,7 @@ from adapt.traces.sources.formats.text import log_format, pattern_format
 from adapt.traces.sources.frames import frame_schema, is_frame
 from adapt.traces.sources.names import FormatName
 from adapt.traces.sources.reading.blocks import BlockFormat
-from adapt.traces.sources.reading.files import Container, SourceFile, head_of, source_files
+from adapt.traces.sources.reading.files import LONGEST_HEAD, Container, SourceFile, head_of, source_files
 from adapt.traces.sources.reading.records import BOM, RecordFormat, field_paths, quoted_name, refuse_utf16
 from adapt.traces.sources.reading.table_files import stored_tables
 
@@ -75,7 +77,7 @@ class Recognized:
 
     form: RecordFormat | BlockFormat  # the format, with its settings
     guesses: list[str] = field(default_factory=list)  # guessed settings, in words
-    by_file: dict[int, Delimited] = field(default_factory=dict)  # formats of files whose header differs, by position
+    by_file: Mapping[int, RecordFormat] = field(default_factory=dict)  # formats of files that differ, by position
 
 
 def recognize(files: Sequence[SourceFile], options: ReadOptions) -> Recognized:
@@ -110,6 +112,8 @@ def recognize(files: Sequence[SourceFile], options: ReadOptions) -> Recognized:
             return Recognized(avro_files(files), guesses)
         case FormatName.JSONL:
             return Recognized(JsonLines(), guesses)
+        case FormatName.JSON | FormatName.DEBEZIUM | FormatName.OTLP:
+            return _of_objects(files, options.format)
         case FormatName.KCAT:
             if not head.lstrip().startswith(b"{"):
                 raise BadInput(
@@ -132,6 +136,33 @@ def recognize(files: Sequence[SourceFile], options: ReadOptions) -> Recognized:
         case _:
             form = _delimited(_lines(head, "surrogateescape"), kind, options, guesses, name)
             return Recognized(form, guesses, _with_other_headers(files, form, kind, options))
+
+
+def _of_objects(files: Sequence[SourceFile], stated: FormatName) -> Recognized:
+    """The format of JSON files, each with its own layout."""
+    layouts: dict[int, JsonLayout] = {}
+    for at, file in enumerate(files):
+        head = head_of(file, HEAD_BYTES).removeprefix(BOM)
+        try:
+            if head.strip():
+                layouts[at] = json_layout(head, whole=len(head) < HEAD_BYTES - len(BOM))
+        except BadInput as error:
+            raise BadInput(f"{file.label}: {error}") from None
+    wrapped = next((at for at, each in layouts.items() if each.within), None)
+    bare = next((at for at, each in layouts.items() if not each.within), None)
+    if wrapped is not None and bare is not None:
+        raise BadInput(
+            f"{files[wrapped].label} is one object around the array {named(layouts[wrapped].within)}, but"
+            f" {files[bare].label} is not; read them apart, or each object as a row by --source-format jsonl"
+        )
+    what = next((each.what for each in layouts.values() if each.what != JSON), JSON)
+    what = what if stated is FormatName.AUTO else stated.value
+    forms = {each: JsonLines(TIMES.get(what, {}), {}, replace(each, what=what)) for each in layouts.values()}
+    first = next(iter(forms.values()))
+    of_lines = what == JSON and all(each.of_lines for each in forms)
+    guesses = [f"format {FormatName.JSONL if of_lines else what}"] if stated is FormatName.AUTO else []
+    guesses += [f"rows from {name}" for name in dict.fromkeys(named(each.within) for each in forms if each.within)]
+    return Recognized(first, guesses, {at: forms[each] for at, each in layouts.items() if forms[each] is not first})
 
 
 def _with_other_headers(
@@ -160,8 +191,6 @@ def _refuse_other(head: bytes, name: str) -> None:
         raise BadInput(f"{name} is a tar archive; unpack it with `tar -xf`")
     if head.startswith(b"PARE"):
         raise BadInput(f"{name} is a Parquet file with an encrypted footer; decrypt it first")
-    if re.match(rb"\s*\[\s*\{\s*\"", head):
-        raise BadInput(f"{name} is one JSON array; write one object per line, e.g. with `jq -c '.[]'`")
 
 
 def _lines(head: bytes, errors: Literal["replace", "surrogateescape"] = "replace") -> list[str]:
@@ -183,8 +212,8 @@ def _guess_format(head: bytes, name: str) -> FormatName:
     if b"\0" in head[:4096]:
         raise BadInput(f"{name} is neither text nor Parquet, ORC or Avro; state its format with --source-format")
     lines = _lines(head)
-    if lines[0].lstrip().startswith("{"):
-        return FormatName.KCAT if ENVELOPE.match(lines[0]) else FormatName.JSONL
+    if re.match(rb"\s*(\[\s*)?\{", head):
+        return FormatName.KCAT if ENVELOPE.match(lines[0]) else FormatName.JSON
     if is_dump(lines):
         return FormatName.CONSOLE
     matches = log_format()
@@ -337,9 +366,14 @@ def offered_columns(sources: Sequence[Any]) -> tuple[str, ...]:
     form = recognize(files, ReadOptions()).form
     if isinstance(form, JsonLines):
         found: dict[str, None] = {}
-        for line in head_of(files[0], HEAD_BYTES).splitlines():
+        head = head_of(files[0], HEAD_BYTES if form.layout.of_lines else LONGEST_HEAD).removeprefix(BOM)
+        data = np.frombuffer(head, np.uint8)
+        data, rows = form.rows(
+            data, form.records(data, at_end=len(head) < HEAD_BYTES - len(BOM)).where(slice(LOOKED_AT))
+        )
+        for start, end in zip(rows.starts, rows.ends, strict=True):
             with suppress(ValueError):  # the last line may be cut off
-                found.update(dict.fromkeys(_paths(json.loads(line))))
+                found.update(dict.fromkeys(_paths(json.loads(data[start:end].tobytes()))))
         return tuple(found)
     if isinstance(form, RecordFormat):
         return form.columns

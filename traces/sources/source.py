@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from functools import cached_property
 from hashlib import sha256
 from itertools import chain, groupby
@@ -132,13 +132,19 @@ class Source:
     def _inferred(self) -> JsonFields | None:
         """The fields of JSON lines, where this process reads them as Spark does."""
         found = JsonFields()
-        forms, tasks = [found] * len(self.files), self._tasks(range(len(self._blocks)))
+        forms, tasks = self._as_fields(found), self._tasks(range(len(self._blocks)))
         try:
             with ThreadPoolExecutor(os.cpu_count()) as pool:
                 list(pool.map(lambda task: list(map(len, _read([self._blocks[at] for at in task], forms, []))), tasks))
             return JsonFields(fields_of(found.met))
         except InDoubt:
             return None
+
+    def _as_fields(self, fields: JsonFields) -> list[JsonFields]:
+        """These fields in the layout of each file; files of one layout share a format."""
+        layouts = [cast(JsonLines, form).layout for form in self._forms]
+        own = {layout: replace(fields, layout=layout) for layout in layouts}
+        return [own[layout] for layout in layouts]
 
     @cached_property
     def _lines(self) -> DataFrame:
@@ -246,10 +252,10 @@ class Source:
         """The first good rows of the source, in memory."""
         return _first_good(self._blocks, self._here_forms, rows, wanted)
 
-    @property
+    @cached_property
     def _here_forms(self) -> Sequence[RecordFormat | BlockFormat]:
         """Formats of the files, as this process reads them."""
-        return self._forms if self._fields is None else [self._fields] * len(self.files)
+        return self._forms if self._fields is None else self._as_fields(self._fields)
 
     def sample(self, rows: int, wanted: Sequence[str]) -> DataFrame:
         """The first good rows of the source, with the wanted columns."""
@@ -427,14 +433,16 @@ class Source:
 
         None if they are more than it may hold.
         """
-        form, left = self._form, self._most_held
+        is_text = WHOLE_LINE in wanted
+        forms, types = (self._forms, {}) if is_text else (self._here_forms, (self._fields or self._form).types)
+        left = self._most_held
         batches: list[pa.RecordBatch] = []
-        for batch in _read(self._blocks if left else (), self._forms, wanted):
+        for batch in _read(self._blocks if left else (), forms, wanted):
             batches.append(batch)
             left -= batch.nbytes
             if left <= 0:
                 return None
-        return pa.Table.from_batches(batches, reader_schema(wanted, form.types)) if left else None
+        return pa.Table.from_batches(batches, reader_schema(wanted, types)) if left else None
 
     def _tasks(self, chosen: Sequence[int]) -> list[list[int]]:
         """Blocks in groups, one per task."""
@@ -443,7 +451,15 @@ class Source:
 
 def beginning(file: SourceFile, form: RecordFormat | BlockFormat, rows: int) -> pa.Table:
     """The first good rows of a file; no more is read."""
-    blocks, wanted = _cut(0, file, form) if has_blocks(form) else [Block(0, file)], list(form.columns)
+    blocks = _cut(0, file, form) if has_blocks(form) else [Block(0, file)]
+    if isinstance(form, JsonLines):
+        fields = JsonFields(layout=form.layout)
+        try:
+            _first_good(blocks, [fields], rows, [])
+            form = replace(fields, types=fields_of(fields.met))
+        except InDoubt:
+            raise BadInput(f"{file.label}: only Spark reads its fields") from None
+    wanted = list(form.columns)
     return _first_good(blocks, [form], rows, wanted).select(wanted)
 
 

@@ -46,6 +46,10 @@ class Delimited:
         records = delimited_records(data, ord(self.delimiter), self.line_hider, at_end=at_end)
         return chosen_by(self.comment, data, records, wanted=False)
 
+    def rows(self, data: Bytes, records: Records) -> tuple[Bytes, Records]:
+        """The records themselves."""
+        return data, records
+
     def parse(self, data: Bytes, records: Records, wanted: Sequence[str]) -> Parsed:
         """Wanted columns; a record with the wrong number of fields is rejected."""
         good = records.fields == len(self.columns)

@@ -1,17 +1,30 @@
-"""JSON lines, which Spark parses with one schema for all of them."""
+"""JSON objects, which Spark parses with one schema for all of them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow.json import ParseOptions, ReadOptions, read_json
 
-from adapt.traces.sources.reading.records import WHOLE_LINE, Bytes, InDoubt, OfLines, Parsed, Records, text_of
+from adapt.traces.sources.formats.json_layout import GOOD, NO_OBJECT, REASONS, JsonLayout
+from adapt.traces.sources.reading.records import (
+    ALWAYS,
+    NEVER,
+    WHOLE_LINE,
+    Bytes,
+    InDoubt,
+    OfLines,
+    Parsed,
+    Records,
+    compacted,
+    text_of,
+)
 from adapt.traces.spark.lazy import DataFrame, F, SparkSession, T
 
-NOT_JSON = "not a JSON object"
+NOT_JSON = REASONS[NO_OBJECT]
 HALVED = "half of a surrogate pair in a field"
 _CORRUPT = "_not_json"
 _HALF = (
@@ -21,29 +34,59 @@ _HALF = (
 """An escape of half a character, which Spark reads as a question mark."""
 
 
-@dataclass(frozen=True, slots=True)
-class JsonLines(OfLines):
-    """JSON lines: one object per line."""
+class OfObjects(OfLines):
+    """Objects of JSON, by the layout of their file."""
 
-    times: dict[str, str] = field(default_factory=dict)  # time formats of fields, where known
+    __slots__ = ()
+    layout: JsonLayout
+
+    @property
+    def line_hider(self) -> int:  # type: ignore[override]
+        """As `RecordFormat.line_hider`."""
+        return NEVER if self.layout.of_lines else ALWAYS
+
+    def records(self, data: Bytes, *, at_end: bool) -> Records:
+        """Objects."""
+        return self.layout.records(data, at_end=at_end)
+
+    def rows(self, data: Bytes, records: Records) -> tuple[Bytes, Records]:
+        """The rows within objects, one a line."""
+        return self.layout.rows(data, records)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLines(OfObjects):
+    """Objects of JSON as text."""
+
+    times: Mapping[str, str] = field(default_factory=dict)  # time formats of fields, where known
     # field of the partition that a record lies in, by the field of its key, where known
-    partitions: dict[str, str] = field(default_factory=dict)
+    partitions: Mapping[str, str] = field(default_factory=dict)
+    layout: JsonLayout = JsonLayout()  # noqa: RUF009 - frozen
     columns: ClassVar[tuple[str, ...]] = (WHOLE_LINE,)
 
     def parse(self, data: Bytes, records: Records, wanted: Sequence[str]) -> Parsed:
-        """The whole line, as column `WHOLE_LINE`."""
-        return Parsed({name: text_of(data, records).cast(pa.string()) for name in wanted})
+        """The whole row, as column `WHOLE_LINE`."""
+        texts = text_of(data, records).cast(pa.string())
+        good = records.fields == GOOD
+        if good.all():
+            return Parsed(dict.fromkeys(wanted, texts))
+        return Parsed(dict.fromkeys(wanted, pc.if_else(pa.array(good), texts, None)), _reasons(records))
+
+
+def _reasons(records: Records) -> pa.Array:
+    return pa.array([REASONS.get(kind) for kind in records.fields.tolist()], pa.string())
 
 
 @dataclass(frozen=True, slots=True)
-class JsonFields(OfLines):
-    """Fields of JSON lines as Arrow reads them.
+class JsonFields(OfObjects):
+    """Fields of JSON objects as Arrow reads them.
 
     Where Spark may read another value, `InDoubt` is raised.
     """
 
     types: dict[str, pa.DataType] = field(default_factory=dict)  # type: ignore[misc] # types of the fields
     met: list[pa.Schema] = field(default_factory=list)  # types of the fields of each buffer, where no field is wanted
+    layout: JsonLayout = JsonLayout()  # noqa: RUF009 - frozen
     times: ClassVar[dict[str, str]] = {}
     partitions: ClassVar[dict[str, str]] = {}
 
@@ -54,6 +97,12 @@ class JsonFields(OfLines):
 
     def parse(self, data: Bytes, records: Records, wanted: Sequence[str]) -> Parsed:
         """Wanted fields; without any, the types of all."""
+        good = records.fields == GOOD
+        if not good.all():
+            read = self.parse(*compacted(data, records.where(good)), wanted).columns
+            # row among those read, null for rejected ones
+            rows = pa.array(np.cumsum(good) - 1, mask=~good)
+            return Parsed({name: column.take(rows) for name, column in read.items()}, _reasons(records))
         if not len(records):
             return Parsed({})
         text = data[records.starts[0] : records.ends[-1]]

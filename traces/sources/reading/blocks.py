@@ -23,6 +23,7 @@ from adapt.traces.sources.reading.records import (
     Named,
     RecordFormat,
     Records,
+    compacted,
     is_utf8,
     last_line_end,
     refuse_utf16,
@@ -126,6 +127,7 @@ def _some_records(blocks: Iterable[Block], form: RecordFormat) -> Iterator["_Som
                     _check_header(data, records, form, block.source)
                     records = records.where(slice(1, None))
                     at_header = False
+                data, records = form.rows(data, records)
                 for first in range(0, len(records), ROWS_A_BATCH):
                     yield _Some(block, line, data, records.where(slice(first, first + ROWS_A_BATCH)))
                 line += lines
@@ -161,11 +163,14 @@ def settled(
             skipped = len(chunk) - len(chunk.removeprefix(BOM))
         data = np.frombuffer(rest + chunk[skipped:] if rest or skipped else chunk, np.uint8)
         ends = None if places or at_end else last_line_end(data, form.line_hider)
-        records = form.records(data, at_end=at_end) if ends is None else ends
+        try:
+            records = form.records(data, at_end=at_end) if ends is None else ends
+        except BadInput as error:
+            raise BadInput(f"{block.source.label}: {error}") from None
         if not at_end and len(data) - records.used > LONGEST_RECORD:
             raise BadInput(
                 f"{block.source.label} line {line + records.used_lines}: a record must not exceed "
-                f"{LONGEST_RECORD >> 20} MiB (a quote that is never closed? --quote '' turns quoting off)"
+                f"{LONGEST_RECORD >> 20} MiB (an object or a quote that is never closed? --quote '' turns quoting off)"
             )
         yield data, records, records.used + skipped, records.used_lines
         line += records.used_lines
@@ -221,7 +226,7 @@ def _as_batch(held: Sequence[_Some], form: RecordFormat, wanted: Sequence[str], 
     else:
         reasons[~good] = NOT_UTF8
         if good.any():
-            compact, sound = _compacted(span, shifted.where(good))
+            compact, sound = compacted(span, shifted.where(good))
             parsed = form.parse(compact, sound, parsed_names)
             places = pa.array(np.cumsum(good) - 1, mask=~good)
             columns = {name: column.take(places) for name, column in parsed.columns.items()}
@@ -244,15 +249,6 @@ def _as_batch(held: Sequence[_Some], form: RecordFormat, wanted: Sequence[str], 
         ],
         schema=schema,
     )
-
-
-def _compacted(data: Bytes, records: Records) -> tuple[Bytes, Records]:
-    """The same records in a buffer of their own, each followed by a line end."""
-    pieces = [data[start:end] for start, end in zip(records.starts.tolist(), records.ends.tolist(), strict=True)]
-    joined = np.frombuffer(b"\n".join(piece.tobytes() for piece in pieces) + b"\n", np.uint8)
-    lengths = records.ends - records.starts
-    starts = np.concatenate(([0], np.cumsum(lengths + 1)[:-1]))
-    return joined, Records(starts, starts + lengths, records.lines, records.fields, len(joined), records.used_lines)
 
 
 def _texts(data: Bytes, records: Records, chosen: NDArray[np.bool_]) -> pa.Array:

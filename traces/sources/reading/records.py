@@ -18,6 +18,9 @@ Places: TypeAlias = NDArray[np.int64]
 NEVER = 256
 """Matches no byte: turns a delimiter or quote off."""
 
+ALWAYS = -1
+"""Instead of the byte that hides line ends, where any may be within a record."""
+
 OPEN_QUOTE = -1
 """Value in `fields` for a line whose quote is never closed."""
 
@@ -82,9 +85,9 @@ def last_line_end(data: Bytes, hider: int) -> Records | None:
 
     Args:
         data: The bytes, beginning with a record; more follow.
-        hider: The byte between which a record may hold line ends, or `NEVER`.
+        hider: The byte between which a record may hold line ends, or `NEVER`, or `ALWAYS`.
     """
-    if hider != NEVER and (data == hider).any():
+    if hider == ALWAYS or (hider != NEVER and (data == hider).any()):
         return None
     ended, returns = data == 10, np.flatnonzero(data == 13)
     if len(returns) and (returns[-1] + 1 == len(data) or not ended[returns + 1].all()):
@@ -254,13 +257,16 @@ class RecordFormat(Named, Protocol):
 
     @property
     def line_hider(self) -> int:
-        """The byte between which records may hold line ends, or `NEVER`."""
+        """The byte between which records may hold line ends, `NEVER` or `ALWAYS`."""
 
     def records(self, data: Bytes, *, at_end: bool) -> Records:
         """Records of a buffer."""
 
+    def rows(self, data: Bytes, records: Records) -> tuple[Bytes, Records]:
+        """The rows within records, and their bytes."""
+
     def parse(self, data: Bytes, records: Records, wanted: Sequence[str]) -> Parsed:
-        """Wanted columns of the records, whose bytes are UTF-8."""
+        """Wanted columns of the rows, whose bytes are UTF-8."""
 
 
 class OfLines:
@@ -274,6 +280,10 @@ class OfLines:
     def records(self, data: Bytes, *, at_end: bool) -> Records:
         """Lines."""
         return line_records(data, at_end=at_end)
+
+    def rows(self, data: Bytes, records: Records) -> tuple[Bytes, Records]:
+        """The lines themselves."""
+        return data, records
 
 
 def refuse_utf16(head: bytes, name: str) -> None:
@@ -299,6 +309,32 @@ def text_of(data: Bytes, records: Records) -> pa.Array:
     pieces = max(len(offsets) - 1, 0)
     every = pa.LargeStringArray.from_buffers(pieces, pa.py_buffer(offsets), pa.py_buffer(data))
     return every.take(pa.array(np.arange(0, pieces, 2)))
+
+
+def compacted(data: Bytes, records: Records, *, spaced: bool = False) -> tuple[Bytes, Records]:
+    """Records in a buffer of their own, ended by line ends.
+
+    Args:
+        spaced: Whether line ends within records become spaces.
+    """
+    after = np.cumsum(records.ends - records.starts + 1, dtype=np.int64)
+    starts = np.append(0, after)[: len(records)]
+    joined = _joined(data, records.starts, records.ends, spaced, int(after[-1]) if len(after) else 0)
+    return joined, Records(starts, after - 1, records.lines, records.fields, len(joined), records.used_lines)
+
+
+@compiled
+def _joined(data: Bytes, starts: Places, ends: Places, spaced: bool, size: int) -> Any:
+    joined = np.empty(size, np.uint8)
+    to = 0
+    for record in range(len(starts)):
+        for at in range(starts[record], ends[record]):
+            byte = data[at]
+            joined[to] = 32 if spaced and (byte == 10 or byte == 13) else byte
+            to += 1
+        joined[to] = 10
+        to += 1
+    return joined
 
 
 def chosen_by(beginning: str, data: Bytes, records: Records, *, wanted: bool) -> Records:
