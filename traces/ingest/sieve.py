@@ -1,5 +1,6 @@
 """Columns of a trace from plain rows that need no Spark."""
 
+import calendar
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,8 +34,9 @@ from adapt.traces.ingest.times import (
 from adapt.traces.sources.reading.blocks import PLACE
 from adapt.traces.sources.reading.records import InDoubt
 
-YEAR, MONTH, DAY, HOUR, MINUTE, SECOND, MONTH_NAME, HALF_DAY, OFFSET, ZONE, ZONE_NAME, REGION = range(-21, -9)
-MAY_SECOND, FRACTION, DIGITS, MAY_END, T_OR_SPACE, SHORT, CENTURY, WEEKDAY, SPACES = range(-9, 0)
+YEAR, MONTH, DAY, HOUR, MINUTE, SECOND, MONTH_NAME, HALF_DAY, OFFSET, ZONE, ZONE_NAME, REGION = range(-24, -12)
+LONG_MONTH, ISO_ZONE, LONG_FRACTION, MAY_SECOND, FRACTION, DIGITS = range(-12, -6)
+MAY_END, T_OR_SPACE, SHORT, CENTURY, WEEKDAY, SPACES = range(-6, 0)
 """Steps of a layout; other steps are the byte at that place."""
 
 UTC = "UTC"
@@ -47,6 +49,7 @@ _FIELDS = {
     "mm": MINUTE,
     "ss": SECOND,
     "MMM": MONTH_NAME,
+    "MMMM": LONG_MONTH,
     "hh": HOUR,
     "a": HALF_DAY,
     "Z": OFFSET,
@@ -59,7 +62,7 @@ _FIELDS = {
     "[": MAY_END,
     "]": None,
 }
-_LONG = {"M": "MM", "d": "dd", "H": "HH", "h": "hh"}
+_LONG = {"M": "MM", "d": "dd", "H": "HH", "h": "hh", "m": "mm", "s": "ss"}
 """Fields of one or two digits, and those of two."""
 _NUMBER = re.compile(NUMBER, re.ASCII)
 _PERHAPS_NUMBER = re.compile(
@@ -69,7 +72,7 @@ _PERHAPS_NUMBER = re.compile(
 _PLAIN_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d:\d\d(\.\d{1,6})?)?|[^A-Za-z+-]*")
 """Times without names, signs and zones."""
 _ISO_OF_SPARK = re.compile(
-    r"[^:]{4}-\d{1,2}(-\d{1,2}([T ](\d{1,2}:\d{1,2}(:\d{1,2}(\.\d*)?)?)?\s*([A-Za-z+-][\w/+: -]*)?)?)?",
+    r"[^:]{4}-\d{1,2}(-\d{1,2}([T ](\d{1,2}:\d{1,2}(:\d{1,2}(\.\d*)?\s*([A-Za-z+-][\w/+: -]*)?)?)?)?)?",
     re.ASCII | re.DOTALL,
 )
 """What Spark's cast may read as a time."""
@@ -77,7 +80,7 @@ _PIECE = re.compile(r"\[\.S{6}\]|\[:ss\]|^E+,? +|([A-Za-z])\1*|'([^']+)'|[\[\]]|
 
 ISO_STEPS = (
     *(YEAR, ord("-"), MONTH, ord("-"), DAY, MAY_END, T_OR_SPACE),
-    *(HOUR, ord(":"), MINUTE, MAY_END, ord(":"), SECOND, FRACTION, MAY_END, ZONE),
+    *(HOUR, ord(":"), MINUTE, MAY_END, ord(":"), SECOND, LONG_FRACTION, MAY_END, ISO_ZONE),
 )
 
 
@@ -91,7 +94,7 @@ def layout_of(form: TimeFormat, time_zone: str) -> NDArray[np.int64] | None:
     if form.name in EPOCH_UNITS:
         return np.zeros(0, np.int64)
     steps = ISO_STEPS if form.name == ISO else _steps(form.name)
-    if steps is None or (time_zone != UTC and not {OFFSET, ZONE, ZONE_NAME} & {*steps}):
+    if steps is None or (time_zone != UTC and not {OFFSET, ZONE, ZONE_NAME, ISO_ZONE} & {*steps}):
         return None
     return np.array(steps, np.int64)
 
@@ -99,7 +102,7 @@ def layout_of(form: TimeFormat, time_zone: str) -> NDArray[np.int64] | None:
 def plain_format(mapping: Mapping, columns: Sequence[str], values: pa.Array) -> TimeFormat:
     """The stated time format, or that of a sample, as in `mapping.settled_format`."""
     stated = TimeFormat(mapping.time_format)
-    if stated.name and layout_of(stated, "") is None:
+    if stated.name and layout_of(stated, UTC) is None:
         raise InDoubt
     kind = SPARK_KINDS.get(values.type, "")
     if not kind and not stated.name:
@@ -151,11 +154,7 @@ def _reads(texts: Sequence[str | None], form: str) -> list[bool]:
     if layout is not None:
         read = plain_times(pa.array(texts, pa.string()), layout, zoned=False)[1]
     for at in np.flatnonzero(~read).tolist():
-        text = (texts[at] or "").strip(" ")
-        if text.startswith("["):
-            raise InDoubt
-        if text != texts[at] and text and layout is not None:
-            read[at] = plain_times(pa.array([text]), layout, zoned=False)[1][0]
+        text = re.sub(r"^\[(.*)\]$", r"\1", (texts[at] or "").strip(" "))
         # numbers of fixed widths that are no date are read by nothing
         if not read[at] and written.fullmatch(text) and (layout is None or not _PLAIN_DATE.fullmatch(text)):
             raise InDoubt
@@ -175,9 +174,15 @@ def _written(form: str) -> re.Pattern[str]:
             pieces.append(re.escape(text))
             continue
         counted = rf"\d{{{len(text)}}}" if len(text) == 2 else r"\d+"
-        known = {"yyyy": r"(?:\d{4}|[-+]\d{4,})", "MMM": "[A-Za-z.]+", "a": "[A-Za-z.]+", "Z": ".+"}
+        known = {
+            "yyyy": r"(?:\d{4}|[-+]\d{4,})",
+            "MMM": "[A-Za-z]{3}",
+            "MMMM": "(?:[A-Za-z]{4,9}|[Mm][Aa][Yy])",
+            "a": "[A-Za-z.]+",
+            "Z": "[+-].*",
+        }
         known |= {"[": "(?:", "]": ")?", " ": " +", "XXX": r"(?:Z|[+-]\d\d:\d\d)"}
-        known |= {"VV": r"[\w/+:-]+", "z": ".+"}
+        known |= {"VV": r"[\w/+:-]+", "z": r"(?:[A-Za-z].*|[+-]\d\d?:.*)"}
         pieces.append(known.get(text) or (counted if text.isalpha() else re.escape(text)))
     return re.compile("".join(pieces), re.ASCII | re.DOTALL)
 
@@ -204,7 +209,7 @@ def _steps(pattern: str) -> tuple[int, ...] | None:
             steps += map(ord, piece[2] or text)
         at = piece.end()
     fields = [step for step in steps if step < MAY_END]
-    dated = {YEAR, DAY} <= {*fields} and len({MONTH, MONTH_NAME} & {*fields}) == 1
+    dated = {YEAR, DAY} <= {*fields} and len({MONTH, MONTH_NAME, LONG_MONTH} & {*fields}) == 1
     halved = (HALF_DAY in fields) == ("h" in re.sub("'[^']*'", "", pattern))
     return tuple(steps) if dated and halved and len({*fields}) == len(fields) else None
 
@@ -225,6 +230,7 @@ _NINETEEN = (1 << 63) // 10
 
 _WHOLE_POWERS = 10 ** np.arange(19, dtype=np.int64)
 _MONTHS = np.frombuffer(b"JanFebMarAprMayJunJulAugSepOctNovDec", np.uint8)
+_LONG_MONTHS = np.frombuffer(b"".join(name.encode().ljust(12, b"\0") for name in calendar.month_name[1:]), np.uint8)
 _DAYS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)
 
 
@@ -339,6 +345,16 @@ def _offset_s(data: Bytes, at: int, width: int, end: int) -> int:
 
 
 @inlined
+def _is_utc(data: Bytes, at: int, end: int) -> bool:
+    """Whether UTC or GMT is at a place."""
+    if at + 3 > end:
+        return False
+    is_utc = data[at] == 85 and data[at + 1] == 84 and data[at + 2] == 67
+    is_gmt = data[at] == 71 and data[at + 1] == 77 and data[at + 2] == 84
+    return bool(is_utc or is_gmt)
+
+
+@inlined
 def _time(data: Bytes, at: int, end: int, layout: Ints, zoned: bool) -> tuple[int, bool]:
     """The time of one text, and whether it has one."""
     year, month, day, hour, second, micros, east_s = 0, 0, 0, 0, 0, 0, 0
@@ -374,9 +390,14 @@ def _time(data: Bytes, at: int, end: int, layout: Ints, zoned: bool) -> tuple[in
                 if number > 59:
                     return 0, False
                 second += number * 60 if step == MINUTE else number
-        elif step == MONTH_NAME:
+        elif step in (MONTH_NAME, LONG_MONTH):
             month = _month_named(data, at, end)
             at += 3
+            if step == LONG_MONTH and month > 0:
+                for letter in _LONG_MONTHS[12 * (month - 1) + 3 : 12 * month]:
+                    if letter and (at >= end or (data[at] ^ letter) & 223):
+                        return 0, False
+                    at += letter > 0
         elif step == T_OR_SPACE:
             if at >= end or (data[at] != 84 and data[at] != 32):
                 return 0, False
@@ -416,16 +437,34 @@ def _time(data: Bytes, at: int, end: int, layout: Ints, zoned: bool) -> tuple[in
                 return 0, False
             half = 12 if data[at] | 32 == 112 else 0
             at += 2
+        elif step == ISO_ZONE:
+            while at < end and data[at] == 32:
+                at += 1
+            left = end - at
+            if left == 1 and data[at] == 90:
+                east_s = 0
+            elif left == 3 and data[at] > 57:
+                if not _is_utc(data, at, end):
+                    return 0, False
+            elif left == 3:
+                hours = _number(data, at + 1, 2, end)
+                if hours < 0 or hours > 17 or (data[at] != 43 and data[at] != 45):
+                    return 0, False
+                east_s = hours * 3600 if data[at] == 43 else -hours * 3600
+            else:
+                east_s = _offset_s(data, at, 6 if left == 6 else 5, end)
+                if east_s == -86400 or left > 6:
+                    return 0, False
+            has_zone = True
+            at = end
         elif step in (ZONE_NAME, REGION):
-            is_utc = at + 3 <= end and data[at] == 85 and data[at + 1] == 84 and data[at + 2] == 67
-            is_gmt = at + 3 <= end and data[at] == 71 and data[at + 1] == 77 and data[at + 2] == 84
-            if not (is_utc or is_gmt) or east_s:
+            if not _is_utc(data, at, end) or east_s:
                 return 0, False
             has_zone = True
             at += 3
-        elif step in (FRACTION, DIGITS):
+        elif step in (FRACTION, DIGITS, LONG_FRACTION):
             if step == DIGITS or (at < end and data[at] == 46):
-                at += step == FRACTION
+                at += step != DIGITS
                 scale = 1_000_000
                 while at < end and scale > 1 and 48 <= data[at] <= 57:
                     scale //= 10
@@ -433,6 +472,8 @@ def _time(data: Bytes, at: int, end: int, layout: Ints, zoned: bool) -> tuple[in
                     at += 1
                 if scale == 1_000_000:
                     return 0, False
+                while step == LONG_FRACTION and at < end and 48 <= data[at] <= 57:
+                    at += 1
         elif step == ZONE and at < end and data[at] == 90:
             has_zone = True
             at += 1
@@ -461,7 +502,14 @@ def _times(
 ) -> Any:
     for row in range(len(valid)):
         if valid[row]:
-            times[row], plain[row] = _time(data, int(ends[row]), int(ends[row + 1]), layout, zoned)
+            at, end = int(ends[row]), int(ends[row + 1])
+            while at < end and data[at] == 32:
+                at += 1
+            while at < end and data[end - 1] == 32:
+                end -= 1
+            if at < end and data[at] == 91 and data[end - 1] == 93:
+                at, end = at + 1, end - 1
+            times[row], plain[row] = _time(data, at, end, layout, zoned)
 
 
 @inlined

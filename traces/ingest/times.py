@@ -24,7 +24,7 @@ ISO = "iso"
 
 PATTERNS = (
     "dd/MMM/yyyy:HH:mm:ss Z",
-    "yyyy/MM/dd HH:mm[:ss][.SSSSSS]",
+    "yyyy/MM/dd[ HH:mm[:ss][.SSSSSS]]",
     "MM/dd/yyyy[ HH:mm[:ss][.SSSSSS]]",
     "dd/MM/yyyy[ HH:mm[:ss][.SSSSSS]]",
     "dd.MM.yyyy[ HH:mm[:ss][.SSSSSS]]",
@@ -53,6 +53,15 @@ PATTERNS = (
     "E MMM d HH:mm:ss[.SSSSSS] yyyy",
     "E MMM d HH:mm:ss Z yyyy",
     "E MMM d HH:mm:ss z yyyy",
+    "yyyy-MM-dd'T'HH:mm:ss,SSSSSS[XXX]",
+    "yyyy/M/d[ H:mm[:ss]]",
+    "M/d/yy[ H:mm[:ss]]",
+    "dd-MMM-yy[ HH:mm:ss]",
+    "MMM d, yyyy h:mm[:ss] a",
+    "MMM d yyyy h:mma",
+    "MMMM d, yyyy[ HH:mm:ss]",
+    "d MMMM yyyy[ HH:mm:ss]",
+    "yyyyMMdd-H:m:s",
 )
 """Tried in this order after ISO 8601 and epoch numbers."""
 
@@ -311,8 +320,9 @@ def format_of(given: str, kind: str, rows_of: Callable[[Sequence[str]], list[Any
         return TimeFormat(unit, guessed=True, makes=_made(given, typical, unit))
     if not reads.get(best):
         advice = f"give --time-format: {', '.join(KNOWN)}, or {A_PATTERN}"
-        if any(re.match(r"\s*\d\d-\d\d \d\d:", row[3] or "", re.ASCII) for row in rows):
-            dated = f"concat('2024-', {_operand(given)})"
+        monthly = [found for row in rows if (found := re.match(r"\s*\d\d([-.])\d\d \d\d:", row[3] or "", re.ASCII))]
+        if monthly:
+            dated = f"concat('2024{monthly[0][1]}', {_operand(given)})"
             advice = f'these have no year: put it in front, as in --time "{dated}"'
         elif any(re.match(_WITHOUT_YEAR, row[3] or "", re.ASCII) for row in rows):
             advice = f"these have no year: give that of the first line of each file, as in --time-format {SYSLOG}2024"

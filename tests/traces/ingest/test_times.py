@@ -52,7 +52,7 @@ def micros(*when, zone=UTC):
 
 EXAMPLES = {
     "dd/MMM/yyyy:HH:mm:ss Z": ["17/May/2015:10:05:03 +0000", "17/May/2015:12:05:03 +0200"],
-    "yyyy/MM/dd HH:mm[:ss][.SSSSSS]": ["2015/05/17 10:05:03", "2015/05/17 10:05:03.000000"],
+    "yyyy/MM/dd[ HH:mm[:ss][.SSSSSS]]": ["2015/05/17 10:05:03", "2015/05/17 10:05:03.000000"],
     "MM/dd/yyyy[ HH:mm[:ss][.SSSSSS]]": ["05/17/2015 10:05:03"],
     "dd/MM/yyyy[ HH:mm[:ss][.SSSSSS]]": ["17/05/2015 10:05:03"],
     "dd.MM.yyyy[ HH:mm[:ss][.SSSSSS]]": ["17.05.2015 10:05:03"],
@@ -81,6 +81,19 @@ EXAMPLES = {
     "E MMM d HH:mm:ss[.SSSSSS] yyyy": ["Sun May 17 10:05:03 2015", "Sun May 17 10:05:03.000 2015"],
     "E MMM d HH:mm:ss Z yyyy": ["Sun May 17 12:05:03 +0200 2015"],
     "E MMM d HH:mm:ss z yyyy": ["Sun May 17 10:05:03 UTC 2015"],
+    "yyyy-MM-dd'T'HH:mm:ss,SSSSSS[XXX]": ["2015-05-17T12:05:03,000+02:00", "2015-05-17T10:05:03,000"],
+    "yyyy/M/d[ H:mm[:ss]]": ["2015/5/17 10:05:03"],
+    "M/d/yy[ H:mm[:ss]]": ["5/17/15 10:05:03"],
+    "dd-MMM-yy[ HH:mm:ss]": ["17-MAY-15 10:05:03"],
+    "MMM d, yyyy h:mm[:ss] a": ["May 17, 2015 10:05:03 AM"],
+}
+
+
+LONG_MONTHS = {
+    "MMMM d, yyyy[ HH:mm:ss]": "June 17, 2015",
+    "d MMMM yyyy[ HH:mm:ss]": "17 June 2015",
+    "MMM d yyyy h:mma": "Jun 17 2015  1:05PM",
+    "yyyyMMdd-H:m:s": "20150617-13:5:0",
 }
 
 
@@ -91,7 +104,8 @@ def test_each_known_pattern_reads_its_times_and_is_guessed_from_them(read, guess
 
 
 def test_what_this_process_reads_is_what_spark_reads(read):
-    for pattern, texts in {**EXAMPLES, "iso": list(ISO)}.items():
+    long = {pattern: [text, text.replace("June", "May")] for pattern, text in LONG_MONTHS.items()}
+    for pattern, texts in {**EXAMPLES, **long, "iso": [*ISO, *ZONED]}.items():
         changed = [text[:at] + new + text[at + 1 :] for text in texts for at in range(len(text)) for new in "0 a"]
         times, plain = plain_times(pa.array(changed), layout_of(TimeFormat(pattern), "UTC"), zoned=False)
         found = [text for text, is_plain in zip(changed, plain, strict=True) if is_plain]
@@ -101,7 +115,10 @@ def test_what_this_process_reads_is_what_spark_reads(read):
 
 def test_dates_alone_are_midnights(read, guess):
     to_the_minute = {"yyyy-MM-dd HH:mm[XXX]", "yyyy-MM-dd'T'HH:mm[XXX]"}
-    assert {*PATTERNS} - {*EXAMPLES} == {"yyyyMMdd"} | to_the_minute
+    assert {*PATTERNS} - {*EXAMPLES} == {"yyyyMMdd", *LONG_MONTHS} | to_the_minute
+    for pattern, text in LONG_MONTHS.items():
+        assert read([text], pattern) == [micros(2015, 6, 17, *([13, 5] if ":" in text else []))]
+        assert guess(text) == pattern
     assert (
         read(["2015-05-17T10:05Z", "2015-05-17T10:05"], "yyyy-MM-dd'T'HH:mm[XXX]") == [micros(2015, 5, 17, 10, 5)] * 2
     )
@@ -132,6 +149,9 @@ def test_iso_times_are_read_with_and_without_zone_and_fraction(read):
     assert read(list(ISO), "iso") == expected
 
 
+ZONED = ["2015-05-17 10:05:03.1 UTC", "2015-05-17T10:05:03+0200", "2015-05-17 10:05:03 -02", "[2015-05-17T10:05:03Z]"]
+
+
 UNITS = {"epoch_s": 1, "epoch_ms": 10**3, "epoch_us": 10**6, "epoch_ns": 10**9}
 
 
@@ -155,7 +175,7 @@ def test_times_without_a_zone_are_of_the_zone_given(read):
     texts = ["2015-01-17 10:00:00", "2015-07-17 10:00:00", "2015-07-17T10:00:00Z"]
     expected = [micros(2015, 1, 17, 15), micros(2015, 7, 17, 14), micros(2015, 7, 17, 10)]
     assert read(texts, "iso", zone="America/New_York") == expected
-    pattern = "yyyy/MM/dd HH:mm[:ss][.SSSSSS]"
+    pattern = "yyyy/MM/dd[ HH:mm[:ss][.SSSSSS]]"
     slashed = [text.replace("-", "/") for text in texts[:2]]
     assert read(slashed, pattern, zone="America/New_York") == expected[:2]
 

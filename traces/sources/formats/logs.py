@@ -50,6 +50,27 @@ LOGS = (
         rf" (?P<repeated>\S+) (?P<type>\S+) (?P<component>\S+) (?P<level>\S+) {_MESSAGE}$",
     ),
     LogFormat(
+        "thunderbird",
+        r"^(?P<label>\S+) (?P<time>\d{9,10}) (?P<date>\d{4}\.\d\d\.\d\d) (?P<node>\S+) (?P<clock>\S+ +\d+ \S+)"
+        rf" (?P<location>\S+) (?P<app>[^\s:\[]+)(?:\[(?P<pid>\d+)\])?: ?{_MESSAGE}$",
+    ),
+    LogFormat(
+        "hpc",
+        r"^(?P<id>\d+) (?P<node>\S+) (?P<component>\S+) (?P<state>\S+) (?P<time>\d{9,10}) (?P<flag>\d+)"
+        rf" {_MESSAGE}$",
+    ),
+    LogFormat("cbs", rf"^{_TIME}, (?P<level>[A-Z][a-z]+) +(?P<component>[A-Z]+) +{_MESSAGE}$"),
+    LogFormat(
+        "health app",
+        r"^(?P<time>\d{8}-\d\d?:\d\d?:\d\d?):(?P<ms>\d{1,3})\|(?P<component>[^|]+)\|(?P<pid>\d+)\|"
+        rf"{_MESSAGE}$",
+    ),
+    LogFormat(
+        "proxifier",
+        r"^\[(?P<time>\d\d\.\d\d \d\d:\d\d:\d\d)\] (?P<program>\S+)(?: \*64)? - (?P<target>\S+)"
+        rf" {_MESSAGE}$",
+    ),
+    LogFormat(
         "android",
         r"^(?P<time>\d\d-\d\d \d\d:\d\d:\d\d\.\d+) +(?P<pid>\d+) +(?P<tid>\d+) (?P<level>\w)"
         rf" (?P<tag>.*?)\s*: {_MESSAGE}$",
