@@ -42,7 +42,9 @@ class MappingOptions:
         "EXPR",
         completion=columns,
     )
-    keep: list[str] | None = setting(None, "Keep a column in the trace; repeatable.", "COLUMN", completion=columns)
+    keep: list[str] | None = setting(
+        None, "Keep a column in the trace, or NAME=EXPR; repeatable.", "COLUMN", completion=columns
+    )
     dedup: str = setting(
         "",
         "Deduplicate by this expression, keeping the first row; * compares all columns of the trace.",

@@ -31,7 +31,7 @@ from adapt.core.reading import FOLDER, Reading, Rejects
 from adapt.core.stream import KeyType
 from adapt.core.table import Displayed, Table
 from adapt.traces.ingest.cleaning import Cleaning, cleaned, salt_of
-from adapt.traces.ingest.mapping import Mapping, check_kept, check_word, key_parts, selected
+from adapt.traces.ingest.mapping import Mapping, check_word, key_parts, selected
 from adapt.traces.ingest.profile import Profile, settle
 from adapt.traces.ingest.rejects import WITHHELD, MaxRejects, by_file, by_reason, set_aside
 from adapt.traces.ingest.runs import RunWriter, merge_runs, order_of_runs, runs_of
@@ -152,8 +152,9 @@ def frame_files(frame: Any, folder: Path, streams: Sequence[Stream], spark: Spar
     opened = frame.opened(spark) if isinstance(frame, Query) else frame_opened(frame)
     schema = frame_schema(opened)
     known = as_spark_schema(schema)
+    options = [each for stream in streams for each in stream.mapping.expressions().items()]
     if not streams[0].name:
-        check_kept(streams[0].mapping.keep, schema.names)
+        options += [("keep", text) for text in streams[0].mapping.kept(schema.names).values()]
     texts = [text for stream in streams for text in stream.texts]
     named = Mapping("", keep=tuple(texts))
     wanted = [name for name in named.wanted(schema.names) if name in schema.names]
@@ -164,7 +165,7 @@ def frame_files(frame: Any, folder: Path, streams: Sequence[Stream], spark: Spar
         empty: Any = Later(lambda: spark.createDataFrame([], known).withColumn(PATH, F.lit("")))
         kinds = {name: arrow_type_in_spark(schema.field(name).type) for name in known.names}
         nothing = pa.RecordBatch.from_pylist([], pa.schema({**kinds, PATH: pa.string()}))
-        for option, text in (each for stream in streams for each in stream.mapping.expressions().items()):
+        for option, text in options:
             for part in key_parts(text, schema.names) if option == "key" else (text,):
                 check_word(part, option, schema.names, field_paths(schema))
                 try:

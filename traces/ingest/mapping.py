@@ -62,6 +62,7 @@ OF_THE_RUN = (
 )
 """SQL functions of who runs a query, when and where; Spark takes some for a column's name without parentheses."""
 
+_NAMED = re.compile(r"(\w+)\s*=(?!=)\s*(.*\S)\s*", re.DOTALL)
 _PATH = re.compile(r"[\w.`]+")
 _WORD = re.compile(r"\w+")
 _TEXT = re.compile(r"""(`[^`]*`)|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
@@ -82,7 +83,7 @@ class Mapping:
     bytes: str = ""
     stream: str = ""
     time_format: str = ""  # iso, an epoch unit, or a Spark datetime pattern; empty to guess
-    keep: tuple[str, ...] = ()  # source columns that the trace keeps
+    keep: tuple[str, ...] = ()  # source columns that the trace keeps, or NAME=EXPRESSION
     # of rows equal in this, only the first in the source is kept; `*` compares all columns of the trace. Rows where
     # it is missing are kept. Empty keeps repeated rows
     dedup: str = ""
@@ -116,6 +117,20 @@ class Mapping:
             return unit_us(unit)
         except UsageError as error:
             raise UsageError(f"--cost-unit {error}") from None
+
+    def kept(self, columns: Sequence[str]) -> dict[str, str]:
+        """Source columns or expressions to keep, by name in the trace."""
+        kept: dict[str, str] = {}
+        for text in dict.fromkeys(self.keep):
+            named = None if text in columns else _NAMED.fullmatch(text)
+            name, value = named.groups() if named else (text, text)
+            if name in kept:
+                raise UsageError(f"--keep gives two columns the name {name!r}; rename one")
+            if named is None and text not in columns:
+                expression = "" if _WORD.fullmatch(text) else "; name an expression, as in --keep 'NAME=EXPRESSION'"
+                raise UsageError(f"--keep: column {text!r} does not exist{expression or did_you_mean(text, columns)}")
+            kept[name] = value
+        return kept
 
     def wanted(self, columns: Sequence[str]) -> list[str]:
         """Source columns that the expressions may name."""
@@ -197,22 +212,23 @@ def mapped(
         values[name], refused = _value_of(source, text, columns)
         if refused is not None and name in _WHOLE_ONLY:
             odd[f"_odd_{name}"] = refused
-    kept = tuple(dict.fromkeys(mapping.keep))
-    check_kept(kept, columns)
-    for name in kept:
+    kept, made_texts = mapping.kept(columns), dict[str, Column]()
+    for name, text in kept.items():
         if not may_keep([name]):
-            other = f"give it as --{name}" if name in ("stream", *AMOUNTS) else "rename the column in the source"
+            other = f"give it as --{name}" if name in ("stream", *AMOUNTS) else "give it another, as NAME=COLUMN"
             raise UsageError(f"--keep {name!r} is a name that every trace uses itself; {other}")
-        kind = source.select(quoted(name)).schema[0].dataType.simpleString()
+        kind = selected(source, text, "keep", columns, paths).schema[0].dataType.simpleString()
         if kind.startswith(NESTED):
             raise UsageError(f"--keep {name!r} has type {kind}; a kept column must be text, a number, a time or binary")
+        if kind == "string" and text not in columns:
+            made_texts[name] = quoted(name)
     with spark_failures("the expressions"):
         raw = source.select(
             *PLACE,
             *(value.alias(f"_raw_{name}") for name, value in values.items()),
             *(value.alias(name) for name, value in odd.items()),
             *(value.alias(f"_raw_key_{at}") for at, value in enumerate(keys)),
-            *(quoted(name) for name in kept),
+            *(_value_of(source, text, columns)[0].alias(name) for name, text in kept.items()),
         )
         # each value is computed once, here; without times, rows keep the order of their places
         time = as_timestamp(F.col("_raw_time"), kinds["time"], form) if mapping.time else F.timestamp_micros(F.lit(0))
@@ -238,11 +254,12 @@ def mapped(
                 check = _amount_refused(name, kind, kinds[name])
                 result[column] = F.when(check.isNull(), _amount(name, kind))
                 checks.append(check)
-        for name in ("stream", "key") if key_type.storage is KeyType.STRING else ("stream",):
-            if name in result:  # made of bytes, it may be no text
-                is_text = F.is_valid_utf8(result[name])
-                checks.append(F.when(~is_text, f"{name} is not UTF-8 text"))
-                result[name] = F.when(is_text, result[name])
+        if key_type.storage is KeyType.STRING:
+            made_texts["key"] = result["key"]
+        if "stream" in result:
+            made_texts["stream"] = result["stream"]
+        for name, made in made_texts.items():  # made of bytes, it may be no text
+            checks.append(F.when(~F.is_valid_utf8(made), f"{name} is not UTF-8 text"))
         trace = read.select(
             "_file",
             "_line",
@@ -260,13 +277,6 @@ def mapped(
 def may_keep(names: Sequence[str]) -> bool:
     """Whether no trace uses these names itself."""
     return not any(name in RESERVED or name.startswith("_") for name in names)
-
-
-def check_kept(kept: Sequence[str], columns: Sequence[str]) -> None:
-    """Check that the columns to keep exist."""
-    for name in kept:
-        if name not in columns:
-            raise UsageError(f"--keep: column {name!r} does not exist{did_you_mean(name, columns)}")
 
 
 def _times(number: Column, factor: Fraction) -> Column:

@@ -31,7 +31,7 @@ from adapt.traces.ingest.times import (
     time_column_of,
     without_weekday,
 )
-from adapt.traces.sources.reading.blocks import PLACE
+from adapt.traces.sources.reading.blocks import PATH, PLACE
 from adapt.traces.sources.reading.records import InDoubt
 
 YEAR, MONTH, DAY, HOUR, MINUTE, SECOND, MONTH_NAME, HALF_DAY, OFFSET, ZONE, ZONE_NAME, REGION = range(-24, -12)
@@ -641,6 +641,7 @@ class Sieve:
     zoned: bool  # only times that name their zone are plain
     kinds: dict[str, pa.DataType]  # types of the source columns and expressions
     keys: tuple[str, ...]  # those of the key
+    kept: dict[str, str]  # columns or expressions to keep, by name in the trace
     read: tuple[str, ...]  # source columns that it reads
 
     @property
@@ -649,7 +650,7 @@ class Sieve:
         mapping = self.mapping
         texts = (mapping.time, mapping.key, mapping.stream, mapping.cost, mapping.bytes, mapping.partition)
         own = dict(zip(RESERVED, texts, strict=True))
-        return {**{name: source for name, source in own.items() if source}, **{name: name for name in mapping.keep}}
+        return {name: source for name, source in own.items() if source} | self.kept
 
     @property
     def key_type(self) -> KeyType:
@@ -687,7 +688,7 @@ class Sieve:
             made["stream"] = value_of(columns["stream"], batch).cast(pa.string())
         arrays = [
             *(batch.column(name) for name in PLACES),
-            *(made[name] if name in made else batch.column(source) for name, source in columns.items()),
+            *(made[name] if name in made else value_of(source, batch) for name, source in columns.items()),
         ]
         rows = pa.RecordBatch.from_arrays(arrays, schema=with_places(self.schema))
         if verdicts.plain.all():
@@ -826,8 +827,9 @@ def sieve_of(mapping: Mapping, form: TimeFormat, time_zone: str, source: pa.Sche
     layout = layout_of(form, time_zone) if mapping.time else np.zeros(0, np.int64)
     keys = tuple(key_parts(mapping.key, source.names))
     own = {name: text for name, text in mapping.expressions().items() if name != "key"}
-    named = (*own.values(), *keys, *mapping.keep)
-    if layout is None or mapping.dedup or not {*mapping.keep} <= {*source.names}:
+    kept = mapping.kept([name for name in source.names if name != PATH])
+    named = (*own.values(), *keys, *kept.values())
+    if layout is None or mapping.dedup:
         return None
     nothing = pa.RecordBatch.from_pylist([], source)
     try:
@@ -838,13 +840,13 @@ def sieve_of(mapping: Mapping, form: TimeFormat, time_zone: str, source: pa.Sche
     zoneless, time = (pa.timestamp("us"), pa.date32()), kinds.get(mapping.time, TIME)
     fit = (
         *(kinds[name] in _STORED for name in keys),
-        *(kinds[name] in _KEPT or pa.types.is_decimal(kinds[name]) for name in mapping.keep),
+        *(kinds[name] in _KEPT or pa.types.is_decimal(kinds[name]) for name in kept.values()),
         *(kinds[own[name]] in (pa.string(), *_NUMBERS) for name in AMOUNTS if name in own),
         time in (pa.string(), *_NUMBERS, TIME, *(zoneless if time_zone == UTC else ())),
         time not in _NUMBERS[-2:] or form.name in EPOCH_UNITS,
         kinds.get(mapping.stream, pa.string()) in (pa.string(), pa.bool_(), *_WHOLE),
     )
-    return Sieve(mapping, layout, form, time_zone != UTC, kinds, keys, read) if all(fit) else None
+    return Sieve(mapping, layout, form, time_zone != UTC, kinds, keys, kept, read) if all(fit) else None
 
 
 def read_for(text: str, source: pa.Schema) -> list[str]:

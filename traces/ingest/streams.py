@@ -19,7 +19,6 @@ from adapt.traces.ingest.mapping import (
     RESERVED,
     Mapping,
     as_column,
-    check_kept,
     check_word,
     chosen_time,
     key_parts,
@@ -191,12 +190,12 @@ class Several:
             mapping = stream.mapping
             if not mapping.time:
                 form = TimeFormat("")
-            elif not mapping.dedup and may_keep(mapping.keep):
+            elif not mapping.dedup and may_keep([*mapping.kept(source.columns)]):
                 check_word(mapping.time, "time", source.columns, source.paths)
                 some = source.first_rows(SAMPLE_ROWS, read_for(mapping.time, source.typed)).to_batches()
                 times = pa.concat_arrays([value_of(mapping.time, rows) for rows in some] or [pa.array([], pa.string())])
                 form = plain_format(mapping, source.columns, times)
-            if form is not None and not mapping.dedup and may_keep(mapping.keep):
+            if form is not None and not mapping.dedup and may_keep([*mapping.kept(source.columns)]):
                 _check_names(mapping, source)
                 sieve = sieve_of(mapping, form, stream.time_zone, source.typed)
             if sieve is not None and sieve.fits(source.first_rows(SAMPLE_ROWS, sieve.read)):
@@ -349,7 +348,7 @@ class Several:
     def _one(self, rows: DataFrame, stream: Stream, form: TimeFormat, source: Source) -> DataFrame:
         mapping = stream.mapping
         if stream.name:
-            kept = tuple(name for name in mapping.keep if name in source.columns)
+            kept = tuple(text for text in mapping.keep if "=" in text or text in source.columns)
             dedup = "" if mapping.dedup == ALL_COLUMNS else mapping.dedup
             mapping = replace(mapping, stream=_literal(stream.name), keep=kept, dedup=dedup)
         columns = source.columns
@@ -520,7 +519,8 @@ def _check_names(mapping: Mapping, source: Source) -> None:
             known = part in source.typed.names and source.typed.field(part).type in (pa.string(), pa.int64())
             if not known and option != "time":
                 return
-    check_kept(mapping.keep, source.columns)
+    for text in mapping.kept(source.columns).values():
+        check_word(text, "keep", source.columns, source.paths)
 
 
 def _check_no_nanos(key: str, source: Source) -> None:

@@ -157,7 +157,7 @@ EXPRESSIONS = (
     ),
     Mapping("bigint(ms) % 7", "timestamp_seconds(bigint(epoch))", stream="case when ms > 50 then 'slow' else lang end"),
     Mapping("pmod(bigint(ms), 5), lang", "timestamp_millis(1000 * bigint(epoch))", bytes="coalesce(size, '0')"),
-    Mapping("substr(user, 2)", "concat(epoch, '000')", keep=("page",)),
+    Mapping("substr(user, 2)", "concat(epoch, '000')", keep=("page", "slow = bigint(ms) > 50", "lang=upper(lang)")),
 )
 
 

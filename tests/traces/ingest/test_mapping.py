@@ -158,11 +158,34 @@ def test_partitions_are_whole_numbers_of_32_bits(result):
     assert column(frame, "partition") == [0, 7, None, None, None, 2**31 - 1, None]
 
 
-@pytest.mark.parametrize("name", ["key", "stream"])
-def test_bytes_that_are_no_text_are_rejected(result, name):
-    frame = result(replace(Mapping("when", "when"), **{name: "string(unhex(n))"}), ("ann", "FF"), ("ann", "77"))
-    assert column(frame, "_reason") == [f"{name} is not UTF-8 text", None]
-    assert column(frame, name) == [None, "w"]
+@pytest.mark.parametrize("option", ["key", "stream", "keep"])
+def test_bytes_that_are_no_text_are_rejected(result, option):
+    text = "string(unhex(n))"
+    mapping = replace(Mapping("when", "when"), **{option: (f"key2 = {text}",) if option == "keep" else text})
+    frame = result(mapping, ("ann", "FF"), ("ann", "77"))
+    assert column(frame, "_reason") == [f"{'key2' if option == 'keep' else option} is not UTF-8 text", None]
+
+
+def test_a_kept_expression_has_its_name_and_type(result):
+    frame = result(Mapping("n", "when", keep=("user.name", "lat = double(n)", "n=n > '1'")), ("ann", "2"))
+    assert dict(frame.dtypes).items() >= {"user.name": "string", "lat": "double", "n": "boolean"}.items()
+    assert column(frame, "lat") == [2.0]
+    assert column(frame, "n") == [True]
+
+
+@pytest.mark.parametrize(
+    ("keep", "says"),
+    [
+        (("x=n", "x=when"), "--keep gives two columns the name 'x'"),
+        (("double(n)",), r"column 'double\(n\)' does not exist; name an expression, as in --keep 'NAME=EXPRESSION'"),
+        (("x=double(m)",), r"--keep 'double\(m\)': column 'm' does not exist"),
+        (("ts=n",), "--keep 'ts' is a name that every trace uses itself; give it another"),
+        (("x=array(n)",), "--keep 'x' has type array<string>"),
+    ],
+)
+def test_an_expression_that_cannot_be_kept_is_refused(result, keep, says):
+    with pytest.raises(UsageError, match=says):
+        result(Mapping("n", "when", keep=keep), ("ann", "1"))
 
 
 def test_the_reason_of_the_reader_comes_first(spark):
