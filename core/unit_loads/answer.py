@@ -33,6 +33,10 @@ _CLIENTS = {Target.KAFKA: _KAFKA, Target.FLINK: (Client.FLINK,)}
 _MOST_NAMED = 3
 """A sentence names at most this many units."""
 
+_MOST_SURE = 0.99
+_LEAST_SHARE = 1e-4
+"""Share of a key below which the workers that it allows are not counted."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
@@ -64,7 +68,7 @@ class UnitAnswer(Displayed):
 
     loads: UnitLoads
     setup: Setup
-    judged: Judged
+    judged: Judged | None  # why the busiest unit is above the mean; None if all units have the same load
     hot: tuple[HotUnit, ...]  # units above the limit, busiest first
     in_turns: bool  # whether different units are the hot one in turn
     as_uneven: float | None  # share of placements of that many equal keys as uneven; None if their number is not known
@@ -91,7 +95,8 @@ class UnitAnswer(Displayed):
     @property
     def headline(self) -> str:
         """The action, and why."""
-        if self.is_balanced and not self.in_turns:
+        judged = self.judged
+        if judged is None or (self.is_balanced and not self.in_turns):
             return (
                 f"Nothing to do ({counted(len(self.loads.units), 'unit')}): the busiest, {self.busiest}, has"
                 f" {self.loads.imbalance:.3f} times the mean load, within the limit of {self.setup.max_imbalance:g}"
@@ -104,14 +109,14 @@ class UnitAnswer(Displayed):
             " are hot",
             Cause.UNKNOWN: f"Count the keys of unit {self.busiest}: loads alone cannot tell a hot key from luck of the"
             " hash",
-        }[self.judged.cause]
+        }[judged.cause]
 
     @property
     def sentences(self) -> list[str]:
         """Evidence, confidence, workers, assignment and lag in words."""
         return [
             self._evidence,
-            self._sure,
+            *([] if self.judged is None else [_sure(self.judged)]),
             *self._over_time,
             self._workers,
             *self._assignment,
@@ -133,23 +138,6 @@ class UnitAnswer(Displayed):
         )
 
     @property
-    def _sure(self) -> str:
-        judged = self.judged
-        interval = f"The hottest key has {percent(judged.low, 2)} to {percent(judged.high, 2)} of all load."
-        if judged.probability is None:
-            return (
-                f"In populations with such loads one key makes at least half of the excess in"
-                f" {percent(judged.hot, 2)}, none makes a tenth of it in {percent(judged.luck, 2)}. {interval}"
-            )
-        said = {
-            Cause.HOT: "one key makes at least half of the excess",
-            Cause.LUCK: "no key makes a tenth of the excess",
-            Cause.SEVERAL: f"its hottest key makes at least a tenth of the excess, and at least half in"
-            f" {percent(judged.hot, 2)} of populations with such loads",
-        }[judged.cause]
-        return f"With a probability of {percent(judged.probability, 2)}, {said}. {interval}"
-
-    @property
     def _over_time(self) -> list[str]:
         if len(self.loads.starts_us) < 3 or (self.is_balanced and not self.in_turns):
             return []
@@ -162,13 +150,11 @@ class UnitAnswer(Displayed):
 
     @property
     def _workers(self) -> str:
-        judged = self.judged
-        fewest = 1 / judged.high
-        most = f" to {1 / judged.low:,.1f}" if judged.low > 1e-4 else " or more"
-        return (
-            f"At most {self.useful_workers:.1f} workers are useful while unit {self.busiest} stays whole; with more and"
-            f" smaller units, {fewest:,.1f}{most}."
-        )
+        whole = f"At most {self.useful_workers:.1f} workers are useful while unit {self.busiest} stays whole"
+        if self.judged is None:
+            return f"{whole}."
+        most = f" to {1 / self.judged.low:,.1f}" if self.judged.low > _LEAST_SHARE else " or more"
+        return f"{whole}; with more and smaller units, {1 / self.judged.high:,.1f}{most}."
 
     @property
     def _assignment(self) -> list[str]:
@@ -225,12 +211,13 @@ class UnitAnswer(Displayed):
 
     def as_data(self) -> dict[str, Any]:
         """JSON data."""
+        judged = self.judged
         return {
             "headline": self.headline,
             "sentences": self.sentences,
-            "cause": self.judged.cause.name.lower(),
-            "probability": self.judged.probability,
-            "hottest_key": {"low": self.judged.low, "high": self.judged.high},
+            "cause": None if judged is None else judged.cause.name.lower(),
+            "probability": None if judged is None else judged.probability,
+            "hottest_key": None if judged is None else {"low": judged.low, "high": judged.high},
             "busiest": {"unit": self.loads.units[self.loads.busiest], "imbalance": self.loads.imbalance},
             "useful_workers": self.useful_workers,
             "hot_units": [asdict(each) for each in self.hot],
@@ -286,6 +273,24 @@ def _check(setup: Setup, units: int) -> None:
         (setup.today >= 0).all() and (setup.workers is None or (setup.today < setup.workers).all())
     ):
         raise UsageError(f"workers of today are numbers from 0, below the {setup.workers} workers")
+
+
+def _sure(judged: Judged) -> str:
+    """The probability of the cause and the interval in words."""
+    interval = f"The hottest key has {percent(judged.low, 2)} to {percent(judged.high, 2)} of all load."
+    if judged.probability is None:
+        return (
+            "In populations with such loads one key makes at least half of the excess in"
+            f" {percent(judged.hot, 2)}, none makes a tenth of it in {percent(judged.luck, 2)}. {interval}"
+        )
+    said = {
+        Cause.HOT: "one key makes at least half of the excess",
+        Cause.LUCK: "no key makes a tenth of the excess",
+        Cause.SEVERAL: "its hottest key makes at least a tenth of the excess, and at least half in"
+        f" {percent(judged.hot, 2)} of populations with such loads",
+    }[judged.cause]
+    probable = f"more than {percent(_MOST_SURE)}" if judged.probability > _MOST_SURE else percent(judged.probability, 2)
+    return f"With a probability of {probable}, {said}. {interval}"
 
 
 def _assigned_table(assigned: Sequence[Assigned]) -> Table:

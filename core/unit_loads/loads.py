@@ -97,10 +97,12 @@ class UnitLoads:
 def few_windows(loads: Floats) -> Floats:
     """Share of each unit in at most `MOST_PANES` windows.
 
-    Windows without load are dropped, neighbors are merged.
+    Windows without load are dropped; neighbors are merged so that the loads of windows are nearly equal.
     """
     kept = loads[:, loads.sum(axis=0) > 0]
-    edges = np.linspace(0, kept.shape[1], min(MOST_PANES, kept.shape[1]) + 1).astype(np.int64)[:-1]
+    before = np.concatenate(([0.0], np.cumsum(kept.sum(axis=0))[:-1]))
+    equal = np.arange(MOST_PANES) / MOST_PANES * kept.sum()
+    edges = np.unique(np.abs(before[:, None] - equal).argmin(axis=0))
     merged = np.add.reduceat(kept, edges, axis=1)
     return np.asarray(merged / merged.sum(axis=0))
 

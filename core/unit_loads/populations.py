@@ -31,9 +31,9 @@ def populations(random: _Draws, count: int, fair: Floats, windows: int, keys: in
     """Populations drawn at random.
 
     Numbers of keys are uniform in their logarithm. Shares of keys fall by rank, as a Zipf-Mandelbrot law or
-    exponentially, or are equal; a few keys may be hot on top. In time a key varies on its own, with more or less
-    memory, and may be active in a part of the windows only; with or without the same total. A finite number of rows
-    adds noise.
+    exponentially, or are equal; a few keys may be hot on top, and change more or less than others. In time a key varies
+    on its own, with more or less memory, and may be active in a part of the windows only; with or without the same
+    total. A finite number of rows adds noise.
 
     Args:
         count: Number of populations.
@@ -45,10 +45,12 @@ def populations(random: _Draws, count: int, fair: Floats, windows: int, keys: in
     """
     low, high = (2.0, float(_MOST_KEYS)) if keys is None else (keys / _KNOWN_WITHIN, keys * _KNOWN_WITHIN)
     number = np.maximum(np.floor(np.exp(random.uniform(np.log(low), np.log(high), count))), 2.0)
-    own, rest, squares = _by_rank(random, number)
+    own, is_hot, rest, squares = _by_rank(random, number)
     spread, memory = np.exp(random.uniform(np.log(0.02), np.log(2.0), count)), random.uniform(0, 1, count)
     life = np.where(random.random(count) < 0.3, np.exp(random.uniform(-np.log(windows), 0, count)), 1.0)
-    loads = _over_time(random, own, spread, memory, life, windows)
+    of_hot = np.exp(random.uniform(np.log(0.02), np.log(2.0), count))
+    spreads = np.where(is_hot, of_hot[:, None], spread[:, None]) * np.exp(0.4 * random.normal(size=own.shape))
+    loads = _over_time(random, own, spreads, memory, life, windows)
     home = np.searchsorted(np.cumsum(fair)[:-1], random.random(own.shape), side="right")
     units = len(fair)
     rows = (np.arange(count)[:, None] * units + home).ravel()
@@ -67,8 +69,11 @@ def populations(random: _Draws, count: int, fair: Floats, windows: int, keys: in
     return Populations(shares, of_keys.max(axis=1), np.where(is_busiest, of_keys, 0.0).max(axis=1))
 
 
-def _by_rank(random: _Draws, number: Floats) -> tuple[Floats, Floats, Floats]:
-    """Shares of the hottest keys, shape (populations, keys); the sum of all others', and of their squares."""
+def _by_rank(random: _Draws, number: Floats) -> tuple[Floats, NDArray[np.bool_], Floats, Floats]:
+    """Shares of the hottest keys, and which are hot on top; the sum of all others', and of their squares.
+
+    Shapes (populations, keys) and (populations,).
+    """
     count, rank = len(number), np.arange(1, _APART + 1)
     exponent, kind = random.uniform(0, 1.6, count), random.random(count)
     widest = np.log(np.maximum(number / 3, 1.0))
@@ -88,7 +93,8 @@ def _by_rank(random: _Draws, number: Floats) -> tuple[Floats, Floats, Floats]:
     hot = np.where(rank <= random.integers(1, 6, count)[:, None], random.exponential(1, own.shape), 0.0)
     part = np.where(random.random(count) < 0.3, np.exp(random.uniform(np.log(1e-4), np.log(0.6), count)), 0.0)
     own = own / total[:, None] * (1 - part[:, None]) + hot / hot.sum(axis=1, keepdims=True) * part[:, None]
-    return own, rest / total * (1 - part), squares / total**2 * (1 - part) ** 2
+    is_hot = (hot > 0) & (part[:, None] > 0)
+    return own, is_hot, rest / total * (1 - part), squares / total**2 * (1 - part) ** 2
 
 
 def _power(exponent: Floats, first: Floats, last: Floats) -> Floats:
@@ -99,9 +105,8 @@ def _power(exponent: Floats, first: Floats, last: Floats) -> Floats:
     return np.asarray(np.where(is_log, np.log(last / first), integral))
 
 
-def _over_time(random: _Draws, own: Floats, spread: Floats, memory: Floats, life: Floats, windows: int) -> Floats:
+def _over_time(random: _Draws, own: Floats, spreads: Floats, memory: Floats, life: Floats, windows: int) -> Floats:
     """Loads of keys in windows; shape (populations, keys, windows)."""
-    spreads = spread[:, None] * np.exp(0.4 * random.normal(size=own.shape))
     loads = np.stack(list(_noise(random, own.shape, memory, windows)), axis=2)
     loads = own[:, :, None] * np.exp(spreads[:, :, None] * loads - spreads[:, :, None] ** 2 / 2)
     start, middle = random.uniform(-life[:, None], 1.0, own.shape)[:, :, None], (np.arange(windows) + 0.5) / windows

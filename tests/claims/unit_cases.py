@@ -42,7 +42,7 @@ class Case:
         return cause_of(self.loads, fair, self.keys if knows_keys else None)
 
     def holds(self, judged: Judged) -> bool:
-        return judged.low <= self.hottest <= judged.high
+        return judged.low * (1 - 1e-9) <= self.hottest <= judged.high * (1 + 1e-9)
 
 
 def real_cases(columns: Mapping[str, Sequence[CountedPane]], cases: Iterable[tuple[Engine, int]]) -> Iterator[Case]:

@@ -46,6 +46,13 @@ def test_even_units_need_nothing():
     assert answer.hot == ()
 
 
+def test_the_same_load_everywhere_is_no_work_of_a_hash():
+    answer = answer_from(UnitLoads(("a", "b"), (0, 1, 2), np.ones((2, 3))))
+    assert answer.judged is None
+    assert answer.said[0].startswith("Nothing to do (2 units)")
+    assert answer.said[-1] == "At most 2.0 workers are useful while unit a stays whole."
+
+
 def test_idle_workers_are_said():
     said = "\n".join(answer_from(HOT, Setup(workers=10)).said)
     assert "2 workers can have no unit" in said
