@@ -11,7 +11,7 @@ from adapt.core.engines.names import Engine, Target
 from adapt.core.errors import UsageError
 from adapt.core.keys.channel_count import check_channels
 from adapt.core.keys.partitioner import Channels
-from adapt.core.phrases import counted, listed, percent
+from adapt.core.phrases import counted, listed, percent, rounded
 from adapt.core.table import Column, Displayed, Kind, Table
 from adapt.core.unit_loads.assigning import Assigned, compared_assignments, floor_of
 from adapt.core.unit_loads.cause import (
@@ -24,7 +24,7 @@ from adapt.core.unit_loads.cause import (
 )
 from adapt.core.unit_loads.clients import Client
 from adapt.core.unit_loads.lag import LagOfUnits
-from adapt.core.unit_loads.loads import HotUnit, UnitLoads, fair_shares, hot_table, hot_units, takes_turns
+from adapt.core.unit_loads.loads import HotUnit, UnitLoads, fair_shares, few_windows, hot_table, hot_units, takes_turns
 from adapt.core.values import duration, visible
 
 _KAFKA = (Client.RANGE, Client.ROUND_ROBIN, Client.STICKY, Client.COOPERATIVE_STICKY)
@@ -101,6 +101,8 @@ class UnitAnswer(Displayed):
                 f"Nothing to do ({counted(len(self.loads.units), 'unit')}): the busiest, {self.busiest}, has"
                 f" {self.loads.imbalance:.3f} times the mean load, within the limit of {self.setup.max_imbalance:g}"
             )
+        if self.in_turns:
+            return "Rebalance over time, or count keys by window: different units are hot in turn"
         return {
             Cause.HOT: f"Count the keys of unit {self.busiest}, then split or pin the hot one: one key is hot",
             Cause.LUCK: f"Use more units or another placement: unit {self.busiest} is busy by luck of the hash, no key"
@@ -134,7 +136,7 @@ class UnitAnswer(Displayed):
             return f"{found}; no number of equal keys is placed as unevenly in 5 % of random placements."
         return (
             f"{found}; in 5 % of random placements equal keys are as uneven if they are no more than"
-            f" {self.equal_keys:,}."
+            f" about {rounded(self.equal_keys, 2)}."
         )
 
     @property
@@ -142,11 +144,16 @@ class UnitAnswer(Displayed):
         if len(self.loads.starts_us) < 3 or (self.is_balanced and not self.in_turns):
             return []
         if self.in_turns:
-            return ["Different units are hot in turn: an assignment that is fixed balances only part of the windows."]
+            return ["No unit is the busiest in half of the windows: a fixed assignment balances only some of them."]
         windows = f"{percent(self.hot[0].hot_windows, 2)} of {counted(len(self.loads.starts_us), 'window')}"
+        varies = few_windows(self.loads.loads).std(axis=1)
+        own, other = varies[self.loads.busiest], np.median(np.delete(varies, self.loads.busiest))
         others = [visible(each.unit) for each in self.hot[1 : 1 + _MOST_NAMED]]
         more = f" Also hot: {listed(others)}." if others else ""
-        return [f"It is above {self.setup.max_imbalance:g} times the mean in {windows}.{more}"]
+        return [
+            f"It is above {self.setup.max_imbalance:g} times the mean in {windows}; its share has a standard deviation"
+            f" of {percent(float(own), 2)} of all load, that of the median other unit {percent(float(other), 2)}.{more}"
+        ]
 
     @property
     def _workers(self) -> str:
@@ -191,11 +198,12 @@ class UnitAnswer(Displayed):
                 said,
                 f"To drain in {within}, {counted(self.workers_to_drain, 'worker')} as fast as now are enough.",
             ]
-        needed, capacity = float(lag.needed(self.setup.drain_within_s).max()), lag.capacity(self.setup.today)
+        needed, capacity = float(lag.needed(self.setup.drain_within_s).max()), lag.capacity(self.setup.today) or 0.0
+        fastest = "the fastest unit with lag is consumed at" if self.setup.today is None else "a worker consumes"
         return [
             said,
-            f"To drain in {within}, one unit alone needs {needed:,.4g} rows/s and a worker consumes {capacity:,.4g}:"
-            " more workers do not help, faster ones or more units do.",
+            f"To drain in {within}, one unit alone needs {needed:,.4g} rows/s and {fastest} {capacity:,.4g}: more workers"
+            " do not help, faster ones or more units do.",
         ]
 
     @property

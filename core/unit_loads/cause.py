@@ -144,7 +144,7 @@ def most_equal_keys(share: float, fair: Floats, chance: float = 0.05) -> int:
         chance: Least share of random placements that are as uneven.
 
     Returns:
-        Their number to about 5 %, up to a billion; 1 if no more are.
+        Their number to about a tenth, up to a billion; 1 if no more are.
     """
     low, high = 1.0, 1e9
     while high > 1.05 * low:

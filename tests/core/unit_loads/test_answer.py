@@ -53,6 +53,13 @@ def test_the_same_load_everywhere_is_no_work_of_a_hash():
     assert answer.said[-1] == "At most 2.0 workers are useful while unit a stays whole."
 
 
+def test_units_that_are_hot_in_turn_are_rebalanced():
+    loads = np.array([np.roll([30.0, 10, 10, 10], at) for at in range(12)]).T * 1000
+    answer = answer_from(UnitLoads(tuple("abcd"), tuple(range(12)), loads + np.arange(4)[:, None]))
+    assert answer.said[0] == "Rebalance over time, or count keys by window: different units are hot in turn"
+    assert "No unit is the busiest in half of the windows" in "\n".join(answer.said)
+
+
 def test_idle_workers_are_said():
     said = "\n".join(answer_from(HOT, Setup(workers=10)).said)
     assert "2 workers can have no unit" in said
