@@ -483,7 +483,9 @@ REFUSED = {
     "a quote that swallows the file": Refused(
         lines(HEAD) + b'"' + b"x" * 65 * MEBI, "a record must not exceed 64 MiB", KEYED + "csv --header"
     ),
-    "a JSON array over lines": Refused(b'[\n{"ts": 1,\n"key": 2}\n]\n', "is one JSON array", "--key key"),
+    "two arrays of JSON": Refused(
+        b'{"a": [{"ts": 1}], "b": [{"ts": 2}]}', "two arrays of objects, a and b", "--key key"
+    ),
     "a log of another kind": Refused(
         lines("Nov 22 00:00:01 host sshd[1]: x"), "rows were rejected", "--key host --source-format clf"
     ),

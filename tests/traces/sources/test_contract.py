@@ -89,8 +89,26 @@ def delimited(delimiter):
     return write
 
 
+def named(rows):
+    return [dict(zip("tkns", row, strict=True)) for row in rows]
+
+
 def objects(rows):
-    return "".join(json.dumps(dict(zip("tkns", row, strict=True)), ensure_ascii=False) + "\n" for row in rows).encode()
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in named(rows)).encode()
+
+
+def records(rows):
+    return json.dumps({"Records": named(rows)}, ensure_ascii=False, indent=1).encode()
+
+
+def changes(rows):
+    return "".join(
+        json.dumps({"before": None, "after": row, "op": "c", "ts_ms": 1}) + "\n" for row in named(rows)
+    ).encode()
+
+
+def spans(rows):
+    return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": named(rows)}]}]}, indent=1).encode()
 
 
 def parquet(rows):
@@ -181,6 +199,9 @@ CASES = {
     "csv guessed": Case(delimited(";"), ReadOptions(), holds=as_text),
     "tsv": Case(delimited("\t"), ReadOptions(FormatName.TSV), holds=as_text),
     "jsonl": Case(objects, ReadOptions(FormatName.JSONL)),
+    "json": Case(records, ReadOptions(FormatName.JSON)),
+    "debezium": Case(changes, ReadOptions(FormatName.DEBEZIUM)),
+    "otlp": Case(spans, ReadOptions(FormatName.OTLP)),
     "parquet": Case(parquet, ReadOptions(FormatName.PARQUET)),
     "orc": Case(orc, ReadOptions(FormatName.ORC)),
     "avro": Case(avro, ReadOptions(FormatName.AVRO), "t"),
