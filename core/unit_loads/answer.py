@@ -202,8 +202,8 @@ class UnitAnswer(Displayed):
         fastest = "the fastest unit with lag is consumed at" if self.setup.today is None else "a worker consumes"
         return [
             said,
-            f"To drain in {within}, one unit alone needs {needed:,.4g} rows/s and {fastest} {capacity:,.4g}: more workers"
-            " do not help, faster ones or more units do.",
+            f"To drain in {within}, one unit alone needs {needed:,.4g} rows/s and {fastest} {capacity:,.4g}: more"
+            " workers do not help, faster ones or more units do.",
         ]
 
     @property
