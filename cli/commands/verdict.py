@@ -205,7 +205,7 @@ def _counts(
         out: File of the counts of a query, to be kept.
     """
     from adapt.traces.counting.count_cache import counted, of_table
-    from adapt.traces.counting.counts_table import has_counts, read_counts
+    from adapt.traces.counting.counts_table import count_column, has_counts, read_counts
     from adapt.traces.sources.frames import Query, is_frame
     from adapt.traces.spark.session import session_in_zone, spark_session
     from adapt.traces.store.atomic import check_free, write_whole
@@ -217,6 +217,8 @@ def _counts(
         table = table.opened(session_in_zone(spark_session(spark.options()), given.values["time_zone"]))
     kept = isinstance(table, str) and is_trace(Path(table), "frequencies")
     if len(source) > 1 or not (kept or count or has_counts(table, given.mapping)):
+        if len(source) == 1 and (is_frame(table) or Path(table).is_file()) and (named := count_column(table)):
+            narrate(f"read as rows; if column {named} holds the count of each row, add --count {quote(named)}")
         return None
     if without := sorted(typed - ({"max_rejects"} if kept else _OF_COUNTS)):
         option = f"--{without[0].strip('_').replace('_', '-')}"

@@ -1,5 +1,6 @@
 """Tables of keys and counts, perhaps by window."""
 
+import json
 import logging
 import re
 from collections.abc import Callable, Sequence
@@ -22,9 +23,9 @@ from adapt.core.keys.key_text import keys_from_texts
 from adapt.core.out_of_sample.windows import CountedPane, rows_a_pane
 from adapt.core.phrases import counted
 from adapt.core.reading import Reading, Rejects
-from adapt.core.stream import KeyType, Weight
+from adapt.core.stream import KeyType, Weight, several
 from adapt.core.units.seals import hash_of
-from adapt.traces.ingest.mapping import Mapping
+from adapt.traces.ingest.mapping import Mapping, key_parts
 from adapt.traces.ingest.sieve import ISO_STEPS, SPARK_KINDS, UTC, layout_of, plain_format, plain_times
 from adapt.traces.ingest.times import EPOCH_UNITS, ISO, USUAL_NAMES, TimeFormat
 from adapt.traces.sources.frames import frame_name, frame_reader, is_frame, is_spark_frame
@@ -40,7 +41,7 @@ from adapt.traces.store.tables import columns_hash
 
 COUNTS = re.compile(
     r"(num(ber)?_?(of_?)?|n_?)?(counts?|cnt|rows?|records?|requests?|messages?|events?|hits|occurrences|freq(uency)?)"
-    r"(\(.*\)|_star\(\))?|n|num|requestcharge",
+    r"(\(.*\)|_star\(\))?|(row|record|doc|event|message|request|hit|key)s?_?(counts?|cnt)|n|num|requestcharge",
 )
 """Usual names of a column of counts, in lower case."""
 
@@ -56,6 +57,14 @@ TOTALS = ("total", "sum", "grand total", "all", "(all)", "overall")
 
 HEAD_ROWS = 1000
 """First rows that show whether a table holds counts."""
+
+_MOST_PRINTED = 1 << 20
+"""Most bytes of a table that a program printed for people."""
+
+_APART = re.compile(r" +\| +|[ \t]{2,}")
+_RULE = re.compile(r"[-+=|\s]+")
+_END = re.compile(r"\s*(\(\d+ rows?\))?\s*")
+"""Lines within a printed table, and behind it."""
 
 MOST_BYTES = 1 << 33
 """Most bytes of counts that are held."""
@@ -121,7 +130,7 @@ def read_counts(
     Raises:
         BadInput: a count is missing, negative or a percentage; or two columns may be the key.
     """
-    read = _of_frame(source) if is_frame(source) else _of_files(source)
+    read = _of_frame(source) if is_frame(source) else _of_files(source, count)
     if not len(read.rows):
         raise BadInput(f"{read.name} has no rows; write one key,count per line")
     chosen, guesses = _chosen(read, mapping, count, measured)
@@ -172,22 +181,34 @@ def has_counts(source: Any, mapping: Mapping) -> bool:
     """Whether a file or frame holds counts by key, rather than rows.
 
     A column is named as one of counts, and no key of the first rows occurs twice in a window.
+
+    Raises:
+        BadInput: no key is named, and several columns may be it, or none.
     """
     passing = isinstance(source, pa.RecordBatchReader)  # which can be read once
     if passing or (isinstance(source, str) and not Path(source).is_file()):
         return False
-    if not any(map(_is_named_count, offered_columns([source]))):
+    if not count_column(source):
         return False
     try:
         read = _of_frame(source, HEAD_ROWS) if is_frame(source) else _first_of_files(Path(source))
         chosen, _ = _chosen(read, mapping, "", ())
     except (BadInput, UsageError):
+        if not mapping.key:
+            raise
         return False
-    named = [name for name in (chosen.mapping.key, chosen.mapping.time) if name]
+    time = [chosen.mapping.time] if chosen.mapping.time else []
+    named = [*key_parts(chosen.mapping.key, read.rows.column_names), *time]
     rows = read.rows.select(named)
     distinct = len(rows.group_by(named).aggregate([]))
-    windows = len(rows.group_by(named[1:]).aggregate([])) if chosen.mapping.time else 1
+    windows = len(rows.group_by(time).aggregate([])) if time else 1
     return distinct == len(rows) and 2 * windows <= max(len(rows), 2)
+
+
+def count_column(source: Any) -> str:
+    """The first column with a name of counts; empty without one."""
+    printed = None if is_frame(source) else _printed(source_files([str(source)]), "")
+    return next(filter(_is_named_count, offered_columns([source]) if printed is None else printed.column_names), "")
 
 
 def _of_frame(frame: Any, first: int | None = None) -> _Read:
@@ -204,7 +225,9 @@ def _of_frame(frame: Any, first: int | None = None) -> _Read:
 def _first_of_files(path: Path) -> _Read:
     """The first rows of the first file."""
     files, found = _recognized(path)
-    return _Read(beginning(files[0], found.form, HEAD_ROWS), str, str(path), list)
+    printed = _printed(files, "")
+    rows = beginning(files[0], found.form, HEAD_ROWS) if printed is None else printed
+    return _Read(rows, str, str(path), list)
 
 
 def _recognized(path: Path) -> tuple[Sequence[SourceFile], Recognized]:
@@ -216,9 +239,12 @@ def _recognized(path: Path) -> tuple[Sequence[SourceFile], Recognized]:
     return files, recognize(files, plain)
 
 
-def _of_files(path: Path) -> _Read:
+def _of_files(path: Path, count: str) -> _Read:
     """All columns of files, each row with its line."""
     files, found = _recognized(path)
+    if (printed := _printed(files, count)) is not None:
+        seal = [{"name": files[0].label, "bytes": files[0].size, "sha256": columns_hash(printed)}]
+        return _Read(printed, lambda row: f"{files[0].label} row {row + 1}", files[0].label, lambda: seal)
 
     def refuse() -> None:
         raise BadInput(
@@ -244,6 +270,35 @@ def _of_files(path: Path) -> _Read:
     return _Read(rows.select(list(source.columns)), place, _named(files, path), lambda: source.inputs, has_header)
 
 
+def _printed(files: Sequence[SourceFile], count: str) -> pa.Table | None:
+    """A table as `nodetool` and `psql` print it: columns apart by bars in blanks, or by several blanks.
+
+    Lines before its header, and from the first empty line or count of rows on, are of no concern.
+
+    Args:
+        count: Column of counts; if empty, a usual name.
+    """
+    if len(files) != 1 or files[0].size > _MOST_PRINTED:
+        return None
+    lines = head_of(files[0], _MOST_PRINTED).decode("utf-8", "replace").splitlines()
+    cells = [_APART.split(line.strip(" |\t")) for line in lines]
+    named = (each for each in cells if len(each) > 1 and (count in each if count else any(map(_is_named_count, each))))
+    names = next(named, [])
+    if not names or any("," in name or ";" in name for name in names):
+        return None
+    if cells.count(names) > 1:
+        raise BadInput(f"{files[0].label} has several tables; keep one")
+    rows, first = [], cells.index(names) + 1
+    for at, row in enumerate(cells[first:], first):
+        if _END.fullmatch(lines[at]):
+            break
+        if len(row) == len(names):
+            rows.append(row)
+        elif not _RULE.fullmatch(lines[at]):
+            raise BadInput(f"{files[0].label} line {at + 1}: {len(row)} fields instead of {len(names)}")
+    return pa.table({name: pa.array([row[at] for row in rows], pa.string()) for at, name in enumerate(names)})
+
+
 def _named(files: Sequence[SourceFile], path: Path) -> str:
     return files[0].label if len(files) == 1 else str(path)
 
@@ -252,8 +307,9 @@ def _chosen(read: _Read, named: Mapping, count: str, measured: Sequence[str]) ->
     """The columns, and which of them were guessed, in words."""
     columns = read.rows.column_names
     given = {"key": named.key, "count": count, "time": named.time, "cost": named.cost, "bytes": named.bytes}
-    for option, name in given.items():
-        if name and name not in columns:
+    keys = key_parts(named.key, columns)
+    for option, name in [*given.items(), *(("key", part) for part in keys)]:
+        if name and name not in columns and (option != "key" or name in keys):
             raise UsageError(f"--{option}: column {name!r} does not exist{did_you_mean(name, columns)}")
     for name in measured:
         if name not in columns:
@@ -267,7 +323,7 @@ def _chosen(read: _Read, named: Mapping, count: str, measured: Sequence[str]) ->
                 f"{read.place(0)}: expected 2 fields: key, count (got {len(columns)}); write a header that names them"
             )
         return _Columns(replace(named, key=named.key or columns[0]), count or columns[1]), []
-    left = [name for name in columns if name not in given.values()]
+    left = [name for name in columns if name not in (*given.values(), *keys)]
     error = next((name for name in left if name.strip().lower() in ERRORS), "")
     left = [name for name in left if name != error]
     time = named.time or _one(read, "time", [name for name in left if TIMES.fullmatch(name.lower())], optional=True)
@@ -354,7 +410,13 @@ def _number(text: str) -> float | None:
 
 
 def _keys(read: _Read, name: str, key_type: KeyType | None) -> tuple[pa.Array, KeyType]:
-    """The column of keys, of their type in the source."""
+    """The column of keys, of their type in the source; several columns as a JSON array, as in traces."""
+    parts = key_parts(name, read.rows.column_names)
+    if len(parts) > 1:
+        found = [_keys(read, part, None) for part in parts]
+        rows = zip(*(column.to_pylist() for column, _ in found), strict=True)
+        texts = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows]
+        return pa.array(texts, pa.string()), KeyType(several([kind for _, kind in found]))
     column = read.rows[name].combine_chunks()
     column = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
     if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):

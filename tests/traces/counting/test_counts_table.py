@@ -273,3 +273,40 @@ def test_counts_go_wherever_counted_keys_do(adapt, tmp_path, monkeypatch):
     assert judged.as_data() == verdict("counts.csv", channels=4).as_data()
     assert "4 rules checked; the others need rows with times" in adapt.done("lint", "counts.csv").err
     assert "--dedup has no effect" in adapt.refused(2, "verdict", "counts.csv", "--dedup", "x", "--channels", 4)
+
+
+PRINTED = {
+    "nodetool": "WRITES Sampler:\n  Cardinality: ~9 (9 capacity)\n  Top 2 partitions:\n"
+    "\tPartition                Count       +/-\n\tuser 1                      60        10\n\tb  40  4\n\n",
+    "psql": " tenant | row_count \n--------+-----------\n user 1 |        60 \n b      |        40 \n(2 rows)\n",
+}
+
+
+@pytest.mark.parametrize("text", PRINTED.values(), ids=PRINTED)
+def test_tables_are_read_as_programs_print_them(tmp_path, text):
+    path = csv(tmp_path, text)
+    assert has_counts(str(path), Mapping(""))
+    found = read_counts(path).frequencies
+    assert (found.keys.to_pylist(), found.count_high.tolist()) == (["user 1", "b"], [60, 40])
+    for wrong, told in (
+        (text + text, "has several tables; keep one"),
+        (text.replace("user 1 ", "user    1"), "fields"),
+    ):
+        with pytest.raises(BadInput, match=told):
+            read_counts(csv(tmp_path, wrong))
+
+
+def test_keys_of_several_columns_are_those_of_a_trace(adapt, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [("de", "x"), ("de", 'y"ü'), ("fr", "x")]
+    chosen = [row for row, times in zip(rows, (40, 30, 20), strict=True) for _ in range(times)]
+    pq.write_table(
+        pa.table({"country": [row[0] for row in chosen], "city": [row[1] for row in chosen]}), "rows.parquet"
+    )
+    counts = pa.table({"country": [r[0] for r in rows], "city": [r[1] for r in rows], "n": [40, 30, 20]})
+    asked = {"key": "country,city", "engine": "spark", "channels": 2}
+    assert verdict(counts, **asked).as_data() == verdict("rows.parquet", **asked).as_data()
+    pq.write_table(counts, "counts.parquet")
+    assert "may each be the key; name one with --key" in adapt.refused(3, "verdict", "counts.parquet", "--channels", 2)
+    said = adapt.done("verdict", "counts.parquet", "--key", "country", "--channels", 2)
+    assert "if column n holds the count of each row, add --count n" in said.err
