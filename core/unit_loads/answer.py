@@ -171,14 +171,15 @@ class UnitAnswer(Displayed):
         by_value: dict[str, list[str]] = {}
         for each in others:
             by_value.setdefault(f"{each.imbalance:.3f}", []).append(each.name)
-        told = "; ".join(f"{value} by {listed(names)}" for value, names in by_value.items())
+        each_by = "; ".join(f"{value} by {listed(names)}" for value, names in by_value.items())
+        told = f" It is {each_by}." if each_by else ""
         moved = "" if not best.moved else f"; {percent(best.moved, 2)} of the units move"
         workers = self.setup.workers or 1
         idle = max(workers - len(self.loads.units), 0)
         spare = f" {counted(idle, 'worker')} can have no unit." if idle else ""
         return [
             f"Over {counted(workers, 'worker')}, the best assignment of whole units has imbalance"
-            f" {best.imbalance:.3f} (best possible {self.floor:.3f}){moved}. It is {told}.{spare}"
+            f" {best.imbalance:.3f} (best possible {self.floor:.3f}){moved}.{told}{spare}"
         ]
 
     def _lag(self, lag: LagOfUnits) -> list[str]:

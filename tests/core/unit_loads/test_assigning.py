@@ -52,6 +52,21 @@ def test_today_s_assignment_stays_where_nothing_is_better():
     assert best_assignment(np.zeros((4, 3)), 2, today).tolist() == today.tolist()
 
 
+def test_few_units_move():
+    """The names of workers are exchangeable, and a gain below 1 % is worth no move."""
+    loads = np.array([[6.0], [5], [4], [3], [2], [2]])
+    assert best_assignment(loads, 2, np.array([1, 0, 0, 1, 0, 1], np.int32)).tolist() == [1, 0, 0, 1, 0, 1]
+    moved = best_assignment(loads, 2, np.array([1, 0, 0, 1, 1, 1], np.int32))
+    assert imbalances(loads, moved, 2)[0] == 1
+    assert (moved != [1, 0, 0, 1, 1, 1]).sum() == 1
+    random = np.random.default_rng(6)
+    for _ in range(20):
+        loads, today = random.random((12, 6)), random.integers(0, 4, 12).astype(np.int32)
+        with_today, without = best_assignment(loads, 4, today), best_assignment(loads, 4)
+        assert imbalances(loads, with_today, 4).mean() <= imbalances(loads, without, 4).mean() * 1.02
+        assert len(set(with_today)) == 4
+
+
 def test_every_client_is_compared():
     loads = np.array([[8.0, 8.0], [1.0, 1.0], [7.0, 7.0], [2.0, 2.0]])
     by_name = {
