@@ -27,6 +27,7 @@ from adapt.traces.ingest.ingest import Ingested
 from adapt.traces.lint import Linted
 from adapt.traces.reports.reported import Report
 from adapt.traces.store.trace import Trace
+from adapt.traces.units.judging import UnitsVerdict
 
 File: TypeAlias = str | PathLike[str]
 Frame: TypeAlias = Any
@@ -151,7 +152,7 @@ def report(
 def verdict(
     source: File | Trace | Ingested | Sequence[File | Trace | Ingested] = (),
     *,
-    channels: int,
+    channels: int | None = None,
     key: str = "",
     engine: str | Sequence[str] | Mapping[str, object] | None = None,
     time: str = "",
@@ -180,6 +181,7 @@ def verdict(
     ] = "auto",
     max_rejects: str = "1%",
     count: str = "",
+    keys: int | None = None,
     cost: str = "",
     cost_unit: str = "",
     bytes: str = "",
@@ -194,7 +196,7 @@ def verdict(
     sql: str = "",
     master: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
-) -> Answer:
+) -> Answer | UnitsVerdict:
     """Say what to do about skew, judged on later windows."""
 
 def build(

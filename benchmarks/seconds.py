@@ -46,7 +46,7 @@ duckdb.execute(f"COPY (FROM '{sys.argv[1]}' ORDER BY time) TO '{sys.argv[2]}' (F
 COUNTED_BY_DUCKDB = """
 import duckdb, sys, time
 query = f"select key, count(*) n from '{sys.argv[1]}/part-*.parquet' group by key order by n desc, key limit 20"
-duckdb.execute("set threads = 1")
+duckdb.execute("set threads = 1; set enable_progress_bar = false")
 start = time.process_time()
 found = duckdb.sql(query).fetchall()
 print(time.process_time() - start)

@@ -79,6 +79,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "traces/generators",
         "traces/replay",
         "traces/calibrate",
+        "traces/units",
         "traces/deploy",
         "traces",
         "traces/reports",

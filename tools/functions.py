@@ -54,8 +54,9 @@ def stub() -> str:
     imports = {*_TAKEN}
     for name, words in COMMANDS.items():
         group, _, own = name.rpartition(".")
-        module, kind = returned_by(command_named(words).callback)
-        imports.add(f"from {module} import {kind}")
+        found = returned_by(command_named(words).callback)
+        imports |= {f"from {module} import {kind}" for module, kind in found}
+        kind = " | ".join(kind for _, kind in found)
         groups.setdefault(group, []).append(_function(own, command_named(words), kind, static=bool(group)))
     parts = ["".join(groups.pop("")), *(_class(name, functions) for name, functions in groups.items())]
     text = f"{_HEAD}{chr(10).join(sorted(imports))}\n{_ALIASES}\n{chr(10).join(parts)}"
@@ -66,14 +67,15 @@ def stub() -> str:
     return text
 
 
-def returned_by(callback: Any) -> tuple[str, str]:
-    """Module and name of the class that a command returns, which it imports for type checkers alone."""
+def returned_by(callback: Any) -> list[tuple[str, str]]:
+    """Module and name of each class that a command returns, which it imports for type checkers alone."""
     command = inspect.unwrap(callback)
-    name = str(command.__annotations__["return"])
-    for node in ast.walk(ast.parse(inspect.getsource(sys.modules[command.__module__]))):
-        if isinstance(node, ast.ImportFrom) and name in [alias.name for alias in node.names]:
-            return str(node.module), name
-    raise ValueError(f"{command.__module__} does not import {name}, which {command.__name__} returns")
+    names = str(command.__annotations__["return"]).split(" | ")
+    nodes = list(ast.walk(ast.parse(inspect.getsource(sys.modules[command.__module__]))))
+    homes = {alias.name: str(node.module) for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names}
+    if missing := [name for name in names if name not in homes]:
+        raise ValueError(f"{command.__module__} does not import {missing[0]}, which {command.__name__} returns")
+    return [(homes[name], name) for name in names]
 
 
 def _function(name: str, command: Any, kind: str, *, static: bool) -> str:

@@ -11,7 +11,7 @@ import typer
 
 from adapt.cli.options.artefacts import stream_typed
 from adapt.cli.options.channels import check_channels
-from adapt.cli.options.groups import Several, option, setting, short_help
+from adapt.cli.options.groups import Several, setting, short_help
 from adapt.cli.options.loads import GoalOptions
 from adapt.cli.options.mapping import GivenOptions, typed_of
 from adapt.cli.options.placement import Today
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from adapt.core.verdict.answer import Answer
     from adapt.traces.counting.count_cache import Counted
     from adapt.traces.spark.progress import Progress
+    from adapt.traces.units.judging import UnitsVerdict
 
 SCHEMA = "adapt.verdict/3"
 
@@ -43,7 +44,8 @@ class RawOptions:
 
     source_format: FormatName = setting(FormatName.AUTO, "Format of the source.")
     max_rejects: str = setting("1%", "Fail if more rows of the source than this were rejected.", "ROWS|P%")
-    count: str = setting("", "For counts by key instead of rows: their column (default: guessed).", "COLUMN")
+    count: str = setting("", "Column of counts by key; or which metric (default: guessed).", "NAME")
+    keys: int | None = setting(None, "Number of keys, where a source has metrics alone.", "N")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class KeptOutput(Output):
 
 
 @short_help(
-    *("key", "engine", "channels", "time", "max_imbalance", "max_migration", "max_pins", "mergeable"),
+    *("channels", "key", "engine", "time", "max_imbalance", "max_migration", "max_pins", "mergeable"),
     *("current", "out", "all", "format", "force"),
 )
 def verdict(
@@ -67,7 +69,7 @@ def verdict(
         ),
         Several(str, tuple),
     ] = (),
-    channels: Annotated[int, option("Number of workers.", "N")],
+    channels: int | None = setting(None, "Number of workers. Required, but for metrics.", "N"),
     out: Path | None = setting(None, "Trace to keep (default: NAME.trace in this folder).", "TRACE", "--out", "-o"),
     current: Path | None = setting(None, "Current plan, judged instead of the engine.", "PLAN", "--from"),
     today: Today,
@@ -77,7 +79,7 @@ def verdict(
     mapping: MappingOptions,
     table: TableOptions,
     spark: RunnerOptions,
-) -> "Answer":
+) -> "Answer | UnitsVerdict":
     """Say what to do about skew, judged on later windows.
 
     Nothing, pin keys, split keys, or use another key. A plan is built from past windows of your stream and judged
@@ -87,6 +89,16 @@ def verdict(
 
     Example: adapt verdict access.log --key host --engine kafka --channels 8
     """
+    source = tuple(table.sources(source))
+    given_engine = today.engine if typed_of(context, ["engine"]) and isinstance(today.engine, Engine) else None
+    units = None if current else _units(source, raw, mapping.key, today, given_engine, channels, limits.max_imbalance)
+    if units is not None:
+        narrate_guesses(units.series.notes)
+        lead = [verdict_of(units.said)]
+        show(units.displayed(), output.format, units.as_data(), lead=lead)
+        return units
+    if channels is None:
+        raise UsageError("--channels is required: the number of workers")
     from adapt.core.engines.rekey.pasted import pyspark_code
     from adapt.core.keys.names import HashName
     from adapt.core.lint.evidence import sample_effect
@@ -106,7 +118,6 @@ def verdict(
     from adapt.traces.store.trace import open_trace
 
     check_channels(channels)
-    source = tuple(table.sources(source))
     goal = limits.goal(channels, shows_frontier=True)
     engine = today.engine
     if today.replicas is not None and current is not None:
@@ -194,6 +205,37 @@ def verdict(
     tables += found.more_tables()[1:] if output.all else []
     show(tables, output.format, document, lead=[verdict_of(first_lines(found, findings))], code=found.pasted)
     return found
+
+
+def _units(
+    source: Sequence[Any],
+    raw: RawOptions,
+    labels: str | None,
+    today: Today,
+    engine: Engine | None,
+    channels: int | None,
+    max_imbalance: float,
+) -> "UnitsVerdict | None":
+    """The verdict on metrics by unit; None for rows and counts."""
+    from adapt.traces.units.reading import has_units
+
+    named = tuple(each.strip() for each in (labels or "").split(",") if each.strip())
+    if len(source) != 1 or not isinstance(source[0], str) or not has_units(location(source[0]), named):
+        if raw.keys is not None:
+            raise UsageError("--keys is for metrics by unit, which the source does not hold; omit it")
+        return None
+    from adapt.traces.units.judging import Asked, judge_units
+
+    asked = Asked(
+        metric=raw.count,
+        unit=named,
+        engine=engine,
+        keys=raw.keys,
+        max_parallelism=today.max_parallelism,
+        workers=channels,
+        max_imbalance=max_imbalance,
+    )
+    return judge_units(location(source[0]), asked)
 
 
 def _counts(

@@ -39,6 +39,7 @@ COMMANDS = {
     "ingest": "generate zipf --rows 3000 --keys 200 --streams 2 --bytes uniform(1B,9B) -o g.trace --json",
     "verdict": f"verdict g.trace --channels 4 {JSON}",
     "verdict on a topic": f"verdict topic.trace --channels 4 {JSON}",
+    "verdict on metrics": f"verdict offsets.txt --channels 2 {JSON}",
     "lint": f"lint g.trace {JSON}",
     "advise": f"advise keys --parallelism 12 --partitions 60 --operator a=x,y {JSON}",
     "advise on keys": f"advise keys keys.csv --parallelism 4 {JSON}",
@@ -117,6 +118,7 @@ def made(spark, tmp_path_factory):
         '[[stage]]\nname = "a"\n[[stage]]\nname = "b"\ninputs = ["a"]\nkey = "stream"\n'
     )
     (folder / "keys.csv").write_text("a,30\nb,20\nc,10\nd,5\ne,5\nf,4\n")
+    (folder / "offsets.txt").write_text("t:0:10\nt:1:20\nt:2:10\nt:3:900\n")
     rows = np.arange(1000)
     stream = pa.array(["east" if row % 2 else "west" for row in rows])
     columns = {"ts": rows * 5000, "key": pa.array([f"k{min(row % 13, row % 7)}" for row in rows])}

@@ -1,29 +1,22 @@
 """Cost profile from a Spark event log or Structured Streaming progress."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from adapt.core.arrays import Floats
 from adapt.core.costs.calibration import Calibration
 from adapt.core.costs.profile import CostSource, Pause, Profile, Restart, Service, Transport, quantiles_of
 from adapt.core.errors import BadInput, UsageError
-from adapt.traces.read_errors import readable
-
-_ZSTD = b"\x28\xb5\x2f\xfd"
-"""Begin of what Spark compresses by default."""
+from adapt.traces.sources.formats.spark_log import GIVE, Faults, events
 
 _OF_BATCH = ("latestOffset", "getBatch", "queryPlanning", "walCommit", "commitOffsets", "commitBatch")
 """Parts of a micro-batch in which no task runs."""
 
-GIVE = "give a Spark event log or streaming progress"
 SPREAD = "a task's time is a sum over its rows, so the spread of single rows is unknown"
 
 
@@ -110,13 +103,13 @@ def calibrate_spark(path: Path, workers: int | None = None, stage: int | None = 
     streaming query gives the fixed time of a micro-batch as a pause, and the service time where there are no tasks.
 
     Args:
-        path: An event log, plain or with zstd, its folder, or progress as JSON lines or a list.
+        path: An event log, plain or compressed, its folder, or progress as JSON lines or a list.
         workers: Tasks that run at once; for progress without tasks.
         stage: The stage whose tasks count; None, those with the most run time, by name.
     """
-    log = _Log()
+    log, faults = _Log(), Faults()
     try:
-        for event in _events(path):
+        for event in events(path, faults):
             log.add(event)
     except (KeyError, TypeError) as error:
         raise BadInput(f"{path}: an event is not as Spark writes it: {error}; {GIVE}") from error
@@ -140,42 +133,8 @@ def calibrate_spark(path: Path, workers: int | None = None, stage: int | None = 
     restart = Restart(start_s=started_s if started_s > 0 else None)
     return Calibration(
         Profile(CostSource.SPARK, said, service, transport=transport, restart=restart, pauses=tuple(pauses)),
-        (SPREAD,),
+        (SPREAD, *faults.sentences()),
     )
-
-
-def _events(path: Path) -> Iterator[Mapping[str, Any]]:
-    """JSON objects of a log, its folder of parts, or a list."""
-    with readable(path):
-        parts = sorted(path.glob("events_*"), key=_part_number) if path.is_dir() else [path]
-    if not parts:
-        raise BadInput(f"{path} is a folder without events_*; {GIVE}")
-    for part in parts:
-        number = 0
-        try:
-            with readable(part), part.open("rb") as file:
-                for number, line in enumerate(_lines(file), 1):  # noqa: B007 - for the error
-                    if line.strip():
-                        found = json.loads(line)
-                        for event in found if isinstance(found, list) else [found]:
-                            if not isinstance(event, dict):
-                                raise ValueError("not an object")
-                            yield event
-        except (ValueError, pa.ArrowInvalid) as error:
-            raise BadInput(f"{part} line {number or 1}: {error}; {GIVE}, plain or compressed with zstd") from None
-
-
-def _lines(file: BinaryIO) -> Iterator[str]:
-    """Lines of text, compressed with zstd or not."""
-    compressed = file.read(len(_ZSTD)) == _ZSTD
-    file.seek(0)
-    with pa.PythonFile(file, "r") as raw:
-        yield from TextIOWrapper(pa.CompressedInputStream(raw, "zstd") if compressed else raw, "utf-8")
-
-
-def _part_number(part: Path) -> int:
-    number = part.name.split("_")[1]
-    return int(number) if number.isdecimal() else 0
 
 
 def _chosen(log: _Log, stage: int | None) -> tuple[_Tasks, str]:

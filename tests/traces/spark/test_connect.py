@@ -4,10 +4,15 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
+import fastavro
+import pyarrow as pa
+import pyarrow.orc
+import pyarrow.parquet as pq
 import pyspark
 import pytest
 from pyspark.errors import PythonException
@@ -171,3 +176,60 @@ def test_a_server_gives_the_content_of_a_local_run_without_java_here(tmp_path, b
             hashes = [read_manifest(folder / line[-1]).content_hash for line in lines]
             told[place] = [*hashes, done.stdout]
     assert told["there"] == told["here"]
+
+
+ROWS = [(1_700_000_000 + 7 * at % 1000, f"k{at % 7}") for at in range(1000)]
+LINES = {
+    "csv": ("ts,key", "{},{}", "--key key --time ts"),
+    "tsv": ("ts\tkey", "{}\t{}", "--key key --time ts"),
+    "jsonl": ("", '{{"ts": {}, "key": "{}"}}', "--key key --time ts"),
+    "log": ("", "{} GET /{} x", r"--source-format text --pattern (?P<ts>\d+).GET./(?P<key>\w+) --key key --time ts"),
+    "kcat": (
+        "",
+        '{{"topic": "t", "partition": 0, "offset": 1, "ts": {}000, "key": "{}", "payload": "v"}}',
+        "--source-format kcat --key key",
+    ),
+    "console": ("", "CreateTime:{}000\t{}\tvalue", "--source-format console --key key"),
+}
+"""A header, a row and options of each format of lines."""
+
+
+def written_in_every_format(folder):
+    """The options of each source, by its name."""
+    for name, (header, row, _) in LINES.items():
+        rows = "".join(f"{row.format(*each)}\n" for each in ROWS)
+        (folder / f"a.{name}").write_text(f"{header}\n{rows}".lstrip("\n") + "broken\n" * (name != "kcat"))
+    table = pa.table([*zip(*ROWS, strict=True)], ["ts", "key"])
+    pq.write_table(table, folder / "a.parquet")
+    pyarrow.orc.write_table(table, folder / "a.orc")
+    schema = {
+        "type": "record",
+        "name": "row",
+        "fields": [{"name": "ts", "type": "long"}, {"name": "key", "type": "string"}],
+    }
+    with (folder / "a.avro").open("wb") as file:
+        fastavro.writer(file, schema, table.to_pylist())
+    with zipfile.ZipFile(folder / "a.zip", "w") as zipped:
+        zipped.write(folder / "a.csv", "a.csv")
+    columns = "--key key --time ts"
+    return {
+        **{f"a.{name}": asked for name, (*_, asked) in LINES.items()},
+        **dict.fromkeys(("a.parquet", "a.orc", "a.avro", "a.zip"), columns),
+    }
+
+
+@soak
+def test_every_format_has_one_content_in_process_on_spark_and_through_a_server(tmp_path):
+    asked = written_in_every_format(tmp_path)
+    with connect_server(tmp_path, sys.executable, "local[2]") as address:
+        for source, options in asked.items():
+            hashes = {}
+            for place in ("here", "--master local[2]", f"--master {address}"):
+                out = tmp_path / "out.trace"
+                more = place.split() if place != "here" else []
+                line = ["ingest", str(tmp_path / source), *options.split(), *more, "--force", "-o", str(out)]
+                done = subprocess.run([sys.executable, "-c", PROGRAM, *line], capture_output=True, text=True)
+                assert done.returncode == 0, (source, place, done.stderr)
+                assert ("ran in this process" in done.stderr) == (place == "here"), (source, place, done.stderr)
+                hashes[place] = read_manifest(out).content_hash
+            assert len({*hashes.values()}) == 1, (source, hashes)

@@ -1,0 +1,1 @@
+"""Loads of partitions, subtasks, tasks and shards, as monitoring shows them."""

@@ -1,0 +1,259 @@
+"""Samples of units over time, and the loads that follow from them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.arrays import Floats
+from adapt.core.errors import BadInput
+from adapt.core.phrases import counted, listed
+from adapt.core.unit_loads.loads import UnitLoads
+from adapt.core.values import visible
+
+MOST_WINDOWS = 1000
+"""At most this many windows, however often units were sampled."""
+
+_GAP = 3.5
+"""A longer interval, in usual ones, is a gap."""
+
+_MOST_MISSING = 0.5
+"""Windows in gaps are dropped, unless they are more than this share."""
+
+
+class Amount(StrEnum):
+    """What the values of samples are."""
+
+    COUNTER = "counter"
+    """The total so far, which may start again."""
+    RATE = "rate"
+    """Load per time."""
+    LEVEL = "level"
+    """What waits, such as lag."""
+    SUM = "sum"
+    """Load of the interval that begins then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A partition, subtask, task or shard."""
+
+    name: str
+    topic: str = ""  # empty if not known
+    worker: str = ""  # the worker that has it, or its host; empty if not known
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Values of one metric by unit and time."""
+
+    metric: str
+    amount: Amount
+    units: tuple[Unit, ...]  # distinct names
+    of: NDArray[np.int64]  # index of the unit of each sample; shape (samples,)
+    times_us: NDArray[np.int64]  # microseconds since 1970, or numbers of snapshots; shape (samples,)
+    values: Floats  # shape (samples,)
+    is_timed: bool = True  # whether times are known
+    lag: "Samples | None" = None  # lag of the same units, where it is known
+    notes: tuple[str, ...] = ()  # guesses and findings, in words
+
+    @classmethod
+    def of_series(
+        cls,
+        metric: str,
+        amount: Amount,
+        series: Sequence[tuple[Unit, NDArray[np.int64], Floats]],
+        *,
+        is_timed: bool = True,
+        notes: Sequence[str] = (),
+    ) -> "Samples":
+        """Samples of some series; those of the same unit are put together."""
+        names: dict[str, int] = {}
+        units: list[Unit] = []
+        for unit, *_ in series:
+            if unit.name not in names:
+                names[unit.name] = len(units)
+                units.append(unit)
+        of = np.repeat([names[unit.name] for unit, *_ in series], [len(times) for _, times, _ in series])
+        return cls(
+            metric,
+            amount,
+            tuple(units),
+            of.astype(np.int64),
+            np.concatenate([times for _, times, _ in series]),
+            np.concatenate([values for *_, values in series]),
+            is_timed,
+            notes=tuple(notes),
+        )
+
+    def with_lag(self, lag: "Samples") -> "Samples":
+        """With the lag of the same units."""
+        return replace(self, lag=lag)
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Load of each unit in windows, and findings."""
+
+    samples: Samples
+    loads: UnitLoads
+    seconds: Floats  # length of each window; 0 if times are not known. Shape (windows,)
+    lags: Floats | None  # lag of each unit at the end of each window; shape (units, windows)
+    notes: tuple[str, ...]
+    findings: tuple[str, ...]  # what makes the loads less certain
+
+    @property
+    def units(self) -> list[Unit]:
+        """The units, in the order of the loads."""
+        by_name = {each.name: each for each in self.samples.units}
+        return [by_name[name] for name in self.loads.units]
+
+
+def loads_of(samples: Samples) -> Series:
+    """Loads of units in windows of the usual interval between samples.
+
+    Totals so far become differences; where one falls, it started again from 0. Values that are not numbers are
+    dropped. Windows in which some unit was not sampled, though it was before and after, are dropped.
+
+    Raises:
+        BadInput: If fewer than two units have values.
+    """
+    found: list[str] = []
+    per_unit = _by_unit(samples, found)
+    kept = [index for index, (times, _) in enumerate(per_unit) if len(times)]
+    if len(kept) < 2:
+        raise BadInput(f"{samples.metric} has values of {counted(len(kept), 'unit')}; at least 2 are needed")
+    per_unit, units = [per_unit[index] for index in kept], [samples.units[index] for index in kept]
+    if samples.amount is Amount.COUNTER:
+        per_unit = _differences(per_unit, units, found)
+    edges, is_series = _edges(samples, per_unit, found)
+    loads = np.array([_within(samples.amount, *each, edges) for each in per_unit])
+    seconds = np.diff(edges) / 1e6 if samples.is_timed and is_series else np.zeros(len(edges) - 1)
+    keep = np.ones(len(edges) - 1, np.bool_)
+    if samples.amount in (Amount.COUNTER, Amount.RATE) and is_series:
+        keep = _outside_gaps(per_unit, units, edges, found)
+    lags = None
+    if samples.lag is not None:
+        lags = _lags(samples.lag, [unit.name for unit in units], edges)[:, keep]
+    order = UnitLoads.from_rows([0] * len(units), [unit.name for unit in units], [1.0] * len(units)).units
+    rows = [[unit.name for unit in units].index(name) for name in order]
+    made = UnitLoads(order, tuple(int(edge) for edge in edges[:-1][keep]), loads[rows][:, keep])
+    return Series(
+        samples, made, seconds[keep], None if lags is None else lags[rows], samples.notes, tuple(dict.fromkeys(found))
+    )
+
+
+def _by_unit(samples: Samples, found: list[str]) -> list[tuple[NDArray[np.int64], Floats]]:
+    """Times and values of each unit by time; of equal times, the last counts."""
+    is_good = np.isfinite(samples.values) & ((samples.values >= 0) | (samples.amount is Amount.LEVEL))
+    if not is_good.all():
+        bad = counted(int((~is_good).sum()), "value")
+        found.append(f"{bad} of {samples.metric} dropped: not a number from 0")
+    order = np.lexsort((samples.times_us, samples.of))
+    order = order[is_good[order]]
+    of, times, values = samples.of[order], samples.times_us[order], np.maximum(samples.values[order], 0.0)
+    if samples.amount is not Amount.SUM:
+        is_last = np.append((np.diff(of) > 0) | (np.diff(times) > 0), True)[: len(of)]
+        of, times, values = of[is_last], times[is_last], values[is_last]
+    ends = np.searchsorted(of, np.arange(len(samples.units) + 1))
+    return [(times[first:end], values[first:end]) for first, end in pairwise(ends)]
+
+
+def _differences(
+    per_unit: list[tuple[NDArray[np.int64], Floats]], units: Sequence[Unit], found: list[str]
+) -> list[tuple[NDArray[np.int64], Floats]]:
+    """Totals that never fall, from those that start again."""
+    if max(len(times) for times, _ in per_unit) < 2:
+        return per_unit
+    out, resets = [], []
+    for (times, values), unit in zip(per_unit, units, strict=True):
+        steps = np.diff(values)
+        if (steps < 0).any():
+            resets.append(f"{visible(unit.name)} ({counted(int((steps < 0).sum()), 'time')})")
+        rises = np.where(steps < 0, values[1:], steps)
+        out.append((times, np.concatenate([[0.0], np.cumsum(rises)])[: len(values)]))
+    if resets:
+        found.append(f"totals started again, and count from 0 then: unit {listed(resets[:3])}")
+    return out
+
+
+def _edges(
+    samples: Samples, per_unit: Sequence[tuple[NDArray[np.int64], Floats]], found: list[str]
+) -> tuple[NDArray[np.int64], bool]:
+    """Ends of the windows, and whether units have several samples; else there is one window."""
+    first = min(int(times[0]) for times, _ in per_unit)
+    last = max(int(times[-1]) for times, _ in per_unit)
+    usual = [float(np.median(np.diff(np.unique(times)))) for times, _ in per_unit if len(np.unique(times)) > 1]
+    if not usual:
+        if samples.amount is Amount.COUNTER:
+            found.append("there is one sample of each unit: loads are the totals since they were counted from")
+        return np.array([first, last + 1]), False
+    step = float(np.median(usual))
+    if samples.amount in (Amount.SUM, Amount.LEVEL):
+        starts = np.unique(np.concatenate([times for times, _ in per_unit]))
+        starts = starts[:: -(-len(starts) // MOST_WINDOWS)]
+        return np.append(starts, last + round(step)), True
+    if max(usual) > 1.5 * min(usual):
+        found.append(f"units are sampled at different intervals, of {min(usual) / 1e6:g} to {max(usual) / 1e6:g} s")
+        step = max(usual)
+    count = max(1, min(MOST_WINDOWS, round((last - first) / step)))
+    return np.round(np.linspace(first, last, count + 1)).astype(np.int64), True
+
+
+def _within(amount: Amount, times: NDArray[np.int64], values: Floats, edges: NDArray[np.int64]) -> Floats:
+    """Load of a unit in each window."""
+    if len(edges) == 2 and len(np.unique(times)) == 1:
+        return np.array([values.sum() if amount is Amount.SUM else values[-1]])
+    if amount is Amount.COUNTER:
+        return np.diff(np.interp(edges, times, values))
+    if amount is Amount.RATE:
+        total = np.concatenate([[0.0], np.cumsum(values[1:] * np.diff(times) / 1e6)])
+        return np.diff(np.interp(edges, times, total))
+    window = np.clip(np.searchsorted(edges, times, side="right") - 1, 0, len(edges) - 2)
+    sums = np.bincount(window, weights=values, minlength=len(edges) - 1)
+    if amount is Amount.SUM:
+        return np.asarray(sums)
+    counts = np.bincount(window, minlength=len(edges) - 1)
+    return np.asarray(sums / np.maximum(counts, 1))
+
+
+def _outside_gaps(
+    per_unit: Sequence[tuple[NDArray[np.int64], Floats]],
+    units: Sequence[Unit],
+    edges: NDArray[np.int64],
+    found: list[str],
+) -> NDArray[np.bool_]:
+    """Windows in which no unit was missed; units that came or went are said."""
+    step = float(edges[1] - edges[0])
+    missing, late = np.zeros(len(edges) - 1, np.bool_), []
+    for (times, _), unit in zip(per_unit, units, strict=True):
+        for at in np.flatnonzero(np.diff(times) > _GAP * step):
+            missing |= (edges[:-1] < times[at + 1]) & (edges[1:] > times[at])
+        if times[0] > edges[0] + _GAP * step or times[-1] < edges[-1] - (_GAP + 1) * step:
+            late.append(visible(unit.name))
+    if late:
+        found.append(
+            f"{counted(len(late), 'unit')} came or went ({listed(late[:3])}): without samples, their load is 0"
+        )
+    if not missing.any():
+        return ~missing
+    if missing.mean() > _MOST_MISSING:
+        found.append(f"samples are missing in {missing.mean():.0%} of the windows: loads there are spread evenly")
+        return np.ones(len(missing), np.bool_)
+    found.append(
+        f"{counted(int(missing.sum()), 'window')} of {len(missing):,} without samples of some unit are dropped"
+    )
+    return ~missing
+
+
+def _lags(lag: Samples, names: Sequence[str], edges: NDArray[np.int64]) -> Floats:
+    """Lag of each unit at the end of each window; 0 where it is not known."""
+    series = {unit.name: each for unit, each in zip(lag.units, _by_unit(lag, []), strict=True) if len(each[0])}
+    out = np.zeros((len(names), len(edges) - 1))
+    for row, name in enumerate(names):
+        if name in series:
+            out[row] = np.interp(edges[1:], *series[name])
+    return out

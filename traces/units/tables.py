@@ -1,0 +1,63 @@
+"""Tables of a time, a unit and a value."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from adapt.core.errors import AdaptError, UsageError, did_you_mean
+from adapt.traces.counting.counts_table import TIMES, read_counts
+from adapt.traces.ingest.mapping import Mapping
+from adapt.traces.sources.sniff import offered_columns
+from adapt.traces.units.prometheus import UNIT_LABELS
+from adapt.traces.units.samples import Amount, Samples, Unit
+
+_VALUES = re.compile(r"value|lag|load|rate|sum|total|counts?|rows|records|messages|events|requests|bytes|busy\w*|size")
+"""Usual names of a column of values, in lower case."""
+
+_MOST_COLUMNS = 5
+"""A table with more columns holds rows of a stream."""
+
+
+def holds_units(path: Path) -> bool:
+    """Whether a table has columns of units and values, and little else."""
+    try:
+        columns = [name.lower() for name in offered_columns([str(path)])]
+    except AdaptError:
+        return False
+    has_unit = any(label.lower() in columns for label in UNIT_LABELS)
+    return has_unit and "key" not in columns and len(columns) <= _MOST_COLUMNS and any(map(_VALUES.fullmatch, columns))
+
+
+def read_table(path: Path, value: str = "", unit: str = "") -> Samples:
+    """The samples of a table.
+
+    Values of one unit and time are added.
+
+    Args:
+        value: Column of values; empty to guess.
+        unit: Column of units; empty to guess.
+    """
+    columns = offered_columns([str(path)])
+    for option, name in (("count", value), ("key", unit)):
+        if name and name not in columns:
+            raise UsageError(f"--{option} {name}: {path} has no such column{did_you_mean(name, columns)}")
+    lower = {name.lower(): name for name in columns}
+    named = unit or next(lower[label.lower()] for label in UNIT_LABELS if label.lower() in lower)
+    left = [name for name in columns if name != named and not TIMES.fullmatch(name.lower())]
+    found = [value] if value else [name for name in left if _VALUES.fullmatch(name.lower())]
+    if len(found) != 1:
+        raise UsageError(f"{path}: {' and '.join(map(repr, found))} may each be the values; choose one with --count")
+    table = read_counts(path, mapping=Mapping(named), count=found[0])
+    amount = Amount.LEVEL if "lag" in found[0].lower() else Amount.SUM
+    panes = [(pane.start_us, pane.frequencies) for pane in table.panes] or [(0, table.frequencies)]
+    by_unit: dict[str, list[tuple[int, float]]] = {}
+    for start, counts in panes:
+        for name, number in zip(counts.keys.to_pylist(), counts.count_low.tolist(), strict=True):
+            by_unit.setdefault(str(name), []).append((start, number))
+    series = [
+        (Unit(name), np.array([start for start, _ in each], np.int64), np.array([number for _, number in each], float))
+        for name, each in by_unit.items()
+    ]
+    notes = [f"unit from {named}, value from {found[0]}"]
+    return Samples.of_series(found[0], amount, series, is_timed=bool(table.panes), notes=notes)
