@@ -30,7 +30,7 @@ _TAIL = 0.01
 """Share of the nearest populations beyond each end of an interval."""
 
 _MARGIN = 1.2
-"""Factor at each end of an interval, since real keys differ from drawn ones; from half of the benchmark's columns."""
+"""Factor at each end of an interval, since real keys differ from drawn ones; chosen on the benchmark's columns."""
 
 PLACEMENTS = 10_000
 """Random placements of equal keys."""

@@ -124,6 +124,30 @@ def test_leases_are_dealt_evenly_and_at_random():
     assert abs(together - 8 / 45) < 0.1  # of 45 pairs, 1 + 1 + 3 + 3 share a worker
 
 
+def test_lease_taking_ends_with_even_counts():
+    """Workers that scan in random order: each aims at its part of the leases of all workers it sees, takes leases that
+    nobody has, else steals one from the busiest worker if that has its part and the thief lacks two, or has more."""
+    random = np.random.default_rng(9)
+    for _ in range(30):
+        units, workers = int(random.integers(1, 60)), int(random.integers(1, 15))
+        owner = np.full(units, -1)
+        for _ in range(40 * units // workers + 40):
+            for me in random.permutation(workers):
+                seen = len({*owner[owner >= 0].tolist(), int(me)})
+                part = -(-units // seen)
+                lacks = part - int((owner == me).sum())
+                free = np.flatnonzero(owner < 0)
+                if lacks > 0 and len(free):
+                    owner[random.permutation(free)[:lacks]] = me
+                elif lacks > 0:
+                    counts = np.bincount(owner, minlength=workers)
+                    busiest = int(random.choice(np.flatnonzero(counts == counts.max())))
+                    if counts[busiest] > part or (counts[busiest] == part and lacks > 1):
+                        owner[random.choice(np.flatnonzero(owner == busiest))] = me
+        said = assigned_by(Client.KCL, ["stream"] * units, workers)
+        assert sorted(np.bincount(owner, minlength=workers)) == sorted(np.bincount(said, minlength=workers))
+
+
 def test_key_groups_lie_in_ranges():
     assert assigned_by(Client.FLINK, ["group"] * 5, 3).tolist() == [0, 0, 1, 1, 2]
 
