@@ -258,8 +258,10 @@ def _counts(
     if isinstance(table, Query):
         table = table.opened(session_in_zone(spark_session(spark.options()), given.values["time_zone"]))
     kept = isinstance(table, str) and is_trace(Path(table), "frequencies")
-    if len(source) > 1 or not (kept or count or has_counts(table, given.mapping)):
-        if len(source) == 1 and (is_frame(table) or Path(table).is_file()) and (named := count_column(table)):
+    if len(source) > 1 or given.streams:
+        return None
+    if not (kept or count or has_counts(table, given.mapping)):
+        if (is_frame(table) or Path(table).is_file()) and (named := count_column(table)):
             narrate(f"read as rows; if column {named} holds the count of each row, add --count {quote(named)}")
         return None
     if without := sorted(typed - ({"max_rejects"} if kept else _OF_COUNTS)):

@@ -150,6 +150,8 @@ def read_counts(
     summed = _summed(codes, loads, len(distinct), read, mapping.cost or mapping.bytes or chosen.count)
     whole = _frequencies(distinct, summed, float(counts.sum()), key_type, weight)
     order = np.argsort(whole.rows_of(distinct))
+    if chosen.error and weight is not Weight.COUNT:
+        raise UsageError(f"--{weight}: {read.name} has errors of its counts ({chosen.error}), not of {weight}; omit it")
     if chosen.error:
         errors = np.minimum(_sums(codes, _numbers(read, chosen.error)[kept], len(distinct)), summed)[order]
         whole = _with_errors(whole, errors)
@@ -188,9 +190,9 @@ def has_counts(source: Any, mapping: Mapping) -> bool:
     passing = isinstance(source, pa.RecordBatchReader)  # which can be read once
     if passing or (isinstance(source, str) and not Path(source).is_file()):
         return False
-    if not count_column(source):
-        return False
     try:
+        if not count_column(source):
+            return False
         read = _of_frame(source, HEAD_ROWS) if is_frame(source) else _first_of_files(Path(source))
         chosen, _ = _chosen(read, mapping, "", ())
     except (BadInput, UsageError):
@@ -280,15 +282,19 @@ def _printed(files: Sequence[SourceFile], count: str) -> pa.Table | None:
     """
     if len(files) != 1 or files[0].size > _MOST_PRINTED:
         return None
-    lines = head_of(files[0], _MOST_PRINTED).decode("utf-8", "replace").splitlines()
+    head = head_of(files[0], _MOST_PRINTED)
+    lines = head.decode("utf-8", "replace").splitlines()
     cells = [_APART.split(line.strip(" |\t")) for line in lines]
     named = (each for each in cells if len(each) > 1 and (count in each if count else any(map(_is_named_count, each))))
     names = next(named, [])
-    if not names or any("," in name or ";" in name for name in names):
+    first = cells.index(names) + 1 if names else 0
+    begun = [row for row, line in zip(cells[first:], lines[first:], strict=True) if not _RULE.fullmatch(line)][:1]
+    is_table = begun and len(begun[0]) == len(names) and any(_number(cell) is not None for cell in begun[0])
+    if not is_table or len(head) >= _MOST_PRINTED or any("," in name or ";" in name for name in names):
         return None
     if cells.count(names) > 1:
         raise BadInput(f"{files[0].label} has several tables; keep one")
-    rows, first = [], cells.index(names) + 1
+    rows = []
     for at, row in enumerate(cells[first:], first):
         if _END.fullmatch(lines[at]):
             break

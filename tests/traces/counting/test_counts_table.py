@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt import verdict
-from adapt.core.errors import BadInput
+from adapt.core.errors import BadInput, UsageError
 from adapt.core.out_of_sample.windows import rows_a_pane
 from adapt.core.stream import KeyType, Weight
 from adapt.core.values import human
@@ -247,6 +247,8 @@ def test_counts_of_a_sketch_are_within_their_errors(tmp_path, caplog):
     assert (found.count_low.tolist(), found.count_high.tolist()) == ([70, 30, 1], [80, 90, 15])
     assert (found.total, found.complete_above, found.exact) == (185, 15, False)
     assert "each count may be too high by its error" in caplog.text
+    with pytest.raises(UsageError, match=r"--bytes: .* has errors of its counts \(\+/-\), not of bytes; omit it"):
+        read_counts(tmp_path / "counts.csv", mapping=Mapping("Partition", bytes="Count"), count="Count")
     with pytest.raises(BadInput, match=r"line 3: the \+/- must be a number, at least 0 \(got 'x'\)"):
         read_counts(csv(tmp_path, text.replace("|10", "|x")))
 
@@ -310,3 +312,10 @@ def test_keys_of_several_columns_are_those_of_a_trace(adapt, tmp_path, monkeypat
     assert "may each be the key; name one with --key" in adapt.refused(3, "verdict", "counts.parquet", "--channels", 2)
     said = adapt.done("verdict", "counts.parquet", "--key", "country", "--channels", 2)
     assert "if column n holds the count of each row, add --count n" in said.err
+
+
+def test_logs_with_words_of_counts_are_not_tables(adapt, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    csv(tmp_path, "".join(f"2024-03-14T10:05:0{at}Z  web{at}  events  sent{'  5' * at}\n" for at in range(4)))
+    assert not has_counts("counts.csv", Mapping("_c1"))
+    assert "--key is required" in adapt.refused(2, "verdict", "counts.csv", "--channels", 2)
