@@ -294,7 +294,8 @@ def _sure(judged: Judged) -> str:
         )
     said = {
         Cause.HOT: "one key makes at least half of the excess",
-        Cause.LUCK: "no key makes a tenth of the excess",
+        Cause.LUCK: "no key makes half of the excess; none makes a tenth of it in"
+        f" {percent(judged.luck, 2)} of populations with such loads",
         Cause.SEVERAL: "its hottest key makes at least a tenth of the excess, and at least half in"
         f" {percent(judged.hot, 2)} of populations with such loads",
     }[judged.cause]

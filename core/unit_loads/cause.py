@@ -52,7 +52,7 @@ class Cause(StrEnum):
     """One key makes at least half of the excess."""
 
     LUCK = "luck of the hash"
-    """No key makes a tenth of it: many keys are placed unevenly."""
+    """No key makes half of it, and most likely none a tenth: many keys are placed unevenly."""
 
     SEVERAL = "one or several hot keys"
     """The hottest key on the unit makes at least a tenth of the excess."""
@@ -83,7 +83,7 @@ class Judged:
     @property
     def probability(self) -> float | None:
         """Probability of the cause; None if it is not known."""
-        by_cause = {Cause.HOT: self.hot, Cause.LUCK: self.luck, Cause.SEVERAL: 1 - self.luck}
+        by_cause = {Cause.HOT: self.hot, Cause.LUCK: 1 - self.hot, Cause.SEVERAL: 1 - self.luck}
         return by_cause.get(self.cause)
 
 
