@@ -72,7 +72,7 @@ class UnitsVerdict(Displayed):
     @property
     def status(self) -> Status:
         """What is asked for, in a word."""
-        if self.answer is None or self.answer.judged.cause is Cause.UNKNOWN:
+        if self.answer is None or (self.answer.judged is not None and self.answer.judged.cause is Cause.UNKNOWN):
             return Status.UNCERTAIN
         return Status.FINE if self.answer.is_balanced and not self.answer.in_turns else Status.ACT
 
