@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 
-_APART = 256
+_APART = 128
 """The hottest keys are placed each by itself; sums of all others are normal, with their mean and variance."""
 
 _MOST_KEYS = 300_000

@@ -54,8 +54,8 @@ def test_the_same_load_everywhere_is_no_work_of_a_hash():
 
 
 def test_units_that_are_hot_in_turn_are_rebalanced():
-    loads = np.array([np.roll([30.0, 10, 10, 10], at) for at in range(12)]).T * 1000
-    answer = answer_from(UnitLoads(tuple("abcd"), tuple(range(12)), loads + np.arange(4)[:, None]))
+    loads = np.array([np.roll([30.0] + [10] * 7, at) for at in range(12)]).T * 1000
+    answer = answer_from(UnitLoads(tuple("abcdefgh"), tuple(range(12)), loads + np.arange(8)[:, None]))
     assert answer.said[0] == "Rebalance over time, or count keys by window: different units are hot in turn"
     assert "No unit is the busiest in half of the windows" in "\n".join(answer.said)
 
@@ -65,8 +65,8 @@ def test_idle_workers_are_said():
     assert "2 workers can have no unit" in said
 
 
-def test_flink_has_ranges_only_and_subtasks_of_unequal_length():
-    answer = answer_from(loads_of([11] * 8 + [10] * 4), Setup(engine=Engine.FLINK, workers=3))
+def test_flink_has_ranges_only():
+    answer = answer_from(HOT, Setup(engine=Engine.FLINK, workers=3))
     assert [each.name for each in answer.assigned] == ["flink", "best"]
 
 

@@ -28,7 +28,7 @@ def test_one_key_above_many_equal_ones_is_hot():
 @pytest.mark.parametrize("seed", range(3))
 def test_many_equal_keys_are_luck(seed):
     case = counted(np.ones(20_000), seed)
-    judged = case.judged(knows_keys=True)
+    judged = case.judged()
     assert case.truth == judged.cause == Cause.LUCK
     assert case.holds(judged)
 
