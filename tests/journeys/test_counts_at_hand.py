@@ -12,7 +12,7 @@ def lines(header: str, row: str) -> str:
 
 TABLES = {
     "writers of a sink": (
-        lines("partition,records,bytes", "p{at},{n},{n}0"),
+        lines("region,records,bytes", "p{at},{n},{n}0"),
         "verdict {} --engine flink --channels 8 --bytes bytes",
         "unless key p0 can be split over 2 workers (8 workers)",
     ),
