@@ -51,6 +51,11 @@ TABLES = {
         "verdict {} --engine kafka --channels 8",
         "unless key user:0 can be split",
     ),
+    "top keys in a spreadsheet": (
+        lines("Partition;Count;+/-", "user:{at};{n};100"),
+        "verdict {} --engine kafka --channels 8",
+        "unless key user:0 can be split",
+    ),
     "endpoints of a ring": (
         lines("endpoint,count", "/api/e{at},{n}"),
         "partition compare {} --channels 3 --scheme consistent --engine consistent:replicas=100",

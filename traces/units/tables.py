@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from adapt.core.errors import AdaptError, UsageError, did_you_mean
-from adapt.traces.counting.counts_table import TIMES, read_counts
+from adapt.traces.counting.counts_table import ERRORS, TIMES, read_counts
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.sources.sniff import offered_columns
 from adapt.traces.units.prometheus import UNIT_LABELS
@@ -20,13 +20,21 @@ _MOST_COLUMNS = 5
 
 
 def holds_units(path: Path) -> bool:
-    """Whether a table has columns of units and values, and little else."""
+    """Whether a table has columns of units and values, and little else.
+
+    Errors of counts are of keys.
+    """
     try:
         columns = [name.lower() for name in offered_columns([str(path)])]
     except AdaptError:
         return False
     has_unit = any(label.lower() in columns for label in UNIT_LABELS)
-    return has_unit and "key" not in columns and len(columns) <= _MOST_COLUMNS and any(map(_VALUES.fullmatch, columns))
+    return (
+        has_unit
+        and not {"key", *ERRORS} & {*columns}
+        and len(columns) <= _MOST_COLUMNS
+        and any(map(_VALUES.fullmatch, columns))
+    )
 
 
 def read_table(path: Path, value: str = "", unit: str = "") -> Samples:
