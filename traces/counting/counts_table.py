@@ -117,7 +117,7 @@ def read_counts(
 ) -> CountsTable:
     """Read the counts of a file, folder or frame.
 
-    Files are text, JSON lines, Parquet, ORC or Avro.
+    Files are text, JSON, Parquet, ORC or Avro.
 
     Args:
         source: A file, a folder or a frame of pandas, polars, Arrow or DuckDB.

@@ -130,7 +130,7 @@ class Source:
         self.paths = () if isinstance(form, RecordFormat) and not self._is_json else field_paths(self._schema())
 
     def _inferred(self) -> JsonFields | None:
-        """The fields of JSON lines, where this process reads them as Spark does."""
+        """The fields of JSON, where this process reads them as Spark does."""
         found = JsonFields()
         forms, tasks = self._as_fields(found), self._tasks(range(len(self._blocks)))
         try:
@@ -148,12 +148,12 @@ class Source:
 
     @cached_property
     def _lines(self) -> DataFrame:
-        """JSON lines as text."""
+        """JSON objects as text."""
         return self._staged([WHOLE_LINE])
 
     @cached_property
     def _ddl(self) -> str:
-        """Schema of JSON lines in Spark."""
+        """Schema of JSON in Spark."""
         with spark_failures("reading the source"), watched(self._spark, "finding the fields", self._progress):
             ddl = json_schema(self._spark, self._lines)
         if not ddl:

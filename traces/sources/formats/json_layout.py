@@ -58,7 +58,8 @@ class JsonLayout:
         found = line_records(data, at_end=at_end) if self.of_lines else self._objects(data, at_end=at_end)
         if self.what != OTLP:
             return found
-        rows = np.append(0, np.cumsum(np.maximum(_rows_within(data, found.starts, found.ends), 1)))
+        levels = 5 if self.within else 7
+        rows = np.append(0, np.cumsum(np.maximum(_rows_within(data, found.starts, found.ends, levels), 1)))
         return Records(found.starts, found.ends, rows[:-1], found.fields, found.used, int(rows[-1]))
 
     def _objects(self, data: Bytes, *, at_end: bool) -> Records:
@@ -103,7 +104,7 @@ class JsonLayout:
                 row = _changed(text)
                 made.append((row or text, line, GOOD if row else NO_ROW))
             else:
-                made += [(row, line + at, kind) for at, (row, kind) in enumerate(_unfolded(text))]
+                made += [(row, line + at, kind) for at, (row, kind) in enumerate(_unfolded(text, bool(self.within)))]
         joined = np.frombuffer(b"".join(text + b"\n" for text, _, _ in made), np.uint8)
         after = np.cumsum([len(text) + 1 for text, _, _ in made], dtype=np.int64)
         lines, fields = (np.array([each[at] for each in made], np.int64) for at in (1, 2))
@@ -124,15 +125,14 @@ def json_layout(head: bytes, *, whole: bool) -> JsonLayout:
     text = head.lstrip()
     layout = JsonLayout(_is_of_lines(text))
     first = _first_objects(layout, text, whole=whole) or [text]
-    if _BATCHES & {name for name, _, _ in _members(first[0], 1)}:
-        return replace(layout, what=OTLP)
-    if any(map(_is_change, first)):
-        return replace(layout, what=DEBEZIUM)
-    if len(first) > 1 or not text.startswith(b"{") or not (found := _arrays(text)):
-        return layout
+    is_batch = not _BATCHES.isdisjoint(name for name, _, _ in _members(first[0], 1))
+    what = OTLP if is_batch else DEBEZIUM if any(map(_is_change, first)) else JSON
+    is_row = what == DEBEZIUM or (what == OTLP and layout.of_lines)
+    if is_row or len(first) > 1 or not text.startswith(b"{") or not (found := _arrays(text)):
+        return replace(layout, what=what)
     within, end = next(iter(found.items()))
     _check_only(within, text)
-    layout = JsonLayout(False, within, text[:end])
+    layout = JsonLayout(False, within, text[:end], what)
     changes = any(map(_is_change, _first_objects(layout, text, whole=whole)))
     return replace(layout, what=DEBEZIUM) if changes else layout
 
@@ -144,10 +144,8 @@ def _is_of_lines(text: bytes) -> bool:
 
 
 def _is_object(text: bytes) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
+    text = text.strip()
+    return text.startswith(b"{") and _end_of(np.frombuffer(text, np.uint8), 0, 0) == len(text)
 
 
 def _first_objects(layout: JsonLayout, text: bytes, *, whole: bool) -> list[bytes]:
@@ -238,14 +236,15 @@ def _changed(text: bytes) -> bytes | None:
     )
 
 
-def _unfolded(text: bytes) -> Iterator[tuple[bytes, int]]:
-    """The spans or log records of a batch, with flat attributes, and what each is."""
+def _unfolded(text: bytes, is_group: bool) -> Iterator[tuple[bytes, int]]:
+    """The spans or log records of a batch, or of one resource, with flat attributes, and what each is."""
     try:
+        read = [json.loads(text)]
         rows = [
             json.dumps(
                 {**_flat(one), **{f"resource.{key}": value for key, value in _attributes(group.get("resource"))}}
             )
-            for group in _objects_in([json.loads(text)])
+            for group in (read if is_group else _objects_in(read))
             for scope in _objects_in([group])
             for one in _objects_in([scope])
         ]
@@ -385,8 +384,8 @@ def _end_of(data: Bytes, at: int, depth: int) -> int:
 
 
 @compiled
-def _rows_within(data: Bytes, starts: Any, ends: Any) -> Any:
-    """The number of objects in three nested arrays of objects of each record."""
+def _rows_within(data: Bytes, starts: Any, ends: Any, levels: int) -> Any:
+    """The number of objects at a level of arrays of objects of each record."""
     rows = np.zeros(len(starts), np.int64)
     for record in range(len(starts)):
         depth, fit, quoted = 0, 0, False
@@ -401,9 +400,9 @@ def _rows_within(data: Bytes, starts: Any, ends: Any) -> Any:
             elif byte == 34:
                 quoted = True
             elif byte == 123 or byte == 91:
-                if fit == depth and fit < 7 and (byte == 91) == (depth % 2 == 1):
+                if fit == depth and fit < levels and (byte == 91) == (depth % 2 == 1):
                     fit += 1
-                    rows[record] += fit == 7
+                    rows[record] += fit == levels
                 depth += 1
             elif byte == 125 or byte == 93:
                 depth -= 1

@@ -187,7 +187,7 @@ def _named_once(kind: "T.DataType") -> "T.DataType":
 
 
 def with_json_fields(lines: DataFrame, ddl: str, wanted: Sequence[str]) -> DataFrame:
-    """Wanted fields of JSON lines as columns.
+    """Wanted fields of JSON objects as columns.
 
     A line that is not an object is rejected.
     """

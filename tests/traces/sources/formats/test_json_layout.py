@@ -187,6 +187,14 @@ def test_the_rows_of_a_batch_are_its_spans_with_flat_attributes(tmp_path, indent
     assert lines == sorted({*lines})
 
 
+@pytest.mark.parametrize("chunk", [None, 64])
+def test_the_resources_of_one_document_are_read_one_by_one(tmp_path, chunk):
+    document = {"resourceSpans": [*batch(span(1), span(2))["resourceSpans"], *batch(span(3))["resourceSpans"]]}
+    rows, lines, _ = read(tmp_path, json.dumps(document, indent=2), chunk=chunk)
+    assert rows == [FLAT | {"startTimeUnixNano": str(at)} for at in (1, 2, 3)]
+    assert lines == [1, 2, 3]
+
+
 def test_a_batch_that_is_cut_off_is_one_rejected_row(tmp_path):
     whole = json.dumps(batch(span(1), span(2)))
     rows, _, reasons = read(tmp_path, f"{whole}\n{whole[:-9]}\n{whole}\n")
