@@ -94,6 +94,12 @@ def verdict(
     units = None if current else _units(source, raw, mapping.key, today, given_engine, channels, limits.max_imbalance)
     if units is not None:
         narrate_guesses(units.series.notes)
+        if out is not None:
+            from adapt.traces.store.atomic import write_whole
+            from adapt.traces.store.tables import packed
+
+            write_whole(out, packed(units.series.table()), force=output.force)
+            narrate_written(out)
         lead = [verdict_of(units.said)]
         show(units.displayed(), output.format, units.as_data(), lead=lead)
         return units

@@ -4,16 +4,19 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.charts.axes import DASHED, INK, PALETTE, Real, column_of, is_real, log_spaced, named, powers, ticks, up
 from adapt.core.charts.chart import Chart, Records, chart, written_bars
 from adapt.core.labels import distinct, label
-from adapt.core.table import Cell, Column, Table
+from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.values import human
 
 MOST_RANKS = 300
 MOST_BARS = 20
 MOST_CHANNELS = 64
 _MOST_DOTS = 30
+_MOST_ROWS = 40
+"""Keys of a heat map."""
 
 
 def rank_frequency(
@@ -148,3 +151,32 @@ def _weighed(table: Table, name: str, weight: str) -> list[tuple[Cell, Real]]:
     """Pairs of a name and a numeric weight."""
     pairs = zip(table.values(name), table.values(weight), strict=True)
     return [(cell, load) for cell, load in pairs if is_real(load)]
+
+
+def keys_over_time(names: Sequence[str], starts: Table, loads: Floats) -> Chart:
+    """Load of the hottest keys in each window, as a heat map.
+
+    Args:
+        names: The keys, hottest first.
+        starts: The start of each window, in its first column.
+        loads: Load over the mean of all keys; shape (keys, windows).
+    """
+    column, shown = starts.columns[0], distinct([label(name) for name in names[:_MOST_ROWS]])
+    times = [human(row[0], column)[:19] for row in starts.rows]
+    points: Records = [
+        {"x": time, "k": name, "y": round(float(load), 3), "d": f"{name}, {time}: {load:.2f} times the mean"}
+        for name, row in zip(shown, loads, strict=False)
+        for time, load in zip(times, row, strict=True)
+    ]
+    encoding = {
+        "x": {"field": "x", "type": "ordinal", "sort": None, "axis": {"title": "window", "labelOverlap": True}},
+        "y": {"field": "k", "type": "nominal", "sort": None, "axis": {"title": None}},
+        "color": {"field": "y", "type": "quantitative", "scale": {"scheme": "blues", "domainMin": 0}},
+        "description": {"field": "d"},
+    }
+    columns = (column, *(Column(name, Kind.RATIO) for name in shown))
+    rows = [(row[0], *map(float, loads[: len(shown), at])) for at, row in enumerate(starts.rows)]
+    table = Table.from_rows("Load over time", columns, rows)
+    sentence = "Load of each key in each window, over the mean of all keys; the hottest keys first."
+    body = {"height": {"step": 16}, "mark": "rect", "encoding": encoding}
+    return chart("Load over time", body, points, sentence, table)

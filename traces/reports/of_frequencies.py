@@ -3,13 +3,19 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
+from adapt.core.charts.chart import Chart
 from adapt.core.counting.frequencies import Frequencies
-from adapt.core.counting.tables import counts_table, heaviest_table, rank_share_table
+from adapt.core.counting.tables import NULL_KEY, counts_table, heaviest_table, rank_share_table
 from adapt.core.counting.zipf_fit import zipf_table
-from adapt.core.report.key_charts import rank_frequency, top_keys
+from adapt.core.keys.key_text import key_to_text
+from adapt.core.out_of_sample.windows import start_column
+from adapt.core.report.key_charts import keys_over_time, rank_frequency, top_keys
+from adapt.core.table import Table
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.hot_keys import HotKeys
-from adapt.traces.counting.counts_table import read_counts
+from adapt.traces.counting.counts_table import CountsTable, read_counts
 from adapt.traces.reports.reported import Reported, reported_of
 from adapt.traces.store.answers import found_in
 from adapt.traces.store.frequencies import facts_of, read_frequencies
@@ -21,7 +27,20 @@ def of_counts(path: Path) -> Reported:
     table = read_counts(path)
     made = Provenance("", {}, table.inputs)
     manifest = Manifest("frequencies", table.content_hash, made, [], facts_of(table.frequencies))
-    return reported(path, manifest, table.frequencies)
+    found = reported(path, manifest, table.frequencies)
+    return replace(found, charts=(*found.charts, _over_time(table))) if len(table.panes) > 1 else found
+
+
+def _over_time(table: CountsTable) -> Chart:
+    """Load of the hottest keys in each window."""
+    keys, starts = table.frequencies.keys, [pane.start_us for pane in table.panes]
+    loads = np.zeros((len(keys), len(starts)))
+    for window, pane in enumerate(table.panes):
+        rows = pane.frequencies.rows_of(keys)
+        loads[:, window] = np.where(rows >= 0, pane.frequencies.count_low[rows], 0.0)
+    over = loads * len(keys) / np.maximum(loads.sum(axis=0), 1.0)
+    names = [NULL_KEY if key is None else key_to_text(key) for key in keys.to_pylist()]
+    return keys_over_time(names, Table.from_rows("", (start_column(starts),), [(start,) for start in starts]), over)
 
 
 def reported(path: Path, manifest: Manifest, frequencies: Frequencies | None = None) -> Reported:

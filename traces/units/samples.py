@@ -6,6 +6,7 @@ from enum import StrEnum
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
@@ -104,6 +105,17 @@ class Series:
     lags: Floats | None  # lag of each unit at the end of each window; shape (units, windows)
     notes: tuple[str, ...]
     findings: tuple[str, ...]  # what makes the loads less certain
+
+    def table(self) -> pa.Table:
+        """Counts by unit and window, which every command on counts takes."""
+        units, windows = self.loads.loads.shape
+        columns = {
+            "unit": np.repeat(self.loads.units, windows),
+            "count": np.rint(self.loads.loads.ravel()).astype(np.int64),
+        }
+        if self.samples.is_timed:
+            columns["time"] = np.tile(np.array(self.loads.starts_us, "datetime64[us]"), units)
+        return pa.table(columns)
 
     @property
     def units(self) -> list[Unit]:

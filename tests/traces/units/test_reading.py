@@ -256,3 +256,19 @@ def test_a_bad_line_of_a_log_is_counted_and_not_fatal(tmp_path):
 def test_rows_of_a_stream_are_no_units(tmp_path, name, text):
     (tmp_path / name).write_text(text)
     assert not has_units(tmp_path / name)
+
+
+def test_a_verdict_on_metrics_keeps_counts_that_other_commands_take(adapt, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    series = [({"partition": str(at)}, rising([10 + 90 * (at == 2)] * 40)) for at in range(6)]
+    file_of(tmp_path, json.dumps(answer(series)))
+    said = adapt.done(*"verdict units.json --engine kafka --channels 3 -o units.counts.parquet".split())
+    assert said.out.startswith("Verdict: Count the keys of unit 2")
+    assert adapt(*"check units.counts.parquet".split(), "--limit", "top_share <= 0.2").code == 1
+    assert "66.7 %" in adapt.done(*"report units.counts.parquet --html page.html".split()).out
+    assert "Load over time" in (tmp_path / "page.html").read_text()
+    assert adapt.done(*"lint units.counts.parquet".split())
+    again = adapt.done(*"verdict units.counts.parquet --engine kafka".split())
+    assert again.out.startswith("Verdict: Count the keys of unit 2")
+    refused = adapt(*"verdict units.json --keys 0 --engine kafka".split())
+    assert (refused.code, refused.err.splitlines()[-1]) == (2, "adapt: the number of keys must be at least 1 (got 0)")
