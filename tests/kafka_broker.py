@@ -49,6 +49,7 @@ class Proxy:
     port: int = 0
     context: ssl.SSLContext | None = None
     passed: int = 0
+    requests: set[int] = field(default_factory=set)  # kinds of requests of clients, by Kafka's numbers
     _open: list[socket.socket] = field(default_factory=list)
 
     @contextmanager
@@ -85,7 +86,15 @@ class Proxy:
 
     def _pass(self, source: socket.socket, target: socket.socket, counted: bool) -> None:
         with suppress(OSError):
+            rest = b""
             while data := source.recv(1 << 16):
+                rest += b"" if counted else data
+                while len(rest) >= 6:
+                    self.requests.add(int.from_bytes(rest[4:6], "big"))
+                    size = 4 + int.from_bytes(rest[:4], "big")
+                    if len(rest) < size:
+                        break
+                    rest = rest[size:]
                 if counted:
                     self.passed += len(data)
                     if self.passed > self.most_bytes:

@@ -44,7 +44,7 @@ class Asked:
 class UnitsVerdict(Displayed):
     """The verdict on numbers by unit."""
 
-    path: Path
+    name: str
     series: Series
     answer: UnitAnswer | None  # None if only lag is known, which is no load
     hot: tuple[HotUnit, ...]
@@ -72,9 +72,10 @@ class UnitsVerdict(Displayed):
     @property
     def status(self) -> Status:
         """What is asked for, in a word."""
-        if self.answer is None or (self.answer.judged is not None and self.answer.judged.cause is Cause.UNKNOWN):
-            return Status.UNCERTAIN
-        return Status.FINE if self.answer.is_balanced and not self.answer.in_turns else Status.ACT
+        if self.answer is not None and self.answer.is_balanced and not self.answer.in_turns:
+            return Status.FINE
+        judged = None if self.answer is None else self.answer.judged
+        return Status.UNCERTAIN if judged is None or judged.cause is Cause.UNKNOWN else Status.ACT
 
     @property
     def said(self) -> list[str]:
@@ -113,18 +114,18 @@ def judge_units(path: Path, asked: Asked) -> UnitsVerdict:
         BadInput: If the file cannot be read, or has no load.
         UsageError: If several metrics or labels may be meant.
     """
-    return judge_samples(path, read_units(path, asked.metric, asked.unit), asked)
+    return judge_samples(str(path), read_units(path, asked.metric, asked.unit), asked)
 
 
-def judge_samples(path: Path, samples: Samples, asked: Asked) -> UnitsVerdict:
-    """As `judge_units`, of samples."""
+def judge_samples(name: str, samples: Samples, asked: Asked) -> UnitsVerdict:
+    """As `judge_units`, of samples with a name."""
     try:
         series = loads_of(samples)
     except BadInput as error:
-        raise BadInput(f"{path}: {error}") from error
+        raise BadInput(f"{name}: {error}") from error
     hot = _hot(series, asked.max_imbalance)
     if samples.amount is Amount.LEVEL:
-        return UnitsVerdict(path, series, None, hot, "")
+        return UnitsVerdict(name, series, None, hot, "")
     units = series.units
     today, workers = _today(units, asked.workers)
     topics = [unit.topic for unit in units]
@@ -139,7 +140,7 @@ def judge_samples(path: Path, samples: Samples, asked: Asked) -> UnitsVerdict:
         max_imbalance=asked.max_imbalance,
     )
     answer = replace(answer_from(series.loads, setup), hot=hot)
-    return UnitsVerdict(path, series, answer, hot, _next(answer, units))
+    return UnitsVerdict(name, series, answer, hot, _next(answer, units))
 
 
 def _hot(series: Series, limit: float) -> tuple[HotUnit, ...]:

@@ -180,6 +180,24 @@ class Cluster:
         found = self._offsets(dict.fromkeys(self.partitions, self._admins.OffsetSpec.for_timestamp(time_ms)))
         return {partition: offset for partition, (offset, time) in found.items() if time != _NO_TIME and offset >= 0}
 
+    def ends(self) -> dict[int, int]:
+        """The end offset of each partition, as brokers list it."""
+        listed = self._offsets(dict.fromkeys(self.partitions, self._admins.OffsetSpec.latest()))
+        return {partition: offset for partition, (offset, _) in listed.items()}
+
+    def span_ms(self) -> tuple[int, int] | None:
+        """Times of the first records and of the latest; None without records."""
+        specs = self._admins.OffsetSpec
+        first, last = self._times(specs.for_timestamp(0)), self._times(specs.latest())
+        if first and not last:  # most brokers know it of the end only when asked so, and those before 3.0 not at all
+            with suppress(EnvironmentFailure):
+                last = self._times(specs.max_timestamp())
+        return (min(first), max(last or [time.time_ns() // 10**6])) if first else None
+
+    def _times(self, spec: Any) -> list[int]:
+        """The times that brokers know of a place in each partition."""
+        return [at for _, at in self._offsets(dict.fromkeys(self.partitions, spec)).values() if at != _NO_TIME]
+
     def refused(self) -> EnvironmentFailure | None:
         """Why the brokers cannot be read, if they said so."""
         for kind, sentence in _REFUSALS.items():
