@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 
 SCHEMA = "adapt.verdict/3"
 
-OFFSETS = "offsets"
-"""Value of --count by which a topic is judged without reading records."""
-
 
 @dataclass(frozen=True, slots=True)
 class RawOptions:
@@ -226,34 +223,25 @@ def _units(
     max_imbalance: float,
 ) -> "UnitsVerdict | None":
     """The verdict on metrics by unit; None for rows and counts."""
-    from adapt.traces.locations.location import TOPIC_SCHEME
-    from adapt.traces.units.reading import has_units
+    from adapt.traces.units.reading import units_of
 
     named = tuple(each.strip() for each in (labels or "").split(",") if each.strip())
     one = source[0] if len(source) == 1 and isinstance(source[0], str) else ""
-    of_topic = one.startswith(TOPIC_SCHEME) and raw.count == OFFSETS
-    if not of_topic and (not one or not has_units(location(one), named)):
+    samples = units_of(one, raw.count, named) if one else None
+    if samples is None:
         if raw.keys is not None:
             raise UsageError("--keys is for metrics by unit, which the source does not hold; omit it")
         return None
-    from adapt.traces.units.judging import Asked, judge_samples, judge_units
+    from adapt.traces.units.judging import Asked, judge_units
 
     asked = Asked(
-        metric=raw.count,
-        unit=named,
         engine=engine,
         keys=raw.keys,
         max_parallelism=today.max_parallelism,
         workers=channels,
         max_imbalance=max_imbalance,
     )
-    if not of_topic:
-        return judge_units(location(one), asked)
-    from adapt.traces.sources.live.address import TopicAddress
-    from adapt.traces.units.topic_offsets import read_topic_offsets
-
-    address = TopicAddress.parse(one)
-    return judge_samples(str(address), read_topic_offsets(address), asked)
+    return judge_units(one, samples, asked)
 
 
 def _counts(

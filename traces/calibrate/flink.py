@@ -42,10 +42,10 @@ def calibrate_flink(url: str, job: str | None, operator: str | None, prometheus:
         prometheus: Address of a TaskManager's Prometheus reporter; None, garbage collections stay unknown.
     """
     base = url.rstrip("/")
-    found = _job(_get(base, "/jobs/overview"), job)
+    found = running_job(answer_of(base, "/jobs/overview"), job)
     path = f"/jobs/{found['jid']}"
-    vertices = _get(base, path)["vertices"]
-    name, subtasks = _vertex(vertices, operator, lambda one: _subtasks(_get(base, f"{path}/vertices/{one}")))
+    vertices = answer_of(base, path)["vertices"]
+    name, subtasks = _vertex(vertices, operator, lambda one: _subtasks(answer_of(base, f"{path}/vertices/{one}")))
     records = sum(one.records for one in subtasks)
     busy_s = sum(one.busy_s for one in subtasks)
     if not records or not busy_s:
@@ -60,12 +60,12 @@ def calibrate_flink(url: str, job: str | None, operator: str | None, prometheus:
         restart=restart,
         pauses=pauses,
     )
-    notes = [_of_subtasks(subtasks), _of_checkpoints(_get(base, f"{path}/checkpoints")), of_restarts, of_pauses]
+    notes = [_of_subtasks(subtasks), _of_checkpoints(answer_of(base, f"{path}/checkpoints")), of_restarts, of_pauses]
     return Calibration(profile, tuple(note for note in notes if note))
 
 
-def _get(base: str, path: str) -> Any:
-    """Answer of the REST API."""
+def answer_of(base: str, path: str) -> Any:
+    """The answer of the REST API for a path."""
     try:
         return json.loads(_read(base + path))
     except ValueError:
@@ -87,7 +87,7 @@ def _read(address: str) -> bytes:
         raise EnvironmentFailure(f"{address} does not answer ({reason}); {_REST}") from None
 
 
-def _job(overview: Any, named: str | None) -> Mapping[str, Any]:
+def running_job(overview: Any, named: str | None) -> Mapping[str, Any]:
     """The running job, or the one of this number or name."""
     jobs = overview.get("jobs") if isinstance(overview, dict) else None
     if jobs is None:
@@ -137,7 +137,7 @@ def _subtasks(vertex: Mapping[str, Any]) -> Sequence[_Subtask]:
 def _restart(base: str, path: str) -> tuple[Restart, str]:
     """Time of the rescales of the adaptive scheduler, if it keeps a history."""
     try:
-        history = _get(base, f"{path}/rescales/history")
+        history = answer_of(base, f"{path}/rescales/history")
     except BadInput:  # before Flink 2.3, or with another scheduler
         return Restart(), "the job keeps no history of rescales (web.adaptive-scheduler.rescale-history.size)"
     took_s = [

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from adapt.core.unit_loads.lag import LagOfUnits
 from adapt.core.unit_loads.loads import HotUnit, hot_table, hot_units
 from adapt.core.values import duration, visible
 from adapt.core.verdict.first_screen import Status
-from adapt.traces.units.reading import read_units
 from adapt.traces.units.samples import Amount, Samples, Series, loads_of
 
 SCHEMA = "adapt.units/1"
@@ -31,8 +29,6 @@ _SINCE_LAG = 12
 class Asked:
     """What is asked of numbers by unit."""
 
-    metric: str = ""  # as in `read_units`
-    unit: tuple[str, ...] = ()
     engine: Engine | None = None
     keys: int | None = None  # number of keys, if known
     max_parallelism: int | None = None
@@ -107,18 +103,15 @@ class UnitsVerdict(Displayed):
         }
 
 
-def judge_units(path: Path, asked: Asked) -> UnitsVerdict:
-    """The verdict on a file of numbers by unit.
+def judge_units(name: str, samples: Samples, asked: Asked) -> UnitsVerdict:
+    """The verdict on samples of units.
+
+    Args:
+        name: Of the source, for errors.
 
     Raises:
-        BadInput: If the file cannot be read, or has no load.
-        UsageError: If several metrics or labels may be meant.
+        BadInput: If the samples have no load.
     """
-    return judge_samples(str(path), read_units(path, asked.metric, asked.unit), asked)
-
-
-def judge_samples(name: str, samples: Samples, asked: Asked) -> UnitsVerdict:
-    """As `judge_units`, of samples with a name."""
     try:
         series = loads_of(samples)
     except BadInput as error:

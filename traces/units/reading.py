@@ -6,9 +6,12 @@ from pathlib import Path
 import orjson
 
 from adapt.core.errors import BadInput
+from adapt.traces.locations.location import TOPIC_SCHEME, location
 from adapt.traces.read_errors import readable
 from adapt.traces.sources.formats.spark_log import is_event_log
+from adapt.traces.sources.live.address import TopicAddress
 from adapt.traces.units.documents import is_document, read_document
+from adapt.traces.units.flink_job import read_job
 from adapt.traces.units.kafka_tools import GROUPS_HEADER, OFFSETS_LINE, read_groups, read_offsets
 from adapt.traces.units.prometheus import (
     SERIES,
@@ -27,24 +30,32 @@ _MOST_DOCUMENT = 1 << 28
 """Longest document of Flink or CloudWatch; those of Prometheus and Spark may be of any length."""
 
 
-def has_units(path: Path, named: Sequence[str] = ()) -> bool:
-    """Whether a file or folder holds numbers by unit.
+OFFSETS = "offsets"
+"""The metric by which a topic is judged without reading records."""
 
-    Else it holds rows, or counts by key.
+
+def units_of(source: str, metric: str = "", unit: Sequence[str] = ()) -> Samples | None:
+    """The samples of a source of metrics by unit; None if it holds rows, or counts by key.
 
     Args:
-        named: What is named as the key; it is one, in a table.
+        source: A file or folder, the address of Flink's REST API, or a topic, whose metric is `OFFSETS`.
+        metric: The metric, with labels as in PromQL; the consumer group, the stage of an event log, or the operator of
+            a job. Empty to guess.
+        unit: Labels that name a unit; empty to guess. In a table, it is the key.
     """
-    return _kind(path) not in ("", *(["table"] if named else []))
+    if source.startswith(TOPIC_SCHEME):
+        from adapt.traces.units.topic_offsets import read_topic_offsets
+
+        return read_topic_offsets(TopicAddress.parse(source)) if metric == OFFSETS else None
+    if source.startswith(("http://", "https://")):
+        return read_job(source, metric)
+    path = location(source)
+    kind = _kind(path)
+    return None if not kind or (kind == "table" and unit) else read_units(path, metric, unit)
 
 
 def read_units(path: Path, metric: str = "", unit: Sequence[str] = ()) -> Samples:
-    """The samples of a file or folder.
-
-    Args:
-        metric: The metric, with labels as in PromQL; the consumer group, or the stage of an event log. Empty to guess.
-        unit: Labels that name a unit; empty to guess.
-    """
+    """The samples of a file or folder; see `units_of`."""
     match _kind(path):
         case "events":
             return read_tasks(path, metric)

@@ -9,8 +9,9 @@ import pytest
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.traces.sources.formats.spark_log import Faults, events
-from adapt.traces.units.reading import has_units, read_units
+from adapt.traces.units.reading import read_units, units_of
 from adapt.traces.units.samples import Amount, loads_of
+from tests.traces.calibrate.test_calibrate import served, subtasks
 
 SECOND = 1_000_000
 T0 = 1_700_000_000
@@ -36,7 +37,6 @@ def rising(steps, every=15, first=0.0):
 def file_of(folder, text, name="units.json"):
     path = folder / name
     path.write_text(text) if isinstance(text, str) else path.write_bytes(text)
-    assert has_units(path)
     return path
 
 
@@ -211,7 +211,6 @@ def test_an_event_log_is_read_in_every_form_and_up_to_where_it_is_cut(tmp_path, 
     data = log_of([5, 10, 600])
     path = tmp_path / "app"
     path.write_bytes(PACKED[form](data))
-    assert has_units(path)
     series = loads_of(read_units(path))
     assert series.loads.loads.tolist() == [[5, 5], [10, 10], [600, 600]]
     assert series.units[2].worker == "h2"
@@ -255,7 +254,7 @@ def test_a_bad_line_of_a_log_is_counted_and_not_fatal(tmp_path):
 )
 def test_rows_of_a_stream_are_no_units(tmp_path, name, text):
     (tmp_path / name).write_text(text)
-    assert not has_units(tmp_path / name)
+    assert units_of(str(tmp_path / name)) is None
 
 
 def test_a_verdict_on_metrics_keeps_counts_that_other_commands_take(adapt, tmp_path, monkeypatch):
@@ -272,3 +271,11 @@ def test_a_verdict_on_metrics_keeps_counts_that_other_commands_take(adapt, tmp_p
     assert again.out.startswith("Verdict: Count the keys of unit 2")
     refused = adapt(*"verdict units.json --keys 0 --engine kafka".split())
     assert (refused.code, refused.err.splitlines()[-1]) == (2, "adapt: the number of keys must be at least 1 (got 0)")
+
+
+def test_subtasks_of_a_running_job_are_read_by_rest():
+    with served() as url:
+        samples = units_of(url, "process")
+    assert samples.values.tolist() == [rows for rows, _ in subtasks()]
+    with served() as url, pytest.raises(UsageError, match="--count nothing: no operator has this in its name"):
+        units_of(url, "nothing")
