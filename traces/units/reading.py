@@ -35,7 +35,9 @@ OFFSETS = "offsets"
 
 
 def units_of(source: str, metric: str = "", unit: Sequence[str] = ()) -> Samples | None:
-    """The samples of a source of metrics by unit; None if it holds rows, or counts by key.
+    """The samples of a source of metrics by unit.
+
+    None if it holds rows, or counts by key.
 
     Args:
         source: A file or folder, the address of Flink's REST API, or a topic, whose metric is `OFFSETS`.
