@@ -119,12 +119,8 @@ def run(arguments: list[str]) -> int:
     return explain_interrupt() if code == INTERRUPTED else code
 
 
-@cache
 def command_tree(*names: str) -> Any:
-    """The commands of these names or, without names, all of them.
-
-    Built once: to load all takes longer than most refusals.
-    """
+    """The commands of these names or, without names, all of them."""
     app = typer.Typer(
         cls=InOrder,
         help="Decide from your own trace how to partition, rebalance, scale and shed load.",
@@ -147,7 +143,11 @@ def _tree_for(arguments: Sequence[str]) -> Any:
     """The command that the first word names; all if it names none."""
     follows = zip(["", *arguments], arguments, strict=False)
     first = next((each for before, each in follows if not each.startswith("-") and before != VALUED), "")
-    return command_tree(*({first} & _PANEL_OF.keys()))
+    return _built(*({first} & _PANEL_OF.keys()))
+
+
+_built = cache(command_tree)
+"""Each once: to load all commands takes longer than most refusals."""
 
 
 def settings_first(arguments: Sequence[str]) -> list[str]:
