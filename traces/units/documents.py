@@ -38,15 +38,6 @@ def read_document(path: Path, found: Any, metric: str = "") -> Samples:
     raise BadInput(f"{path} is not a known answer of Prometheus, Flink's REST API or CloudWatch")
 
 
-def is_document(found: Any) -> bool:
-    """Whether a JSON document may hold units."""
-    known = ("MetricDataResults", "subtasks", "vertices", "Datapoints")
-    if isinstance(found, Mapping):
-        return any(isinstance(found.get(name), list) for name in known)
-    first = found[0] if isinstance(found, list) and found else None
-    return isinstance(first, Mapping) and _OF_SUBTASK.fullmatch(str(first.get("id", ""))) is not None
-
-
 def _metric_data(path: Path, results: Sequence[Mapping[str, Any]]) -> Samples:
     """Series of CloudWatch; pages of one series are put together."""
     series: dict[str, tuple[list[int], list[float]]] = {}

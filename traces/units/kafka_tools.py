@@ -1,6 +1,5 @@
 """Kafka's tools: offsets and lag by partition, as they print them."""
 
-import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -8,13 +7,8 @@ import numpy as np
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.phrases import listed
 from adapt.core.values import visible
+from adapt.traces.units.kinds import GROUPS_HEADER, OFFSETS_LINE
 from adapt.traces.units.samples import Amount, Samples, Unit
-
-GROUPS_HEADER = re.compile(r"^\s*(?:GROUP\s+)?TOPIC\s+PARTITION\s+.*\bOFFSET\b.*\bLAG\b", re.I)
-"""The header of `kafka-consumer-groups --describe`; older tools have other columns."""
-
-OFFSETS_LINE = re.compile(r"^([\w.-]+):(\d+):(\d*)\s*$")
-"""A line of `kafka-get-offsets`."""
 
 _OLD_COLUMNS = {"pid": "PARTITION", "logsize": "LOG-END-OFFSET", "offset": "CURRENT-OFFSET", "owner": "CONSUMER-ID"}
 

@@ -20,6 +20,7 @@ from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.phrases import listed
 from adapt.core.values import visible
 from adapt.traces.read_errors import readable
+from adapt.traces.units.kinds import EXPOSED, SERIES
 from adapt.traces.units.samples import Amount, Samples, Unit
 
 UNIT_LABELS = (
@@ -42,12 +43,7 @@ _COUNTER = re.compile(r"(_total|_count|_sum|offset|high_water_mark|records_?in|r
 _RATE = re.compile(r"(per_?second|_rate|busy|back_?pressure|utili[sz]ation)", re.I)
 _LEVEL = re.compile(r"(lag|depth|size|queue|pending|backlog)", re.I)
 
-SERIES = re.compile(rb'\{\s*"metric"\s*:\s*\{')
-"""The beginning of a series in an answer."""
 _VALUES = b',"values":[['
-_EXPOSED = re.compile(
-    r"^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+([+-]?(?:\d[\d.eE+-]*|Inf|inf|NaN|nan))(?:\s+(-?\d+(?:\.\d+)?))?\s*(?:#.*)?$"
-)
 _LABEL = re.compile(r'([a-zA-Z_]\w*)\s*(=~|!~|!=|=)\s*"((?:[^"\\]|\\.)*)"')
 
 
@@ -162,7 +158,7 @@ def read_exposed(path: Path) -> tuple[list[Labelled], dict[str, str]]:
                 if len(words) >= 4 and words[1] == "TYPE":
                     types[words[2]] = words[3]
             elif line.strip():
-                found = _EXPOSED.match(line.strip())
+                found = EXPOSED.match(line.strip())
                 if found is None:
                     bad += 1
                     continue
@@ -177,12 +173,6 @@ def read_exposed(path: Path) -> tuple[list[Labelled], dict[str, str]]:
         times = [number if time is None else round(time * 1e3) for number, (time, _) in enumerate(each)]
         made.append(Labelled(dict(labels), np.array(times, np.int64), np.array([value for _, value in each])))
     return made, types
-
-
-def is_exposed(lines: Sequence[str]) -> bool:
-    """Whether the first lines of a file are text exposition."""
-    shown = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    return len(shown) > 1 and all(map(_EXPOSED.match, shown[:-1])) and any("{" in line for line in shown)
 
 
 def samples_of(

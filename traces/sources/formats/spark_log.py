@@ -22,6 +22,9 @@ _ZSTD, _GZIP, _LZ4, _LZ4_FRAME, _SNAPPY = (
     b"\x04\x22\x4d\x18",
     b"\x82SNAPPY\0",
 )
+PACKED = (_ZSTD, _GZIP, _LZ4, _LZ4_FRAME, _SNAPPY)
+"""Beginnings of compressed files."""
+
 _STORED = 0x10
 """Method of an uncompressed block of LZ4Block, in the high half of its token."""
 _CHUNK = 1 << 20

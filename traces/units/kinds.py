@@ -1,0 +1,74 @@
+"""What a source of units is, by its first bytes."""
+
+import re
+from enum import StrEnum
+from pathlib import Path
+
+from adapt.traces.read_errors import readable
+from adapt.traces.sources.formats.spark_log import PACKED, is_event_log
+
+SERIES = re.compile(rb'\{\s*"metric"\s*:\s*\{')
+"""The beginning of a series of Prometheus."""
+
+GROUPS_HEADER = re.compile(r"^\s*(?:GROUP\s+)?TOPIC\s+PARTITION\s+.*\bOFFSET\b.*\bLAG\b", re.IGNORECASE)
+"""The header of `kafka-consumer-groups --describe`; older tools have other columns."""
+
+OFFSETS_LINE = re.compile(r"^([\w.-]+):(\d+):(\d*)\s*$")
+"""A line of `kafka-get-offsets`."""
+
+EXPOSED = re.compile(
+    r"^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+([+-]?(?:\d[\d.eE+-]*|Inf|inf|NaN|nan))(?:\s+(-?\d+(?:\.\d+)?))?\s*(?:#.*)?$"
+)
+"""A line of Prometheus's text exposition: metric, labels, value, time."""
+
+_HEAD = 1 << 16
+_PAIR = re.compile(rb'"values?"\s*:\s*\[')
+_DOCUMENT = re.compile(
+    rb'"(?:MetricDataResults|subtasks|vertices|Datapoints)"\s*:\s*\[|^\s*\[\s*\{\s*"id"\s*:\s*"\d+\.'
+)
+
+
+class SourceKind(StrEnum):
+    """A kind of source of units."""
+
+    EVENTS = "events"
+    ANSWER = "answer"
+    EXPOSED = "exposed"
+    GROUPS = "groups"
+    OFFSETS = "offsets"
+    DOCUMENT = "document"
+    TABLE = "table"
+
+
+def kind_of(path: Path) -> SourceKind | None:
+    """The kind of a file or folder.
+
+    None for rows, and for counts by key.
+    """
+    if path.is_dir():
+        return SourceKind.EVENTS if is_event_log(path) else None
+    if not path.is_file():
+        return None
+    with readable(path), path.open("rb") as file:
+        head = file.read(_HEAD)
+    if head.startswith((b'{"Event":', *PACKED)) and is_event_log(path):
+        return SourceKind.EVENTS
+    if head.lstrip()[:1] in (b"{", b"["):
+        if SERIES.search(head) and _PAIR.search(head):
+            return SourceKind.ANSWER
+        return SourceKind.DOCUMENT if _DOCUMENT.search(head) else None
+    lines = head.decode("utf-8", "replace").splitlines()[:40]
+    shown = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    if any(map(GROUPS_HEADER.match, lines)):
+        return SourceKind.GROUPS
+    if shown and all(map(OFFSETS_LINE.match, shown[:-1] or shown)):
+        return SourceKind.OFFSETS
+    if len(shown) > 1 and all(map(EXPOSED.match, shown[:-1])) and any("{" in line for line in shown):
+        return SourceKind.EXPOSED
+    return SourceKind.TABLE if _is_table(path) else None
+
+
+def _is_table(path: Path) -> bool:
+    from adapt.traces.units.tables import holds_units
+
+    return holds_units(path)
