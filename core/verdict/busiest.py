@@ -27,6 +27,9 @@ _LEAST_SHARE = 0.05
 HOT, LUCK = 0.5, 0.1
 """A key with at least half of what the busiest worker has above the mean is why; one below a tenth is not."""
 
+_UNLIKELY = 0.002
+"""Luck that fewer random placements have explains nothing: rows without a key, or a producer, are why."""
+
 _UNITS = {Target.FLINK: "subtask", Target.KAFKA: "partition", Target.SPARK: "partition"}
 
 
@@ -51,9 +54,11 @@ class Busiest:
         cause = (
             "a hot key"
             if self.excess >= HOT
-            else "luck of the hash"
-            if self.excess < LUCK
             else "both hot keys and luck"
+            if self.excess >= LUCK
+            else "luck of the hash"
+            if self.as_uneven >= _UNLIKELY
+            else "neither a hot key nor luck of the hash"
         )
         return (
             f"Busiest is {name}, {self.imbalance:.3f} times the mean{hot}. It is {cause}: {chance}"
