@@ -17,7 +17,10 @@ from adapt.traces.counting.counts_table import read_counts
 from adapt.traces.locations.run_folders import is_table
 from adapt.traces.read_errors import readable
 from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.store.manifest import file_sha256
 from adapt.traces.store.trace import Trace, open_trace, read_pieces
+from adapt.traces.units.reading import units_of
+from adapt.traces.units.samples import FINDINGS, loads_of
 
 OBSERVED = ("ts", "key", "stream", "cost_us", "bytes")
 """The columns that lint reads."""
@@ -28,7 +31,7 @@ class Linted(Displayed):
     """Lint findings of a trace, or of counts."""
 
     path: Path
-    content_hash: str
+    content_hash: str  # empty for a folder of metrics
     findings: tuple[Finding, ...]  # worst first
     knows_source: bool  # whether the order of rows in the source is known
     rules: tuple[str, ...] = tuple(RULES)  # those that were checked
@@ -67,11 +70,16 @@ class Linted(Displayed):
 
 
 def lint(path: Path, progress: Progress = silent) -> Linted:
-    """Lint a trace or counts."""
+    """Lint a trace, counts, or metrics by unit."""
     with readable(path):
         if is_table(path):
             table = read_counts(path)
             return Linted(path, table.content_hash, tuple(judged_counts(table.frequencies)), False, ON_KEYS)
+    samples = units_of(str(path))
+    if samples is not None:
+        found = tuple(loads_of(samples).findings)
+        content = file_sha256(path) if path.is_file() else ""
+        return Linted(path, content, found, False, tuple(FINDINGS))
     trace = open_trace(path)
     profile = trace.profile
     if LINT not in profile:

@@ -17,6 +17,9 @@ from adapt.traces.sources.formats.spark_log import GIVE, Faults, events
 _OF_BATCH = ("latestOffset", "getBatch", "queryPlanning", "walCommit", "commitOffsets", "commitBatch")
 """Parts of a micro-batch in which no task runs."""
 
+MOST_START_S = 86_400.0
+"""An executor that starts later after its application tells nothing of a restart."""
+
 SPREAD = "a task's time is a sum over its rows, so the spread of single rows is unknown"
 
 
@@ -130,7 +133,8 @@ def calibrate_spark(path: Path, workers: int | None = None, stage: int | None = 
     pauses = [pause for pause in (_collections(log), _between(batches, fixed_s)) if pause is not None]
     began = log.began_ms
     started_s = (began.get("SparkListenerExecutorAdded", 0) - began.get("SparkListenerApplicationStart", np.inf)) / 1e3
-    restart = Restart(start_s=started_s if started_s > 0 else None)
+    is_likely = 0 < started_s < MOST_START_S  # else its times were changed
+    restart = Restart(start_s=started_s if is_likely else None)
     return Calibration(
         Profile(CostSource.SPARK, said, service, transport=transport, restart=restart, pauses=tuple(pauses)),
         (SPREAD, *faults.sentences()),

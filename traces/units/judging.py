@@ -63,7 +63,7 @@ class UnitsVerdict(Displayed):
         said = _of_lag(self.series) if self.answer is None else self.answer.sentences
         if self.answer is not None and self.answer.setup.lag is None and self.series.lags is not None:
             said = [*said, *_lag_now(self.series)]
-        return [*said, *(f"Less certain: {each}." for each in self.series.findings)]
+        return [*said, *(f"Less certain: {each.evidence}." for each in self.series.findings)]
 
     @property
     def status(self) -> Status:
@@ -95,7 +95,7 @@ class UnitsVerdict(Displayed):
             "windows": len(loads.starts_us),
             "shares": loads.shares.tolist(),
             "notes": list(self.series.notes),
-            "findings": list(self.series.findings),
+            "findings": [each.evidence for each in self.series.findings],
             "headline": self.headline,
             "sentences": self.sentences,
             "answer": None if self.answer is None else self.answer.as_data(),

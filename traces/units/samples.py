@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.errors import BadInput
+from adapt.core.lint.finding import Finding, Severity
 from adapt.core.phrases import counted, listed
 from adapt.core.unit_loads.loads import UnitLoads
 from adapt.core.values import visible
@@ -20,6 +21,9 @@ MOST_WINDOWS = 1000
 
 _GAP = 3.5
 """A longer interval, in usual ones, is a gap."""
+
+_LATEST_US = 4_102_444_800_000_000
+"""The year 2100."""
 
 _MOST_MISSING = 0.5
 """Windows in gaps are dropped, unless they are more than this share."""
@@ -104,7 +108,7 @@ class Series:
     seconds: Floats  # length of each window; 0 if times are not known. Shape (windows,)
     lags: Floats | None  # lag of each unit at the end of each window; shape (units, windows)
     notes: tuple[str, ...]
-    findings: tuple[str, ...]  # what makes the loads less certain
+    findings: tuple[Finding, ...]  # what makes the loads less certain
 
     def table(self) -> pa.Table:
         """Counts by unit and window, which every command on counts takes."""
@@ -131,9 +135,10 @@ def loads_of(samples: Samples) -> Series:
     dropped. Windows in which some unit was not sampled, though it was before and after, are dropped.
 
     Raises:
-        BadInput: If fewer than two units have values.
+        BadInput: If fewer than two units have values, or times lie after 2100.
     """
-    found: list[str] = []
+    found: list[Finding] = []
+    samples = _in_seconds(samples, found)
     per_unit = _by_unit(samples, found)
     kept = [index for index, (times, _) in enumerate(per_unit) if len(times)]
     if len(kept) < 2:
@@ -153,17 +158,43 @@ def loads_of(samples: Samples) -> Series:
     order = UnitLoads.from_rows([0] * len(units), [unit.name for unit in units], [1.0] * len(units)).units
     rows = [[unit.name for unit in units].index(name) for name in order]
     made = UnitLoads(order, tuple(int(edge) for edge in edges[:-1][keep]), loads[rows][:, keep])
-    return Series(
-        samples, made, seconds[keep], None if lags is None else lags[rows], samples.notes, tuple(dict.fromkeys(found))
-    )
+    lags = None if lags is None else lags[rows]
+    return Series(samples, made, seconds[keep], lags, samples.notes, tuple(found))
 
 
-def _by_unit(samples: Samples, found: list[str]) -> list[tuple[NDArray[np.int64], Floats]]:
+FINDINGS = {
+    "dropped-values": ("The loads of some units are too low.", "Ask for a metric without gaps."),
+    "counter-reset": ("What came between the last sample and the start is lost.", ""),
+    "no-history": ("Units that were counted for longer look hotter; change is not seen.", "Give several samples."),
+    "intervals": ("Short bursts are seen in some units only.", "Ask for one step for all units."),
+    "gaps": ("The windows that are left may not be typical.", "Ask for a time without gaps."),
+    "come-and-go": ("A unit that moved looks like one that is idle.", "Judge a time in which units stay."),
+    "clock-unit": ("Times are taken as milliseconds.", "Export seconds, as Prometheus writes them."),
+}
+"""Effect and fix of each finding."""
+
+
+def _finding(name: str, evidence: str) -> Finding:
+    return Finding(name, Severity.WARNING, evidence, *FINDINGS[name])
+
+
+def _in_seconds(samples: Samples, found: list[Finding]) -> Samples:
+    """Samples whose times are of this age; milliseconds for seconds are put right."""
+    if not samples.is_timed or not len(samples.times_us) or samples.times_us.max() < _LATEST_US:
+        return samples
+    found.append(_finding("clock-unit", "times lie after the year 2100, as milliseconds that are read as seconds do"))
+    if samples.times_us.max() // 1000 >= _LATEST_US:
+        raise BadInput(f"{samples.metric} has times after the year 2100; give seconds since 1970")
+    lag = None if samples.lag is None else replace(samples.lag, times_us=samples.lag.times_us // 1000)
+    return replace(samples, times_us=samples.times_us // 1000, lag=lag)
+
+
+def _by_unit(samples: Samples, found: list[Finding]) -> list[tuple[NDArray[np.int64], Floats]]:
     """Times and values of each unit by time; of equal times, the last counts."""
     is_good = np.isfinite(samples.values) & ((samples.values >= 0) | (samples.amount is Amount.LEVEL))
     if not is_good.all():
         bad = counted(int((~is_good).sum()), "value")
-        found.append(f"{bad} of {samples.metric} dropped: not a number from 0")
+        found.append(_finding("dropped-values", f"{bad} of {samples.metric} dropped: not a number from 0"))
     order = np.lexsort((samples.times_us, samples.of))
     order = order[is_good[order]]
     of, times, values = samples.of[order], samples.times_us[order], np.maximum(samples.values[order], 0.0)
@@ -175,7 +206,7 @@ def _by_unit(samples: Samples, found: list[str]) -> list[tuple[NDArray[np.int64]
 
 
 def _differences(
-    per_unit: list[tuple[NDArray[np.int64], Floats]], units: Sequence[Unit], found: list[str]
+    per_unit: list[tuple[NDArray[np.int64], Floats]], units: Sequence[Unit], found: list[Finding]
 ) -> list[tuple[NDArray[np.int64], Floats]]:
     """Totals that never fall, from those that start again."""
     if max(len(times) for times, _ in per_unit) < 2:
@@ -188,12 +219,14 @@ def _differences(
         rises = np.where(steps < 0, values[1:], steps)
         out.append((times, np.concatenate([[0.0], np.cumsum(rises)])[: len(values)]))
     if resets:
-        found.append(f"totals started again, and count from 0 then: unit {listed(resets[:3])}")
+        found.append(
+            _finding("counter-reset", f"totals started again, and count from 0 then: unit {listed(resets[:3])}")
+        )
     return out
 
 
 def _edges(
-    samples: Samples, per_unit: Sequence[tuple[NDArray[np.int64], Floats]], found: list[str]
+    samples: Samples, per_unit: Sequence[tuple[NDArray[np.int64], Floats]], found: list[Finding]
 ) -> tuple[NDArray[np.int64], bool]:
     """Ends of the windows, and whether units have several samples; else there is one window."""
     first = min(int(times[0]) for times, _ in per_unit)
@@ -201,7 +234,7 @@ def _edges(
     usual = [float(np.median(np.diff(np.unique(times)))) for times, _ in per_unit if len(np.unique(times)) > 1]
     if not usual:
         if samples.amount is Amount.COUNTER:
-            found.append("there is one sample of each unit: loads are the totals since they were counted from")
+            found.append(_finding("no-history", "there is one sample of each unit: loads are totals since they began"))
         return np.array([first, last + 1]), False
     step = float(np.median(usual))
     if samples.amount in (Amount.SUM, Amount.LEVEL):
@@ -209,7 +242,8 @@ def _edges(
         starts = starts[:: -(-len(starts) // MOST_WINDOWS)]
         return np.append(starts, last + round(step)), True
     if max(usual) > 1.5 * min(usual):
-        found.append(f"units are sampled at different intervals, of {min(usual) / 1e6:g} to {max(usual) / 1e6:g} s")
+        span = f"{min(usual) / 1e6:g} to {max(usual) / 1e6:g} s"
+        found.append(_finding("intervals", f"units are sampled at different intervals, of {span}"))
         step = max(usual)
     count = max(1, min(MOST_WINDOWS, round((last - first) / step)))
     return np.round(np.linspace(first, last, count + 1)).astype(np.int64), True
@@ -236,7 +270,7 @@ def _outside_gaps(
     per_unit: Sequence[tuple[NDArray[np.int64], Floats]],
     units: Sequence[Unit],
     edges: NDArray[np.int64],
-    found: list[str],
+    found: list[Finding],
 ) -> NDArray[np.bool_]:
     """Windows in which no unit was missed; units that came or went are said."""
     step = float(edges[1] - edges[0])
@@ -247,17 +281,16 @@ def _outside_gaps(
         if times[0] > edges[0] + _GAP * step or times[-1] < edges[-1] - (_GAP + 1) * step:
             late.append(visible(unit.name))
     if late:
-        found.append(
-            f"{counted(len(late), 'unit')} came or went ({listed(late[:3])}): without samples, their load is 0"
-        )
+        said = f"{counted(len(late), 'unit')} came or went ({listed(late[:3])}): without samples, their load is 0"
+        found.append(_finding("come-and-go", said))
     if not missing.any():
         return ~missing
     if missing.mean() > _MOST_MISSING:
-        found.append(f"samples are missing in {missing.mean():.0%} of the windows: loads there are spread evenly")
+        said = f"samples are missing in {missing.mean():.0%} of the windows: loads there are spread evenly"
+        found.append(_finding("gaps", said))
         return np.ones(len(missing), np.bool_)
-    found.append(
-        f"{counted(int(missing.sum()), 'window')} of {len(missing):,} without samples of some unit are dropped"
-    )
+    said = f"{counted(int(missing.sum()), 'window')} of {len(missing):,} without samples of some unit are dropped"
+    found.append(_finding("gaps", said))
     return ~missing
 
 

@@ -1,11 +1,14 @@
 """Tables of a time, a unit and a value."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import csv
 
-from adapt.core.errors import AdaptError, UsageError, did_you_mean
+from adapt.core.errors import AdaptError, BadInput, UsageError, did_you_mean
 from adapt.traces.counting.counts_table import ERRORS, TIMES, read_counts
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.sources.sniff import offered_columns
@@ -28,6 +31,8 @@ def holds_units(path: Path) -> bool:
         columns = [name.lower() for name in offered_columns([str(path)])]
     except AdaptError:
         return False
+    if _is_wide(columns):
+        return True
     has_unit = any(label.lower() in columns for label in UNIT_LABELS)
     return (
         has_unit
@@ -35,6 +40,25 @@ def holds_units(path: Path) -> bool:
         and len(columns) <= _MOST_COLUMNS
         and any(map(_VALUES.fullmatch, columns))
     )
+
+
+def _is_wide(columns: Sequence[str]) -> bool:
+    """Whether there is a column of times, and one for each of several numbered units."""
+    time, *units = columns or [""]
+    stems = {re.sub(r"\d+$", "", name) for name in units}
+    return bool(TIMES.fullmatch(time.lower())) and len(units) > 1 and len(stems) == 1 and units[0][-1].isdigit()
+
+
+def _read_wide(path: Path) -> Samples:
+    """The samples of a table with a column for each unit, as CloudWatch writes."""
+    try:
+        table = csv.read_csv(path)
+        times = table.column(0).cast(pa.timestamp("us")).cast(pa.int64()).to_numpy()
+        values = {name: table[name].cast(pa.float64()).to_numpy() for name in table.column_names[1:]}
+    except pa.ArrowException as error:
+        raise BadInput(f"{path}: {error}; write times as 2024-05-01 10:00:00, and numbers") from None
+    series = [(Unit(name), times[~np.isnan(each)], each[~np.isnan(each)]) for name, each in values.items()]
+    return Samples.of_series("value", Amount.SUM, series, notes=["a column for each unit"])
 
 
 def read_table(path: Path, value: str = "", unit: str = "") -> Samples:
@@ -47,6 +71,8 @@ def read_table(path: Path, value: str = "", unit: str = "") -> Samples:
         unit: Column of units; empty to guess.
     """
     columns = offered_columns([str(path)])
+    if _is_wide(columns) and not (value or unit):
+        return _read_wide(path)
     for option, name in (("count", value), ("key", unit)):
         if name and name not in columns:
             raise UsageError(f"--{option} {name}: {path} has no such column{did_you_mean(name, columns)}")

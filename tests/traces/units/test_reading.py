@@ -62,17 +62,26 @@ def test_totals_that_start_again_count_from_0_and_windows_in_gaps_are_dropped(tm
     series = loads_of(read_units(path))
     np.testing.assert_allclose(series.loads.loads[0], 10)
     assert series.loads.loads.shape[1] == 30
-    assert "10 windows of 40 without samples of some unit are dropped" in series.findings
+    assert [each.evidence for each in series.findings] == ["10 windows of 40 without samples of some unit are dropped"]
     path = file_of(tmp_path, json.dumps(answer([({"partition": str(at)}, restarted) for at in range(2)])))
     series = loads_of(read_units(path))
     np.testing.assert_allclose(series.loads.loads[0], [10, 4, 10])
-    assert series.findings[0].startswith("totals started again, and count from 0 then: unit 0 (1 time)")
+    assert series.findings[0].evidence.startswith("totals started again, and count from 0 then: unit 0 (1 time)")
 
 
 def test_values_that_are_no_numbers_are_dropped_and_said(tmp_path):
     odd = [[T0, "1"], [T0 + 15, "NaN"], [T0 + 30, "+Inf"], [T0 + 45, "4"]]
     path = file_of(tmp_path, json.dumps(answer([({"partition": str(at)}, odd) for at in range(2)])))
-    assert "4 values of numRecordsIn dropped: not a number from 0" in loads_of(read_units(path)).findings
+    (finding,) = loads_of(read_units(path)).findings
+    assert finding.evidence == "4 values of numRecordsIn dropped: not a number from 0"
+
+
+def test_milliseconds_for_seconds_are_put_right_and_a_lint_finding(adapt, tmp_path):
+    values = [[time * 1000, value] for time, value in rising([1] * 9)]
+    path = file_of(tmp_path, json.dumps(answer([({"partition": str(at)}, values) for at in range(2)])))
+    assert loads_of(read_units(path)).loads.starts_us[0] == T0 * SECOND + SECOND // 2
+    (finding,) = adapt.json("lint", str(path))["findings"]
+    assert (finding["id"], finding["severity"]) == ("clock-unit", "warning")
 
 
 def test_labels_and_metrics_that_may_mean_several_things_are_asked_for(tmp_path):
@@ -150,6 +159,8 @@ def test_cloudwatch_and_flink_and_tables(tmp_path):
     )
     series = loads_of(read_units(file_of(tmp_path, text, "t.csv")))
     np.testing.assert_allclose(series.loads.shares, [1 / 6, 2 / 6, 3 / 6])
+    wide = "Timestamp,shardId-000,shardId-001\n2024-05-01 10:00:00,1,9\n2024-05-01 10:01:00,,8\n"
+    assert loads_of(read_units(file_of(tmp_path, wide, "wide.csv"))).loads.loads.tolist() == [[1, 0], [9, 8]]
 
 
 @pytest.mark.parametrize(
