@@ -59,7 +59,7 @@ class Setup:
             return (*_KAFKA, Client.KCL)
         if self.engine.family == Engine.KINESIS:
             return (Client.KCL,)
-        return _CLIENTS.get(self.engine.target, _KAFKA)
+        return _CLIENTS.get(self.engine.target, ())
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -23,7 +23,6 @@ class _Stage:
     run_ms: int = 0
     shuffled: bool = False  # whether tasks read a shuffle
     rows: dict[int, float] = field(default_factory=dict)  # by task; the last attempt counts
-    hosts: dict[int, str] = field(default_factory=dict)
 
 
 def read_tasks(path: Path, stage: str = "") -> Samples:
@@ -59,7 +58,7 @@ def read_tasks(path: Path, stage: str = "") -> Samples:
         raise BadInput(f"{path}: stage {visible(name)!r} has one task; name another with --count")
     series = [
         (
-            Unit(str(task), worker=runs[-1].hosts.get(task, "")),
+            Unit(str(task)),  # without its host: the tasks of the next stage are placed anew
             np.array([each.submitted_ms * 1000 for each in runs], np.int64),
             np.array([each.rows.get(task, 0.0) for each in runs]),
         )
@@ -81,6 +80,5 @@ def _add(stages: dict[int, _Stage], event: Any) -> None:
         shuffled = int(of.get("Shuffle Read Metrics", {}).get("Total Records Read", 0))
         rows = shuffled + int(of.get("Input Metrics", {}).get("Records Read", 0))
         stage.rows[int(info["Index"])] = float(rows)
-        stage.hosts[int(info["Index"])] = str(info.get("Host", ""))
         stage.run_ms += int(of.get("Executor Run Time", 0))
         stage.shuffled |= shuffled > 0

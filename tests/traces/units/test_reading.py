@@ -224,7 +224,6 @@ def test_an_event_log_is_read_in_every_form_and_up_to_where_it_is_cut(tmp_path, 
     path.write_bytes(PACKED[form](data))
     series = loads_of(read_units(path))
     assert series.loads.loads.tolist() == [[5, 5], [10, 10], [600, 600]]
-    assert series.units[2].worker == "h2"
     path.write_bytes(PACKED[form](data)[:-60])
     faults = Faults()
     assert 1 <= len(list(events(path, faults))) < 10
