@@ -59,7 +59,8 @@ class Setup:
             return (*_KAFKA, Client.KCL)
         if self.engine.family == Engine.KINESIS:
             return (Client.KCL,)
-        return _CLIENTS.get(self.engine.target, ())
+        flink = self.engine is Engine.FLINK_SQL
+        return _CLIENTS.get(Target.FLINK if flink else self.engine.target, ())
 
 
 @dataclass(frozen=True, slots=True, repr=False)
