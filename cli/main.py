@@ -44,6 +44,11 @@ class InOrder(Group):
         """The command names."""
         return sorted(super().list_commands(ctx), key=list(_PANEL_OF).index)
 
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command, loaded when it is asked for."""
+        found = super().get_command(ctx, cmd_name)
+        return _built(cmd_name).commands[cmd_name] if found is None and cmd_name in _PANEL_OF else found
+
     def get_params(self, ctx: Any) -> list[Any]:
         """The options that a page shows.
 
