@@ -18,7 +18,7 @@ _OF_BATCH = ("latestOffset", "getBatch", "queryPlanning", "walCommit", "commitOf
 """Parts of a micro-batch in which no task runs."""
 
 MOST_START_S = 86_400.0
-"""An executor that starts later after its application is no measure of a restart."""
+"""Longest start of an executor after its application that is taken for that of a restart."""
 
 SPREAD = "a task's time is a sum over its rows, so the spread of single rows is unknown"
 
