@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, TypeAlias
 
+from adapt.core.advice.which_key import WhichKey
 from adapt.core.check.outcome import Verdict
 from adapt.core.costs.calibration import Calibration
 from adapt.core.counting.frequencies import Frequencies
@@ -551,6 +552,18 @@ class advise:
         engine: str = "flink",
     ) -> Advice:
         """Advise on key groups, partitions, useful workers, and salts for hot keys."""
+
+    @staticmethod
+    def which_key(
+        source: File | Trace | Ingested | Sequence[File | Trace | Ingested],
+        *,
+        channels: int,
+        candidates: str = "auto",
+        needs: str = "",
+        engine: str = "spark",
+        time: str = "",
+    ) -> WhichKey:
+        """Judge candidate keys on later windows and recommend one."""
 
     @staticmethod
     def workers(

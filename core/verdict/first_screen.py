@@ -103,7 +103,8 @@ def evidence_table(verdict: Verdict, note: str = "", *, every: bool = False) -> 
     """The remedies."""
     tested = verdict.out_of_sample
     later = None if tested is None else float(np.median(tested.floors))
-    shown = [each for each in verdict.remedies if every or each.way is not Way.KEY]
+    names_key = every or verdict.verdict_class is VerdictClass.ANOTHER_KEY
+    shown = [each for each in verdict.remedies if names_key or each.way is not Way.KEY]
     return remedies_table(shown, 0 if tested is None else len(tested.rows), (verdict.best_possible, later), note)
 
 

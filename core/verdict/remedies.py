@@ -29,7 +29,7 @@ NEEDS = {
     Way.SPLIT: "merging",
     Way.WORKERS: "rescale",
     Way.PRODUCERS: "all producers",
-    Way.KEY: "not judged here",
+    Way.KEY: "adapt advise which-key",
 }
 """What each needs of the job."""
 

@@ -43,6 +43,7 @@ COMMANDS = {
     "lint": f"lint g.trace {JSON}",
     "advise": f"advise keys --parallelism 12 --partitions 60 --operator a=x,y {JSON}",
     "advise on keys": f"advise keys keys.csv --parallelism 4 {JSON}",
+    "advise which-key": f"advise which-key g.trace --needs key --channels 4 {JSON}",
     "advise workers": f"advise workers --rate 1000 --shed 10000@60s {JSON}",
     "count": f"partition count g.trace --over time --all --measure bytes --key k1 -o g.freq {JSON}",
     "count streams": f"partition count g.trace --over stream {JSON}",

@@ -47,6 +47,7 @@ LINES = [
     ("replay ordered", "x.trace --chain=chain.toml --workers=1 --backend=sim"),
     ("replay compare", "x.trace --channels=4 --seeds=1 --jobs=1 --scenario=flux-load"),
     ("advise keys", "x.trace --parallelism=4"),
+    ("advise which-key", "x.trace --channels=4"),
     ("advise workers", "--rate=9 --shed=10@60s"),
     ("calibrate spark", "in.csv"),
     ("calibrate flink", "http://localhost:1"),

@@ -3,11 +3,12 @@
 import typer
 
 from adapt.cli.commands.advise.keys import keys
+from adapt.cli.commands.advise.which_key import which_key
 from adapt.cli.commands.advise.workers import workers
 from adapt.cli.options.groups import grouped
 from adapt.cli.terminal.help import Command, Group
 
-app = typer.Typer(cls=Group, help="Advise on parallelism, key groups and salts.", no_args_is_help=True)
+app = typer.Typer(cls=Group, help="Advise on keys, parallelism, key groups and salts.", no_args_is_help=True)
 
-for command in (keys, workers):
+for command in (which_key, keys, workers):
     app.command(cls=Command)(grouped(command))
