@@ -127,7 +127,7 @@ def which_key(sources: Sequence[Any], question: Question, spark: Spark, progress
                 sources, Path(folder) / "candidates.trace", mapping, OPTIONS, spark_options=spark, progress=progress
             )
         except UsageError as error:
-            raise UsageError(_named_again(str(error), kept)) from error
+            raise UsageError(_named_again(str(error), kept, auto=question.candidates == AUTO)) from error
         return _judged(made.trace, kept, chosen, question, skipped if question.candidates == AUTO else ())
 
 
@@ -216,11 +216,12 @@ def _quoted(name: str) -> str:
     return name if re.fullmatch(r"[\w.`]+", name) else f"`{name}`"
 
 
-def _named_again(message: str, kept: Columns[str, str]) -> str:
+def _named_again(message: str, kept: Columns[str, str], *, auto: bool) -> str:
     """A message of the ingest about kept columns, with their own names."""
     for name, alias in kept.items():
         message = message.replace(f"--keep {alias!r}", f"candidate {name!r}")
-    return message
+    message = message.replace("--key", f"candidate {next(iter(kept))!r}", 1).replace("a kept column", "a key")
+    return f"{message}; name the others by --candidates" if auto and message.startswith("candidate") else message
 
 
 def _judged(

@@ -9,6 +9,7 @@ import numpy as np
 from adapt.core.advice.candidates import SAMPLE, Measured
 from adapt.core.errors import BadInput
 from adapt.core.partitioning.measures.floors import best_possible
+from adapt.core.partitioning.measures.plan_settings import PlanSettings
 from adapt.core.phrases import counted, listed, percent
 from adapt.core.table import Column, Displayed, Kind, Table
 
@@ -136,6 +137,8 @@ class WhichKey(Displayed):
                 f" {found.later:.3f} {later}.",
                 self.breaks,
             ]
+            if found.later > PlanSettings().max_imbalance:
+                lead.append("Its imbalance is high: `adapt verdict` says which of its keys to pin or split.")
         if not self.later_windows:
             lead.append("In-sample only: rows are too few for six windows, or have no times. Change is not tested.")
         if self.skipped:

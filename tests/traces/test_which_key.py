@@ -225,3 +225,10 @@ def test_auto_takes_at_most_200_columns():
     table = pa.table({f"c{at}": [1, 2] for at in range(201)})
     with pytest.raises(UsageError, match="at most 200 columns"):
         adapt.advise.which_key(table, channels=4)
+
+
+def test_lists_in_json_are_named_as_candidates(tmp_path, spark):
+    (tmp_path / "tags.jsonl").write_text('{"at": 1700000000, "user": "a", "tags": ["x"]}\n' * 20)
+    for options in ({}, {"candidates": "tags"}):
+        with pytest.raises(UsageError, match=r"candidate 'tags' has type array<string>; a key must be"):
+            adapt.advise.which_key(tmp_path / "tags.jsonl", channels=4, **options)

@@ -377,3 +377,10 @@ def test_every_command_has_the_same_best_possible_imbalance(adapt, here):
     useful = said("advise", "keys", "even.csv", "--parallelism", "4")
     assert useful["useful"][0]["best_possible"] == best
     assert adapt("check", "even.plan", "--limit", "best_possible <= 1.14").code == 1
+
+
+def test_where_another_key_is_needed_its_row_names_the_command_that_finds_one(adapt, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "counts.csv").write_text("key,count\n" + "".join(f"k{at},{1000 - at}\n" for at in range(3)))
+    shown = adapt.done("verdict", "counts.csv", "--channels", 8).out
+    assert [line for line in shown.splitlines() if line.startswith("another key") and "adapt advise which-key" in line]
