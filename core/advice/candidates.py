@@ -45,7 +45,7 @@ class Coded:
             hashes = (first.hashes[one] * np.uint64(0x9E3779B97F4A7C15) ^ second.hashes[other]) * np.uint64(
                 0xD6E8FEB86659FD93
             )
-        return cls(codes, hashes ^ (hashes >> np.uint64(32)), first.missing[one] | second.missing[other]), one, other
+        return cls(codes, hashes, first.missing[one] | second.missing[other]), one, other
 
 
 @dataclass(slots=True)
