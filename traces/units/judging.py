@@ -197,4 +197,4 @@ def _next(answer: UnitAnswer, units: Sequence[Any]) -> str:
     engine = answer.setup.engine
     if engine is not None and str(engine).startswith(("spark", "kinesis")):
         return f"adapt verdict SOURCE --key KEY --engine {engine} --channels {len(units)}"
-    return f"adapt verdict kafka://HOST:PORT/{topic} --sample 10% --channels {len(units)}"
+    return f"adapt ingest kafka://HOST:PORT/{topic} --key key --sample 10% -o {topic}.trace"
