@@ -14,7 +14,7 @@ from adapt.core.out_of_sample.windows import rows_a_pane
 from tests.claims.real_columns import DECIDING, OTHERS
 from tests.tiers import soak
 
-DATA = Path(os.environ.get("ADAPT_DATA", "../shared/data"))
+DATA = Path(os.environ.get("ADAPT_DATA", "../shared/data")).absolute()
 FOURTEEN = {
     **DECIDING,
     "reviews": (DECIDING["reviews/anonreviews.csv.bz2"][0], OTHERS["reviews/anonreviews.csv.bz2"][1]),
