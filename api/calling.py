@@ -28,7 +28,7 @@ COMMANDS = {
     **{name: name for name in ("check", "clean", "generate", "ingest", "lint", "report", "verdict")},
     **{name: f"partition {name}" for name in ("build", "compare", "count", "diff", "evaluate", "export", "tolerance")},
     **{f"replay.{name}": f"replay {name}" for name in ("compare", "elastic", "fit", "flux", "ordered", "repartition")},
-    **{f"advise.{name}": f"advise {name.replace('_', '-')}" for name in ("keys", "which_key", "workers")},
+    **{f"advise.{name}": f"advise {name.replace('_', '-')}" for name in ("salts", "which_key", "workers")},
     **{f"calibrate.{name}": f"calibrate {name}" for name in ("flink", "spark")},
     **{f"cluster.{name}": f"cluster {name}" for name in ("check", "pack")},
 }

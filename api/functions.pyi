@@ -540,7 +540,7 @@ class replay:
 
 class advise:
     @staticmethod
-    def keys(
+    def salts(
         source: Artefact | Frame | Sequence[Artefact | Frame] | None = None,
         *,
         parallelism: int,

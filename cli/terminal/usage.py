@@ -15,6 +15,8 @@ def usage_sentence(error: Any) -> str:
     instead = as_key(error.ctx.command, name) if name is not None and error.ctx is not None else ""
     if "No such command 'replan'" in str(error):
         return "no such command: replan; write adapt replay repartition --live"
+    if "No such command 'keys'" in str(error):
+        return "no such command: keys; write adapt advise salts, or adapt advise which-key to choose a key"
     if instead:
         return f"no such option: {name}; write {instead}"
     return _about_value(error) or _first_small(" ".join(str(error.format_message()).split())).rstrip(".?")

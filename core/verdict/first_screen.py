@@ -135,7 +135,7 @@ def next_command(verdict: Verdict | None, trace: str, plan: str, channels: int, 
             return f"adapt verdict {trace}{read}{engine_option(verdict)} --channels {channels} --mergeable"
         case VerdictClass.SPLITTING | VerdictClass.ANOTHER_KEY | VerdictClass.PINNING:
             engine = engine_option(verdict) if verdict is not None and verdict.engine in list(Engine) else ""
-            return f"adapt advise keys {trace}{engine} --parallelism {channels}"
+            return f"adapt advise salts {trace}{engine} --parallelism {channels}"
         case VerdictClass.UNKNOWN:
             return f"adapt lint {trace}"
         case _:

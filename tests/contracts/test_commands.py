@@ -44,7 +44,7 @@ IN_PROCESS = {
     "calibrate spark": "progress.json --workers 2 -o OUT",
     "cluster pack": "-o OUT",
     "report": "x.trace a.plan --html page.html",
-    "advise keys": "x.trace --parallelism 3",
+    "advise salts": "x.trace --parallelism 3",
     "advise which-key": "x.trace --channels 3",
     "advise workers": "--rate 1000 --shed 10000@60s",
     "partition tolerance": "--channels 4 --total 10 --capacity 3",

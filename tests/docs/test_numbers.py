@@ -65,7 +65,7 @@ def test_the_web_log_at_8_and_12_channels(real_traces):
 
 
 def test_the_key_groups_of_flink(adapt):
-    line = ["advise", "keys", "--parallelism", 120, "--max-parallelism", 256, "--format", "json"]
+    line = ["advise", "salts", "--parallelism", 120, "--max-parallelism", 256, "--format", "json"]
     excesses = [row["excess"] for row in json.loads(adapt.done(*line).out)["flink"] if row["parallelism"] == 120]
     assert any(f"{100 * excess:.1f} %" == "40.6 %" for excess in excesses)
     assert all("40.6 %" in text_of(f"docs/{page}.md") for page in ("lint", "how-many-channels"))

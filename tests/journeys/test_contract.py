@@ -76,7 +76,7 @@ READS = [
     "report old.trace old.plan --verify",
     "lint old.trace",
     "check old.trace --limit keys<=300",
-    "advise keys old.trace --parallelism 3",
+    "advise salts old.trace --parallelism 3",
     "replay flux old.trace --workers 4 --plan old.plan",
 ]
 

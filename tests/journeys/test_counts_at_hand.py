@@ -23,7 +23,7 @@ TABLES = {
     ),
     "salts of a label": (
         lines("label,count", "l{at},{n}"),
-        "advise keys {} --engine spark --parallelism 8",
+        "advise salts {} --engine spark --parallelism 8",
         "if spark hashes KEY#0, KEY#1",
     ),
     "rows of an organization": (

@@ -45,7 +45,7 @@ LIGHT = [
     "report OUT/x.plan --verify",
     "lint x.trace --format {json|table}",
     "check {x.trace|OUT/x.plan} --limit imbalance<=2 [--verify]",
-    "advise keys {x.trace|counts.csv} --parallelism N [--max-parallelism 128] [--partitions M]",
+    "advise salts {x.trace|counts.csv} --parallelism N [--max-parallelism 128] [--partitions M]",
     "advise workers --rate M --shed N@60s [--imbalance 1.5]",
     "clean . [--yes]",
 ]

@@ -46,7 +46,7 @@ LINES = [
     ("replay fit", "x.trace --network=net.toml"),
     ("replay ordered", "x.trace --chain=chain.toml --workers=1 --backend=sim"),
     ("replay compare", "x.trace --channels=4 --seeds=1 --jobs=1 --scenario=flux-load"),
-    ("advise keys", "x.trace --parallelism=4"),
+    ("advise salts", "x.trace --parallelism=4"),
     ("advise which-key", "x.trace --channels=4"),
     ("advise workers", "--rate=9 --shed=10@60s"),
     ("calibrate spark", "in.csv"),

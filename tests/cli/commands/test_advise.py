@@ -1,4 +1,4 @@
-"""`adapt advise keys` and `adapt generate`."""
+"""`adapt advise salts` and `adapt generate`."""
 
 import json
 
@@ -15,7 +15,7 @@ def counts(tmp_path, monkeypatch):
 
 
 def advised(adapt, *line):
-    return adapt.json("advise", "keys", *line)
+    return adapt.json("advise", "salts", *line)
 
 
 def test_numbers_need_no_trace(adapt, monkeypatch):
@@ -26,9 +26,13 @@ def test_numbers_need_no_trace(adapt, monkeypatch):
     assert told["flink"][0]["excess"] == pytest.approx(3 * 120 / 256 - 1)
     assert {row["case"]: row["key_groups"] for row in told["flink"]}["even"] == 360
     assert told["kafka"] is told["keys"] is None
-    shown = adapt.done("advise", "keys", "-p", 48, "--max-parallelism", 128, "--partitions", 60).out
+    shown = adapt.done("advise", "salts", "-p", 48, "--max-parallelism", 128, "--partitions", 60).out
     assert max(map(len, shown.splitlines())) <= 80
     assert "Kafka: partitions over consumers" in shown
+
+
+def test_the_old_name_of_the_command_names_the_new_one(adapt):
+    assert "write adapt advise salts" in adapt.refused(2, "advise", "keys", "-p", 50)
 
 
 def test_idle_consumers_are_counted(adapt):
@@ -59,7 +63,7 @@ def test_a_region_is_partitioned_by_the_columns_that_its_operators_share(adapt):
         ("sum", "user"),
         ("top", "user"),
     ]
-    assert "Partition the region by user." in adapt.done("advise", "keys", *line).out
+    assert "Partition the region by user." in adapt.done("advise", "salts", *line).out
     assert advised(adapt, "-p", 8)["region"] is None
 
 
@@ -74,7 +78,7 @@ def test_a_region_is_partitioned_by_the_columns_that_its_operators_share(adapt):
     ],
 )
 def test_wrong_usage_is_rejected_in_one_line(adapt, counts, code, line, told):
-    assert told in adapt.refused(code, "advise", "keys", *line.split())
+    assert told in adapt.refused(code, "advise", "salts", *line.split())
 
 
 @pytest.fixture

@@ -88,7 +88,7 @@ def test_a_source_of_which_rows_are_lost_is_not_judged_unless_asked_to(adapt, he
     [
         *("lint some.trace", "report some.trace", "check some.trace --limit rows>0", "partition count some.trace"),
         *("partition compare some.trace --channels 2 -o 2.plans", "partition build some.trace --channels 2 -o 2.plan"),
-        *("advise keys some.trace --parallelism 2", "replay flux some.trace --workers 2"),
+        *("advise salts some.trace --parallelism 2", "replay flux some.trace --workers 2"),
     ],
 )
 def test_each_command_on_a_trace_says_what_its_source_lost(adapt, here, lossy_trace, line):
@@ -374,7 +374,7 @@ def test_every_command_has_the_same_best_possible_imbalance(adapt, here):
         [8 / 7] * len(periods["periods"]), abs=0.01
     )
     (here / "even.csv").write_text("key,count\n" + "".join(f"k{at},10\n" for at in range(7)))
-    useful = said("advise", "keys", "even.csv", "--parallelism", "4")
+    useful = said("advise", "salts", "even.csv", "--parallelism", "4")
     assert useful["useful"][0]["best_possible"] == best
     assert adapt("check", "even.plan", "--limit", "best_possible <= 1.14").code == 1
 

@@ -266,7 +266,7 @@ def test_counts_go_wherever_counted_keys_do(adapt, tmp_path, monkeypatch):
         "verdict counts.csv --channels 4",
         "partition compare counts.csv --channels 4",
         "partition build counts.csv --channels 4 -o x.plan",
-        "advise keys counts.csv --parallelism 4",
+        "advise salts counts.csv --parallelism 4",
         "check counts.csv --channels 4 --limit imbalance<9",
         "report counts.csv",
     ):

@@ -44,7 +44,7 @@ def test_the_trace_has_no_times_and_keeps_the_order_of_rows_on_every_path(source
 def test_keys_are_judged_in_sample_and_what_needs_times_refuses(adapt, source):
     said = adapt.done("verdict", source, "--key", "customer", "--channels", 4)
     assert "In-sample only: rows are too few for windows, or have no times." in said.out
-    for line in ("lint", "report", "check --limit imbalance<9", "advise keys --parallelism 4", "partition count"):
+    for line in ("lint", "report", "check --limit imbalance<9", "advise salts --parallelism 4", "partition count"):
         command, *options = line.split(" --")
         adapt.done(*command.split(), "orders.trace", *(word for each in options for word in f"--{each}".split()))
     for line in (

@@ -37,7 +37,7 @@ def test_every_engine_is_a_scheme_and_a_base_and_judges(here, adapt, engine):
     based = plan_of(adapt, "--channels", 4, "--engine", engine)
     assert (based["base"], based["verdict"]["engine"]) == (engine, engine)
     adapt.done("check", "counts.csv", "--engine", engine, "--channels", 4, "--limit", "imbalance<=4")
-    adapt.done("advise", "keys", "counts.csv", "-p", 4, "--engine", engine)
+    adapt.done("advise", "salts", "counts.csv", "-p", 4, "--engine", engine)
 
 
 def test_librdkafka_alone_is_its_default(here, adapt):

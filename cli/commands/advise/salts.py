@@ -1,4 +1,4 @@
-"""`adapt advise keys`: key groups, partitions, useful workers and salts."""
+"""`adapt advise salts`: key groups, partitions, useful workers and salts."""
 
 from fractions import Fraction
 from pathlib import Path
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from adapt.traces.advising import Advice
 
 
-def keys(
+def salts(
     source: Annotated[
         Path | None,
         typer.Argument(
@@ -53,7 +53,7 @@ def keys(
     Key groups and partitions are indivisible, so the busiest worker may have more than the mean, however balanced the
     keys: that is the excess. Rows of a trace count as 1. Does not start Java.
 
-    Example: adapt advise keys web.trace --parallelism 48 --max-parallelism 128 --partitions 60
+    Example: adapt advise salts web.trace --parallelism 48 --max-parallelism 128 --partitions 60
     """
     from adapt.core.advice.tables import operators_named
     from adapt.traces.advising import Job, advise
