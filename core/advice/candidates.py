@@ -18,6 +18,9 @@ SAMPLE = 2048
 TOGETHER = 4096
 """Values of the needed columns that are followed; with fewer values, all are."""
 
+MOST_SEEN = 100
+"""Most parts that the sampled keys are held in before they are summed by window."""
+
 HOTTEST = 1000
 """Hottest keys that the best possible imbalance is computed from."""
 
@@ -93,8 +96,20 @@ class Measured:
             self._seen.append((window, hashes[came], counts[came]))
             if window >= self.later:
                 hot += counts
+        if len(self._seen) > MOST_SEEN:
+            self._compact()
         came = np.flatnonzero((hot > 0) & ~at_random)
         self._heavy.add(pa.array(hashes[came].view(np.int64)), {_COUNT: hot[came]}, 0)
+
+    def _compact(self) -> None:
+        """Sum the sampled keys by window, and forget those that the sample has no longer."""
+        summed = []
+        for window in sorted({window for window, _, _ in self._seen}):
+            hashes, counts = (np.concatenate([each[at] for each in self._seen if each[0] == window]) for at in (1, 2))
+            kept = hashes <= self._sketch.smallest[-1]
+            known, code = np.unique(hashes[kept], return_inverse=True)
+            summed.append((window, known, np.bincount(code, counts[kept], len(known)).astype(np.int64)))
+        self._seen = summed
 
     @property
     def imbalances(self) -> Floats:
@@ -128,16 +143,15 @@ class Measured:
 
         Both are of the sampled keys; all of them, if they are below `SAMPLE`.
         """
-        last = self._sketch.smallest[-1] if len(self._sketch.smallest) else np.uint64(0)
+        self._compact()
         windows = np.concatenate([np.full(len(each), window) for window, each, _ in self._seen])
         hashes = np.concatenate([each for _, each, _ in self._seen])
         counts = np.concatenate([each for _, _, each in self._seen])
-        kept = hashes <= last
-        known, code = np.unique(hashes[kept], return_inverse=True)
+        known, code = np.unique(hashes, return_inverse=True)
         first, final = np.full(len(known), len(self.loads)), np.full(len(known), -1)
-        np.minimum.at(first, code, windows[kept])
-        np.maximum.at(final, code, windows[kept])
-        rows = np.bincount(code, counts[kept], len(known))
+        np.minimum.at(first, code, windows)
+        np.maximum.at(final, code, windows)
+        rows = np.bincount(code, counts, len(known))
         came = final >= self.later
         new = float((first[came] >= self.later).mean()) if self.later and came.any() else None
         return new, float(rows[first == final].sum() / rows.sum()) if len(self.loads) > 1 else 0.0

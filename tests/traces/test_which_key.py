@@ -181,6 +181,13 @@ def test_rows_that_the_engine_places_at_random_are_no_hot_key():
     assert code.best < 1.05
 
 
+def test_sampled_keys_are_the_same_however_often_they_are_summed(monkeypatch):
+    table = frame_of(generated(6, 60_000), np.arange(60_000))
+    once = adapt.advise.which_key(table, channels=WORKERS, time="ts")
+    monkeypatch.setattr("adapt.core.advice.candidates.MOST_SEEN", 0)
+    assert adapt.advise.which_key(table, channels=WORKERS, time="ts").candidates == once.candidates
+
+
 def test_few_rows_are_judged_in_sample():
     found = adapt.advise.which_key(
         frame_of(generated(0, 2000), np.arange(2000)), candidates="page", channels=3, time="ts"
