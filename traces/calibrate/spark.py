@@ -133,11 +133,18 @@ def calibrate_spark(path: Path, workers: int | None = None, stage: int | None = 
     pauses = [pause for pause in (_collections(log), _between(batches, fixed_s)) if pause is not None]
     began = log.began_ms
     started_s = (began.get("SparkListenerExecutorAdded", 0) - began.get("SparkListenerApplicationStart", np.inf)) / 1e3
-    is_likely = 0 < started_s < MOST_START_S  # else its times were changed
-    restart = Restart(start_s=started_s if is_likely else None)
+    restart = Restart(start_s=started_s if 0 < started_s < MOST_START_S else None)
+    doubted = (
+        [
+            f"the first executor starts {started_s / 86_400:,.0f} d after its application: times were changed, and the"
+            " time of a restart is not known"
+        ]
+        if MOST_START_S <= started_s < np.inf
+        else []
+    )
     return Calibration(
         Profile(CostSource.SPARK, said, service, transport=transport, restart=restart, pauses=tuple(pauses)),
-        (SPREAD, *faults.sentences()),
+        (SPREAD, *doubted, *faults.sentences()),
     )
 
 

@@ -172,6 +172,13 @@ def test_tasks_of_the_stage_with_the_most_run_time_give_service_and_transport(tm
     assert "service.quantiles_s" in profile.missing()
 
 
+def test_a_start_of_days_is_doubted(tmp_path):
+    changed = [LOG[0], {**LOG[1], "Timestamp": 592 * 86_400_000}, *LOG[2:]]
+    found = calibrate_spark(written(tmp_path, changed))
+    assert found.profile.restart.start_s is None
+    assert any(note.startswith("the first executor starts 592 d after its application") for note in found.notes)
+
+
 def test_a_stage_can_be_chosen(tmp_path):
     path = written(tmp_path, LOG)
     profile = calibrate_spark(path, stage=0).profile
