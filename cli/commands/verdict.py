@@ -93,6 +93,10 @@ def verdict(
     given_engine = today.engine if typed_of(context, ["engine"]) and isinstance(today.engine, Engine) else None
     units = None if current else _units(source, raw, mapping.key, today, given_engine, channels, limits.max_imbalance)
     if units is not None:
+        limited = ["max_migration", "max_pins", "mergeable", "max_rejects", "source_format"]
+        if without := sorted(typed_of(context, [*limited, *asdict(mapping)]) - {"key"}):
+            option = f"--{without[0].strip('_').replace('_', '-')}"
+            raise UsageError(f"{source[0]} holds metrics by unit, where {option} has no effect; omit it")
         narrate_guesses(units.series.notes)
         if out is not None:
             from adapt.traces.store.atomic import write_whole

@@ -279,6 +279,8 @@ def test_a_verdict_on_metrics_keeps_counts_that_other_commands_take(adapt, tmp_p
     assert adapt.done(*"lint units.counts.parquet".split())
     again = adapt.done(*"verdict units.counts.parquet --engine kafka".split())
     assert again.out.startswith("Verdict: Count the keys of unit 2")
+    refused = adapt.refused(2, *"verdict units.json --engine kafka --max-pins 3".split())
+    assert refused == "adapt: units.json holds metrics by unit, where --max-pins has no effect; omit it"
     refused = adapt(*"verdict units.json --keys 0 --engine kafka".split())
     assert (refused.code, refused.err.splitlines()[-1]) == (2, "adapt: the number of keys must be at least 1 (got 0)")
 
