@@ -1,11 +1,15 @@
 """What a source of units is, by its first bytes."""
 
 import re
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 
+from adapt.core.errors import AdaptError
+from adapt.traces.counting.counts_table import ERRORS, TIMES
 from adapt.traces.read_errors import readable
 from adapt.traces.sources.formats.spark_log import PACKED, is_event_log
+from adapt.traces.sources.sniff import offered_columns
 
 SERIES = re.compile(rb'\{\s*"metric"\s*:\s*\{')
 """The beginning of a series of Prometheus."""
@@ -20,6 +24,21 @@ EXPOSED = re.compile(
     r"^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+([+-]?(?:\d[\d.eE+-]*|Inf|inf|NaN|nan))(?:\s+(-?\d+(?:\.\d+)?))?\s*(?:#.*)?$"
 )
 """A line of Prometheus's text exposition: metric, labels, value, time."""
+
+UNIT_LABELS = (
+    *("partition", "subtask_index", "subtask", "shard", "shard_id", "ShardId", "task_id", "task", "unit"),
+    *("worker_id", "worker", "fragment_id", "executor", "executor_id", "instance", "pod", "host", "node"),
+)
+"""Labels that name a unit, the likeliest first."""
+
+VALUES = re.compile(r"value|lag|load|rate|sum|total|counts?|rows|records|messages|events|requests|bytes|busy\w*|size")
+"""Usual names of a column of values, in lower case."""
+
+_KEYS = ("host", "node")
+"""Labels that are keys in a table, more often than units."""
+
+_MOST_COLUMNS = 5
+"""A table with more columns holds rows of a stream."""
 
 _HEAD = 1 << 16
 _PAIR = re.compile(rb'"values?"\s*:\s*\[')
@@ -69,6 +88,27 @@ def kind_of(path: Path) -> SourceKind | None:
 
 
 def _is_table(path: Path) -> bool:
-    from adapt.traces.units.tables import holds_units
+    """Whether a table has columns of units and values, and little else.
 
-    return holds_units(path)
+    Errors of counts are of keys.
+    """
+    try:
+        columns = [name.lower() for name in offered_columns([str(path)])]
+    except AdaptError:
+        return False
+    if is_wide(columns):
+        return True
+    has_unit = any(label.lower() in columns for label in UNIT_LABELS if label not in _KEYS)
+    return (
+        has_unit
+        and not {"key", *ERRORS} & {*columns}
+        and len(columns) <= _MOST_COLUMNS
+        and any(map(VALUES.fullmatch, columns))
+    )
+
+
+def is_wide(columns: Sequence[str]) -> bool:
+    """Whether a column of times is followed by numbered units."""
+    time, *units = columns or [""]
+    stems = {re.sub(r"\d+$", "", name) for name in units}
+    return bool(TIMES.fullmatch(time.lower())) and len(units) > 1 and len(stems) == 1 and units[0][-1].isdigit()

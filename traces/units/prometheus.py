@@ -20,14 +20,8 @@ from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.phrases import listed
 from adapt.core.values import visible
 from adapt.traces.read_errors import readable
-from adapt.traces.units.kinds import EXPOSED, SERIES
+from adapt.traces.units.kinds import EXPOSED, SERIES, UNIT_LABELS
 from adapt.traces.units.samples import Amount, Samples, Unit
-
-UNIT_LABELS = (
-    *("partition", "subtask_index", "subtask", "shard", "shard_id", "ShardId", "task_id", "task", "unit"),
-    *("worker_id", "worker", "fragment_id", "executor", "executor_id", "instance", "pod", "host", "node"),
-)
-"""Labels that name a unit, the likeliest first."""
 
 _OPERATOR_LABELS = ("topic", "task_name", "operator_name", "stream", "keyspace", "table")
 """Labels of what has units: they become a part of the name, if it varies."""

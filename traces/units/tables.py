@@ -1,52 +1,17 @@
 """Tables of a time, a unit and a value."""
 
-import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from adapt.core.errors import AdaptError, BadInput, UsageError, did_you_mean
-from adapt.traces.counting.counts_table import ERRORS, TIMES, read_counts
+from adapt.core.errors import BadInput, UsageError, did_you_mean
+from adapt.traces.counting.counts_table import TIMES, read_counts
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.sources.sniff import offered_columns
-from adapt.traces.units.prometheus import UNIT_LABELS
+from adapt.traces.units.kinds import UNIT_LABELS, VALUES, is_wide
 from adapt.traces.units.samples import Amount, Samples, Unit
-
-_VALUES = re.compile(r"value|lag|load|rate|sum|total|counts?|rows|records|messages|events|requests|bytes|busy\w*|size")
-"""Usual names of a column of values, in lower case."""
-
-_MOST_COLUMNS = 5
-"""A table with more columns holds rows of a stream."""
-
-
-def holds_units(path: Path) -> bool:
-    """Whether a table has columns of units and values, and little else.
-
-    Errors of counts are of keys.
-    """
-    try:
-        columns = [name.lower() for name in offered_columns([str(path)])]
-    except AdaptError:
-        return False
-    if _is_wide(columns):
-        return True
-    has_unit = any(label.lower() in columns for label in UNIT_LABELS)
-    return (
-        has_unit
-        and not {"key", *ERRORS} & {*columns}
-        and len(columns) <= _MOST_COLUMNS
-        and any(map(_VALUES.fullmatch, columns))
-    )
-
-
-def _is_wide(columns: Sequence[str]) -> bool:
-    """Whether there is a column of times, and one for each of several numbered units."""
-    time, *units = columns or [""]
-    stems = {re.sub(r"\d+$", "", name) for name in units}
-    return bool(TIMES.fullmatch(time.lower())) and len(units) > 1 and len(stems) == 1 and units[0][-1].isdigit()
 
 
 def _read_wide(path: Path) -> Samples:
@@ -71,7 +36,7 @@ def read_table(path: Path, value: str = "", unit: str = "") -> Samples:
         unit: Column of units; empty to guess.
     """
     columns = offered_columns([str(path)])
-    if _is_wide(columns) and not (value or unit):
+    if is_wide(columns) and not (value or unit):
         return _read_wide(path)
     for option, name in (("count", value), ("key", unit)):
         if name and name not in columns:
@@ -79,7 +44,7 @@ def read_table(path: Path, value: str = "", unit: str = "") -> Samples:
     lower = {name.lower(): name for name in columns}
     named = unit or next(lower[label.lower()] for label in UNIT_LABELS if label.lower() in lower)
     left = [name for name in columns if name != named and not TIMES.fullmatch(name.lower())]
-    found = [value] if value else [name for name in left if _VALUES.fullmatch(name.lower())]
+    found = [value] if value else [name for name in left if VALUES.fullmatch(name.lower())]
     if len(found) != 1:
         raise UsageError(f"{path}: {' and '.join(map(repr, found))} may each be the values; choose one with --count")
     table = read_counts(path, mapping=Mapping(named), count=found[0])

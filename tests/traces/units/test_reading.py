@@ -257,6 +257,7 @@ def test_a_bad_line_of_a_log_is_counted_and_not_fatal(tmp_path):
     ("name", "text"),
     [
         ("rows.csv", "ts,key,partition\n1,a,0\n"),
+        ("hosts.csv", "ts,host,bytes\n1,a,100\n"),
         ("log.txt", "1.2.3.4 GET /\n"),
         ("rows.jsonl", '{"a": 1}\n{"a": 2}\n'),
         ("empty", ""),
