@@ -34,8 +34,7 @@ def imbalances(loads: Floats, owners: Channels, workers: int) -> Floats:
     Returns:
         Shape (windows with load,).
     """
-    on = np.zeros((workers, loads.shape[1]))
-    np.add.at(on, owners, loads)
+    on = _added(loads, owners, workers)
     totals = on.sum(axis=0)
     return np.asarray(on[:, totals > 0].max(axis=0) * workers / totals[totals > 0])
 
@@ -83,6 +82,13 @@ def best_assignment(loads: Floats, workers: int, today: Channels | None = None) 
     return min(near, key=lambda owners: int((owners != today).sum()))
 
 
+def _added(loads: Floats, owners: Channels, workers: int) -> Floats:
+    """Load of each worker in each window; shape (workers, windows)."""
+    on = np.zeros((workers, loads.shape[1]))
+    np.add.at(on, owners, loads)
+    return on
+
+
 def _mean(shares: Floats, owners: Channels, workers: int) -> float:
     return float(imbalances(shares, owners, workers).mean())
 
@@ -101,8 +107,7 @@ def _renamed(owners: Channels, today: Channels, workers: int) -> Channels:
 
 def _moved(shares: Floats, start: Channels, workers: int, falling: NDArray[np.int64]) -> Channels:
     """An assignment after moves that lower the mean imbalance of the windows."""
-    loads = np.zeros((workers, shares.shape[1]))
-    np.add.at(loads, start, shares)
+    loads = _added(shares, start, workers)
     owners = np.empty(len(start), np.int32)
     pins = np.array([len(start)])
     owners[falling] = moved_hottest(falling, shares, start, loads, np.ones(workers), pins)[0]

@@ -63,7 +63,7 @@ class UnitLoads:
         """
         if not len(times_us) == len(units) == len(amounts):
             raise BadInput(f"rows need three values each (got {len(times_us)}, {len(units)} and {len(amounts)})")
-        names, starts = sorted(set(units), key=_numbered), sorted(set(times_us))
+        names, starts = sorted(set(units), key=numbered), sorted(set(times_us))
         loads = np.zeros((len(names), len(starts)))
         row, column = ({each: at for at, each in enumerate(found)} for found in (names, starts))
         np.add.at(loads, ([row[each] for each in units], [column[each] for each in times_us]), amounts)
@@ -107,7 +107,7 @@ def few_windows(loads: Floats) -> Floats:
     return np.asarray(merged / merged.sum(axis=0))
 
 
-def _numbered(name: str) -> tuple[str, int, str]:
+def numbered(name: str) -> tuple[str, int, str]:
     """A key that sorts `shard-2` before `shard-10`."""
     text = name.rstrip("0123456789")
     digits = name[len(text) :]

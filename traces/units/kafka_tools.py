@@ -10,6 +10,7 @@ from adapt.core.values import visible
 from adapt.traces.units.kinds import GROUPS_HEADER, OFFSETS_LINE
 from adapt.traces.units.samples import Amount, Samples, Unit
 
+_NO_TIMES = "snapshots have no times: loads are shares of what arrived between them"
 _OLD_COLUMNS = {"pid": "PARTITION", "logsize": "LOG-END-OFFSET", "offset": "CURRENT-OFFSET", "owner": "CONSUMER-ID"}
 
 
@@ -60,7 +61,7 @@ def _of_rows(rows: Sequence[Mapping[str, str]]) -> Samples:
         raise BadInput("no partition has a LOG-END-OFFSET; describe the group while its topic has records")
     notes = [f"{unknown} rows without an end offset are skipped"] if unknown else []
     if any(len(each) > 1 for _, each in series):
-        notes.append("snapshots have no times: loads are shares of what arrived between them")
+        notes.append(_NO_TIMES)
     ends = [(unit, each[:, 0].astype(np.int64), each[:, 1]) for unit, each in series]
     lags = [(unit, each[:, 0].astype(np.int64), each[:, 2]) for unit, each in series]
     made = Samples.of_series("LOG-END-OFFSET", Amount.COUNTER, ends, is_timed=False, notes=notes)
@@ -82,6 +83,6 @@ def read_offsets(lines: Sequence[str]) -> Samples:
         (Unit(str(partition), topic), np.arange(len(ends)), np.array(ends))
         for (topic, partition), ends in found.items()
     ]
-    notes = ["snapshots have no times: loads are shares of what arrived between them"]
+    notes = [_NO_TIMES]
     notes = notes if any(len(ends) > 1 for ends in found.values()) else []
     return Samples.of_series("end offset", Amount.COUNTER, series, is_timed=False, notes=notes)

@@ -59,10 +59,13 @@ class SourceKind(StrEnum):
     TABLE = "table"
 
 
-def kind_of(path: Path) -> SourceKind | None:
+def kind_of(path: Path, *, tables: bool = True) -> SourceKind | None:
     """The kind of a file or folder.
 
     None for rows, and for counts by key.
+
+    Args:
+        tables: Whether a table may hold units; else it is not looked at.
     """
     if path.is_dir():
         return SourceKind.EVENTS if is_event_log(path) else None
@@ -84,7 +87,7 @@ def kind_of(path: Path) -> SourceKind | None:
         return SourceKind.OFFSETS
     if len(shown) > 1 and all(map(EXPOSED.match, shown[:-1])) and any("{" in line for line in shown):
         return SourceKind.EXPOSED
-    return SourceKind.TABLE if _is_table(path) else None
+    return SourceKind.TABLE if tables and _is_table(path) else None
 
 
 def _is_table(path: Path) -> bool:

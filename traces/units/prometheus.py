@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from io import BytesIO
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import orjson
@@ -85,19 +84,8 @@ def read_answer(path: Path) -> list[Labelled]:
     with readable(path), path.open("rb") as file:
         data = mmap(file.fileno(), 0, access=ACCESS_READ)
     starts = [match.start() for match in SERIES.finditer(data)]
-    if not starts:
-        status = _document(path, data[:])
-        reason = status.get("error", "no series") if isinstance(status, dict) else "no series"
-        raise BadInput(f"{path}: the answer of Prometheus has {visible(str(reason))}; ask for a metric with values")
     ends = [*starts[1:], len(data)]
     return [_series(path, data, start, end) for start, end in zip(starts, ends, strict=True)]
-
-
-def _document(path: Path, data: bytes) -> Any:
-    try:
-        return orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        raise BadInput(f"{path} is not JSON: {error}") from None
 
 
 def _series(path: Path, data: mmap, start: int, end: int) -> Labelled:

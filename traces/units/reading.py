@@ -40,18 +40,25 @@ def units_of(source: str, metric: str = "", unit: Sequence[str] = ()) -> "Sample
 
         return read_job(source, metric)
     path = location(source)
-    kind = kind_of(path)
-    return None if kind is None or (kind is SourceKind.TABLE and unit) else read_units(path, metric, unit)
+    kind = kind_of(path, tables=not unit)
+    return None if kind is None else _read(path, kind, metric, unit)
 
 
 def read_units(path: Path, metric: str = "", unit: Sequence[str] = ()) -> "Samples":
     """The samples of a file or folder; see `units_of`."""
-    match kind_of(path):
+    kind = kind_of(path)
+    if kind is None:
+        raise BadInput(f"{path} holds no numbers by unit that are known")
+    return _read(path, kind, metric, unit)
+
+
+def _read(path: Path, kind: SourceKind, metric: str, unit: Sequence[str]) -> "Samples":
+    match kind:
         case SourceKind.EVENTS:
             from adapt.traces.units.spark_tasks import read_tasks
 
             return read_tasks(path, metric)
-        case (SourceKind.ANSWER | SourceKind.EXPOSED) as kind:
+        case SourceKind.ANSWER | SourceKind.EXPOSED:
             from adapt.traces.units.prometheus import Selector, read_answer, read_exposed, samples_of
 
             series, types = (read_answer(path), {}) if kind is SourceKind.ANSWER else read_exposed(path)
@@ -72,7 +79,6 @@ def read_units(path: Path, metric: str = "", unit: Sequence[str] = ()) -> "Sampl
             from adapt.traces.units.tables import read_table
 
             return read_table(path, metric, unit[0] if unit else "")
-    raise BadInput(f"{path} holds no numbers by unit that are known")
 
 
 def _text(path: Path) -> list[str]:

@@ -13,7 +13,7 @@ from adapt.core.arrays import Floats
 from adapt.core.errors import BadInput
 from adapt.core.lint.finding import Finding, Severity
 from adapt.core.phrases import counted, listed
-from adapt.core.unit_loads.loads import UnitLoads
+from adapt.core.unit_loads.loads import UnitLoads, numbered
 from adapt.core.values import visible
 
 MOST_WINDOWS = 1000
@@ -143,7 +143,9 @@ def loads_of(samples: Samples) -> Series:
     kept = [index for index, (times, _) in enumerate(per_unit) if len(times)]
     if len(kept) < 2:
         raise BadInput(f"{samples.metric} has values of {counted(len(kept), 'unit')}; at least 2 are needed")
+    kept.sort(key=lambda index: numbered(samples.units[index].name))
     per_unit, units = [per_unit[index] for index in kept], [samples.units[index] for index in kept]
+    names = tuple(unit.name for unit in units)
     if samples.amount is Amount.COUNTER:
         per_unit = _differences(per_unit, units, found)
     edges, is_series = _edges(samples, per_unit, found)
@@ -154,11 +156,8 @@ def loads_of(samples: Samples) -> Series:
         keep = _outside_gaps(per_unit, units, edges, found)
     lags = None
     if samples.lag is not None:
-        lags = _lags(samples.lag, [unit.name for unit in units], edges)[:, keep]
-    order = UnitLoads.from_rows([0] * len(units), [unit.name for unit in units], [1.0] * len(units)).units
-    rows = [[unit.name for unit in units].index(name) for name in order]
-    made = UnitLoads(order, tuple(int(edge) for edge in edges[:-1][keep]), loads[rows][:, keep])
-    lags = None if lags is None else lags[rows]
+        lags = _lags(samples.lag, names, edges)[:, keep]
+    made = UnitLoads(names, tuple(int(edge) for edge in edges[:-1][keep]), loads[:, keep])
     return Series(samples, made, seconds[keep], lags, samples.notes, tuple(found))
 
 
