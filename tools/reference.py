@@ -126,15 +126,23 @@ def _command(command: Any, context: Any, shared: Mapping[tuple[str, str], Option
         for name, meaning in rows:
             flag = _flag(title, name)
             if title not in _LISTS and flag in shared and shared[flag][1:] == (name, meaning):
-                common.append(flag[1])
+                common.append(flag)
             else:
                 own.append((name, _text(meaning)))
         if own:
             yield f"**{title}**\n"
             yield _items(own)
-    common = [name for name in common if name != "--help"]
+    common = [flag for flag in common if flag[1] not in ("--help", "--help-all")]
     if common:
-        yield f"[Shared](#shared-options): {_names(common)}.\n"
+        yield f"[Shared](#shared-options): {', '.join(dict.fromkeys(_shared_names(common, shared)))}.\n"
+
+
+def _shared_names(common: Sequence[tuple[str, str]], shared: Mapping[tuple[str, str], Option]) -> Iterator[str]:
+    """The names of options, or their heading for all below one."""
+    for flag in common:
+        title = shared[flag][0]
+        below = {each for each, (heading, _, _) in shared.items() if heading == title}
+        yield f"*{title.partition(' (')[0]}*" if len(below) > 1 and below <= {*common} else f"`{flag[1]}`"
 
 
 def _exit_codes() -> Iterator[str]:

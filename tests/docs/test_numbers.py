@@ -117,4 +117,3 @@ def test_the_web_log_under_every_mechanism(adapt, real_traces, tmp_path, monkeyp
             amount, unit = told.split()
             assert float(amount) / {"ms": 1000, "s": 1}[unit] == pytest.approx(value, rel=5e-3), f"{name}: {told}"
         assert (f"{row['drop_rate']:.1%}" if row["drop_rate"] else "") == shed
-    assert not made
