@@ -13,6 +13,8 @@ from uuid import uuid4
 import pytest
 from hypothesis import settings
 
+from tests.trust.promises import Keeper
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -35,6 +37,11 @@ FIRST = ("core/ordered", "core/partitioning", "core/fit", "core/stage", "claims"
 
 SOAK = ("claims", "paper")
 """Folders whose tests run in `make soak` and `make paper`, or when they are named: what papers claim."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tests say which promise they check."""
+    config.pluginmanager.register(Keeper())
 
 
 gc.disable()  # collecting tests makes no garbage, and each search for it passes over all that was collected

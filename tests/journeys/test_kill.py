@@ -127,7 +127,7 @@ def complete(target: Path) -> bool:
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_killed_ingest_leaves_all_or_nothing_and_the_next_one_succeeds(source, tmp_path):
+def test_a_killed_ingest_leaves_all_or_nothing_and_the_next_one_succeeds(source, tmp_path, promise):
     """Each run starts from what the killed one before it left, and the last one is let through."""
     place, spare = tmp_path / "out", tmp_path / "spare"
     place.mkdir()
@@ -149,6 +149,7 @@ def test_a_killed_ingest_leaves_all_or_nothing_and_the_next_one_succeeds(source,
     ingest([str(source)], target, Mapping("key", time="ts", bytes="bytes", time_format="epoch_s"))
     assert complete(target)
     assert os.listdir(place) == ["web.trace"]
+    promise("kill").checked(KILLS)
 
 
 def kill_at_write(proxy: Proxy, line: list[str], spare: Path, write: int, done: bool) -> list[Request]:

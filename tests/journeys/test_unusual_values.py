@@ -181,7 +181,7 @@ def no_java(_: object) -> None:
 
 
 @pytest.mark.parametrize("batch", range(25 if SOAK else 1))
-def test_unusual_values_end_soon_in_an_answer_or_one_sentence(adapt, tmp_path, monkeypatch, batch):
+def test_unusual_values_end_soon_in_an_answer_or_one_sentence(adapt, tmp_path, monkeypatch, promise, batch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("adapt.traces.spark.session._started", no_java)
     made_inputs(adapt)
@@ -197,3 +197,4 @@ def test_unusual_values_end_soon_in_an_answer_or_one_sentence(adapt, tmp_path, m
             if found := fault(said):
                 faults.append((seed, found, typed, said.err[-300:]))
     assert not faults, "\n".join(map(str, faults))
+    promise("option-values").checked(40)

@@ -90,9 +90,11 @@ def walked(network, rates, keeps):
 
 
 @pytest.mark.parametrize("learn", [0.0, 0.5])
-def test_replays_keep_overload_and_promise_what_a_linear_program_says(learn: float) -> None:
+def test_replays_keep_overload_and_promise_what_a_linear_program_says(learn: float, promise) -> None:
+    points = 0
     for seed in SEEDS:
         run, rates = replayed(seed, learn)
+        points += len(rates) * len(run.outcomes)
         best = np.array([scipy_score(run.network, each) for each in rates])
         assert run.optimum == pytest.approx(best, rel=1e-6, abs=1e-9), seed
         whole = np.array(
@@ -123,6 +125,7 @@ def test_replays_keep_overload_and_promise_what_a_linear_program_says(learn: flo
         if full.any() and best.sum():
             assert summary["best"] != "none", (seed, summary["verdict"])
             assert str(summary["verdict"]).startswith("Drop by the plans of "), seed
+    promise("shedding").checked(points)
 
 
 def test_shares_of_whole_windows_are_those_of_a_linear_program_where_batches_are_long() -> None:

@@ -51,7 +51,8 @@ def checked(name, network, rates, most, **options):
 
 
 @pytest.mark.parametrize("name", [name for name in DropPlanner if name is not DropPlanner.NONE])
-def test_no_plan_overloads_a_node_and_none_loses_more_than_is_proved(name: DropPlanner) -> None:
+def test_no_plan_overloads_a_node_and_none_loses_more_than_is_proved(name: DropPlanner, promise) -> None:
+    points = 0
     for seed in SEEDS:
         network, rates, most, best = case(seed)
         if name in ON_TREES and circle_of_nodes(Program.from_network(network).wiring):
@@ -60,6 +61,7 @@ def test_no_plan_overloads_a_node_and_none_loses_more_than_is_proved(name: DropP
             continue
         scores, proved = checked(name, network, rates, most, workload=Observed(rates))
         near = 1e-7 * np.maximum(best, 1e-6)
+        points += len(rates)
         assert (scores <= best + near).all(), seed
         if name in EXACT:
             assert (scores >= best - near).all(), seed
@@ -67,6 +69,7 @@ def test_no_plan_overloads_a_node_and_none_loses_more_than_is_proved(name: DropP
             assert (scores >= (1 - proved) * best - near).all(), seed
         if name is DropPlanner.C_FIT:
             assert proved <= EPSILON, seed
+    promise("shedding").checked(points)
 
 
 def straight(bytes_per_s=500.0):

@@ -121,7 +121,7 @@ def same(one: pa.Array, other: pa.Array) -> bool:
 
 
 @pytest.mark.parametrize("odd", [False, True])
-def test_expressions_mean_what_they_mean_in_spark(spark, odd):
+def test_expressions_mean_what_they_mean_in_spark(spark, promise, odd):
     from pyspark.errors import AnalysisException, ParseException
 
     random = Random(odd)
@@ -155,3 +155,4 @@ def test_expressions_mean_what_they_mean_in_spark(spark, odd):
             assert same(found, expected.cast(found.type)), (made, list(zip(found, expected, strict=True)))
             told += 1
     assert told > (0.1 if odd else 0.25) * seen
+    promise("expressions").checked(told)

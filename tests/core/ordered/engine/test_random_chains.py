@@ -209,26 +209,30 @@ def assert_random_run_is_ordered(seed: int, *, graph: bool = False) -> None:
 
 
 @pytest.mark.parametrize("first", range(0, 60, 15))
-def test_random_chains_give_the_egress_of_the_serial_run(first: int) -> None:
+def test_random_chains_give_the_egress_of_the_serial_run(first: int, promise) -> None:
     for seed in range(first, first + 15):
         assert_random_run_is_ordered(seed)
+    promise("ordered-output").checked(15)
 
 
 @pytest.mark.parametrize("first", range(0, 60, 15))
-def test_random_graphs_give_the_egress_of_a_walk_through_the_graph(first: int) -> None:
+def test_random_graphs_give_the_egress_of_a_walk_through_the_graph(first: int, promise) -> None:
     for seed in range(first, first + 15):
         assert_random_run_is_ordered(seed, graph=True)
+    promise("ordered-output").checked(15)
 
 
 @soak
 @pytest.mark.parametrize("first", range(1000, 6000, 250))
-def test_5000_random_graphs_give_the_egress_of_a_walk_through_the_graph(first: int) -> None:
+def test_5000_random_graphs_give_the_egress_of_a_walk_through_the_graph(first: int, promise) -> None:
     for seed in range(first, first + 250):
         assert_random_run_is_ordered(seed, graph=True)
+    promise("ordered-output").checked(250)
 
 
 @soak
 @pytest.mark.parametrize("first", range(1000, 6000, 250))
-def test_5000_random_chains_give_the_egress_of_the_serial_run(first: int) -> None:
+def test_5000_random_chains_give_the_egress_of_the_serial_run(first: int, promise) -> None:
     for seed in range(first, first + 250):
         assert_random_run_is_ordered(seed)
+    promise("ordered-output").checked(250)

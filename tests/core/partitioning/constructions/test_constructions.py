@@ -52,15 +52,16 @@ def random_problem(seed: int, most_keys: int, most_channels: int, most_count: in
 
 
 @of_the_paper
-def test_the_mapping_is_that_of_the_literal_form(construction):
-    for seed in range(2400 if SOAK else 120):
+def test_the_mapping_is_that_of_the_literal_form(construction, promise):
+    for seed in range(cases := 2400 if SOAK else 120):
         problem = random_problem(seed, most_keys=12, most_channels=6, most_count=99)
         assert CONSTRUCTIONS[construction](problem).tolist() == LITERAL[construction](problem), f"seed {seed}"
+    promise("constructions").checked(cases)
 
 
 @of_the_paper
-def test_the_mapping_with_pinned_keys_is_that_of_the_literal_form(construction):
-    for seed in range(600 if SOAK else 60):
+def test_the_mapping_with_pinned_keys_is_that_of_the_literal_form(construction, promise):
+    for seed in range(cases := 600 if SOAK else 60):
         problem = random_problem(seed, most_keys=12, most_channels=6, most_count=99)
         random = np.random.default_rng(seed)
         keys, channels = len(problem.counts), problem.channels
@@ -69,12 +70,13 @@ def test_the_mapping_with_pinned_keys_is_that_of_the_literal_form(construction):
         placed = CONSTRUCTIONS[construction](problem)
         assert placed.tolist() == LITERAL[construction](problem), f"seed {seed}"
         assert (placed == pinned)[pinned >= 0].all()
+    promise("constructions").checked(cases)
 
 
 @of_the_paper
-def test_the_mapping_within_a_limit_over_all_keys_is_that_of_the_literal_form(construction):
+def test_the_mapping_within_a_limit_over_all_keys_is_that_of_the_literal_form(construction, promise):
     held = 0
-    for seed in range(600 if SOAK else 60):
+    for seed in range(cases := 600 if SOAK else 60):
         free = random_problem(seed, most_keys=12, most_channels=6, most_count=99)
         random = np.random.default_rng(seed)
         budget = float(random.integers(0, int(free.state.sum()) + 1))
@@ -83,6 +85,7 @@ def test_the_mapping_within_a_limit_over_all_keys_is_that_of_the_literal_form(co
         assert placed.tolist() == LITERAL[construction](problem), f"seed {seed}"
         held += placed.tolist() != CONSTRUCTIONS[construction](free).tolist()
     assert held > 6
+    promise("constructions").checked(cases)
 
 
 def column_of(random, name: str, keys: int, most: int) -> MeasuredColumn:
@@ -93,13 +96,14 @@ def column_of(random, name: str, keys: int, most: int) -> MeasuredColumn:
 
 @of_the_paper
 @pytest.mark.parametrize("columns", [1, 2, 3])
-def test_the_mapping_of_measured_loads_is_that_of_the_literal_form(construction, columns):
+def test_the_mapping_of_measured_loads_is_that_of_the_literal_form(construction, columns, promise):
     distinct = 0
-    for seed in range(400 if SOAK else 40):
+    for seed in range(cases := 400 if SOAK else 40):
         problem = random_problem(seed, most_keys=10, most_channels=5, most_count=99, columns=columns)
         distinct = max(distinct, len(Balance.from_problem(problem).loads))
         assert CONSTRUCTIONS[construction](problem).tolist() == LITERAL[construction](problem), f"seed {seed}"
     assert distinct == 3
+    promise("constructions").checked(cases)
 
 
 @pytest.mark.parametrize("construction", CONSTRUCTIONS)
@@ -134,10 +138,11 @@ def test_the_mapping_is_that_of_the_literal_form_for_every_choice_of_functions(c
 
 @pytest.mark.skipif("ADAPT_SOAK" not in os.environ, reason="the long tier")
 @of_the_paper
-def test_the_mapping_of_larger_instances_is_that_of_the_literal_form(construction):
+def test_the_mapping_of_larger_instances_is_that_of_the_literal_form(construction, promise):
     for seed in range(100_000, 100_200):
         problem = random_problem(seed, most_keys=60, most_channels=16, most_count=10_000)
         assert build(construction, problem) == LITERAL[construction](problem), f"seed {seed}"
+    promise("constructions").checked(200)
 
 
 def step_of(counts, before, channels=None, **options):

@@ -440,7 +440,7 @@ BYTES = {KeyType.STRING: str.encode, KeyType.INT64: lambda key: key.to_bytes(8, 
     if not os.environ.get("ADAPT_SOAK")
     else [(each, hash, 1_000_000, 100) for each in BYTES for hash in HashName],
 )
-def test_java_counts_plans_and_routes_to_the_last_bit(java, tmp_path, key_type, hash, rows, plans):
+def test_java_counts_plans_and_routes_to_the_last_bit(java, tmp_path, promise, key_type, hash, rows, plans):
     chance, batch = np.random.default_rng(rows), rows // plans
     numbers = [chance.zipf(1.05 + 0.3 * chance.random(), batch) % 10**6 + part // 3 * 7 for part in range(plans)]
     keys = [None if key % 997 == 0 else key for key in np.concatenate(numbers).tolist()]
@@ -468,6 +468,7 @@ def test_java_counts_plans_and_routes_to_the_last_bit(java, tmp_path, key_type, 
         powers = np.uint64(31) ** np.arange(len(routed), dtype=np.uint64)[::-1]
         wanted.append(f"routes {(routed * powers).sum().astype(np.int64)}\n")
     assert told.stdout == "".join(wanted)
+    promise("java-splitter").checked(plans)
     lines, own = (unsealed(text).split(b"\n") for text in ((tmp_path / "saved.java").read_bytes(), one.to_text()))
     assert sorted(line for line in lines if line[:5] != b"plan ") == sorted(
         line for line in own if line[:5] != b"plan "

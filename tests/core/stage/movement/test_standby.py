@@ -83,7 +83,7 @@ def a_run(of, seed, crashes, detection_s):
     )
 
 
-def test_no_tuple_is_lost_or_repeated_whenever_workers_crash():
+def test_no_tuple_is_lost_or_repeated_whenever_workers_crash(promise):
     """Any worker, at any time. It may come back and die again: also before all is copied, which may be to it.
 
     Or another dies after every partition has its twin again.
@@ -118,6 +118,7 @@ def test_no_tuple_is_lost_or_repeated_whenever_workers_crash():
         copied += sum(one.protected_s is not None for one in done.crashes)
     assert promoted > SCHEDULES
     assert copied > SCHEDULES / 2
+    promise("stage-order").checked(SCHEDULES)
 
 
 def test_when_both_workers_of_a_pair_die_the_loss_is_said_and_no_tuple_is_lost():
