@@ -203,8 +203,7 @@ def _files() -> Iterator[str]:
     yield _rows(
         ("kind", "needs", "optional"), [(f"`{kind}`", *map(_names, keys)) for kind, keys in faults.KINDS.items()]
     )
-    yield "### Limits\n\nTOML, for `adapt check --limits`: `limits`, a list of limits as `--limit` takes them, and"
-    yield "perhaps `worse_by`, as `--worse-by`.\n"
+    yield "### Limits\n\nTOML, for `adapt check --limits`: `limits`, a list of limits as `--limit` takes them.\n"
 
 
 def _items(rows: Iterable[tuple[str, str]]) -> str:

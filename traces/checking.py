@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adapt.core.check.facts import Fact, Facts, Interval, fact_of, facts_of_table, of_top_share, with_derived
-from adapt.core.check.limit import Limit, LimitsFile, read_limits
+from adapt.core.check.limit import Limit, read_limits
 from adapt.core.engines.names import SCHEMES_BY_NAME, AnyScheme, Engine
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.metrics import ASKING_FOR_KEYS, ROWS, SUMMARY, Of
@@ -44,7 +44,7 @@ class Placing:
     exact: bool = False  # whether to count a trace exactly
 
 
-def limits_of_file(path: Path) -> LimitsFile:
+def limits_of_file(path: Path) -> list[Limit]:
     """Read a limits file."""
     return parsed(path, read_limits)
 

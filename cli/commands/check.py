@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adapt.cli.options import completion
-from adapt.cli.options.amounts import amount_of
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.groups import setting, short_help
 from adapt.cli.options.result import ForceOption
@@ -64,28 +63,18 @@ class LimitOptions:
     baseline: Path | None = setting(
         None, "Reference for limits without an amount, such as the plan in use.", "ARTEFACT"
     )
-    worse_by: str | None = setting(
-        None, "How much worse than the baseline a metric may be. Default: 5%.", "P%", needs="--baseline"
-    )
 
-    def asked(self) -> "tuple[list[Limit], float]":
-        """Limits from options and file, and the tolerated change against a baseline."""
-        from adapt.core.check.check_limits import WORSE_BY
+    def asked(self) -> "list[Limit]":
+        """Limits from options and file."""
         from adapt.core.check.limit import parse_limit
-        from adapt.core.units.amounts import percent_of
         from adapt.traces.checking import limits_of_file
 
         asked = [parse_limit(text) for text in self.limits or []]
-        allowed = WORSE_BY
         if self.limits_file is not None:
-            kept = limits_of_file(self.limits_file)
-            asked += kept.limits
-            allowed = allowed if kept.worse_by is None else kept.worse_by
+            asked += limits_of_file(self.limits_file)
         if not asked:
             raise UsageError('no limit to check; give --limit, such as --limit "imbalance<=1.2", or --limits FILE')
-        if self.worse_by is not None:
-            allowed = amount_of("--worse-by", self.worse_by, percent_of)
-        return asked, allowed
+        return asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +124,7 @@ class PlacingOptions:
 
 
 @short_help(
-    *("limits", "limits_file", "baseline", "worse_by", "engine", "channels", "exact"),
+    *("limits", "limits_file", "baseline", "engine", "channels", "exact"),
     *("out", "format", "_metrics"),
 )
 def check(
@@ -170,13 +159,13 @@ def check(
     from adapt.core.check.outcome import as_document, verdict_table
     from adapt.traces.store.atomic import check_free, write_whole
 
-    asked, allowed = given.asked()
+    asked = given.asked()
     if out is not None:
         check_free(out, force=force)
     paths = [*dict.fromkeys(artefacts), *([] if given.baseline is None else [given.baseline])]
     read = placing.facts(paths, asked, verify=verify, spark=spark)
     facts, before = (read, None) if given.baseline is None else (read[:-1], read[-1])
-    verdict = judge(asked, facts, before, allowed)
+    verdict = judge(asked, facts, before)
     document = as_document(verdict, facts, before)
     if out is not None:
         write_whole(out, _text(verdict, document, format).encode("utf-8", "backslashreplace"), force=force)

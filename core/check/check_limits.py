@@ -10,12 +10,10 @@ from adapt.core.metrics import Better
 from adapt.core.phrases import with_article
 
 WORSE_BY = 0.05
-"""Default tolerated relative change for the worse against a baseline."""
+"""Tolerated relative change for the worse against a baseline, where a limit has none of its own."""
 
 
-def judge(
-    limits: Sequence[Limit], artefacts: Sequence[Facts], baseline: Facts | None = None, worse_by: float = WORSE_BY
-) -> Verdict:
+def judge(limits: Sequence[Limit], artefacts: Sequence[Facts], baseline: Facts | None = None) -> Verdict:
     """Check every limit against every artefact that has its metric.
 
     A limit holds if it holds for all rows. For an interval it must hold for every value in it. A value that was not
@@ -25,7 +23,6 @@ def judge(
         limits: At least one.
         artefacts: At least one.
         baseline: Reference for limits without an amount: rows are matched by label, or one row to one row.
-        worse_by: Tolerated relative change for the worse, unless the limit has its own.
     """
     _check_baseline(limits, baseline)
     judged = []
@@ -43,7 +40,7 @@ def judge(
         before = _selected(limit, baseline.rows_with(limit.metric), but="artefact") if baseline else []
         if limit.comparison is None and baseline is not None and not baseline.rows_with(limit.metric):
             raise _about(limit, baseline.refusal(limit.metric))
-        judged += [_judged(limit, name, found, before, worse_by) for name, found in selected.items() if found]
+        judged += [_judged(limit, name, found, before) for name, found in selected.items() if found]
     for facts in artefacts:
         if all(each.artefact != facts.name for each in judged):
             raise UsageError(
@@ -78,14 +75,14 @@ def _selected(limit: Limit, rows: Rows, but: str = "") -> Rows:
     return [row for row in rows if all(each.takes(row[0]) for each in selectors)]
 
 
-def _judged(limit: Limit, artefact: str, rows: Rows, before: Rows, worse_by: float) -> Judged:
+def _judged(limit: Limit, artefact: str, rows: Rows, before: Rows) -> Judged:
     comparison = limit.comparison or towards(limit)
     checked = []
     for where, value in rows:
         amount, baseline = limit.amount, None
         if limit.comparison is None:
             baseline = before[0][1] if len(before) == len(rows) == 1 else _counterpart(where, before)
-            amount = _allowed(limit, baseline, worse_by)
+            amount = _allowed(limit, baseline)
         holds = value is not None and amount is not None and _holds(comparison, value, amount)
         checked.append((where, value, amount, baseline, holds))
     where, value, amount, baseline, _ = min(checked, key=lambda each: (each[4], _room(comparison, each[1], each[2])))
@@ -99,11 +96,11 @@ def _counterpart(where: Mapping[str, str], before: Rows) -> Value:
     return found[0] if len(found) == 1 else None
 
 
-def _allowed(limit: Limit, baseline: Value, worse_by: float) -> float | None:
+def _allowed(limit: Limit, baseline: Value) -> float | None:
     """The worst value allowed by a baseline; like ends of intervals are compared."""
     if baseline is None:
         return None
-    by = worse_by if limit.amount is None else limit.amount
+    by = WORSE_BY if limit.amount is None else limit.amount
     if limit.metric.better is Better.HIGHER:
         return baseline.low * (1 - by)
     return baseline.high * (1 + by)

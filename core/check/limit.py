@@ -186,18 +186,10 @@ _SELECTOR = re.compile(
 )
 
 
-_KNOWN = ("limits", "worse_by")
+_KNOWN = ("limits",)
 
 
-@dataclass(frozen=True, slots=True)
-class LimitsFile:
-    """Content of a limits file; `worse_by` is a share or None."""
-
-    limits: tuple[Limit, ...]
-    worse_by: float | None
-
-
-def read_limits(text: str) -> LimitsFile:
+def read_limits(text: str) -> list[Limit]:
     """Parse the text of a limits file."""
     try:
         document = tomllib.loads(text)
@@ -209,17 +201,4 @@ def read_limits(text: str) -> LimitsFile:
     texts = document.get("limits")
     if not isinstance(texts, list) or not texts or not all(isinstance(each, str) for each in texts):
         raise BadInput('limits must be a list of strings, such as ["imbalance <= 1.2", "latency_p99 < 500ms"]')
-    worse_by = document.get("worse_by")
-    if worse_by is not None and not isinstance(worse_by, str):
-        raise BadInput(f'worse_by must be a percentage in quotes, such as "5%" (got {worse_by!r})')
-    return LimitsFile(
-        tuple(parse_limit(each) for each in texts),
-        None if worse_by is None else _worse_by(worse_by),
-    )
-
-
-def _worse_by(text: str) -> float:
-    try:
-        return percent_of(text)
-    except UsageError as error:
-        raise UsageError(f"worse_by: {error}") from None
+    return [parse_limit(each) for each in texts]

@@ -143,7 +143,6 @@ class Replan:
     step: Length | None = None
     window: Length | None = None  # the recent rows that plans are built from, in whole steps. Default: a period
     auto_window: bool = False
-    hold_us: int = 0  # how long the tolerance must be exceeded, in microseconds
     # rows that a worker processes in the time of moving one row of state. Default: by the costs
     move_cost: float | None = None
     costs: Costs = field(default_factory=Costs)  # costs of the stage
@@ -230,7 +229,7 @@ class Replan:
         if self.trigger is TriggerName.PERIOD:
             return EveryPeriod(self.every, str(self.period))
         if self.trigger is TriggerName.VIOLATION:
-            return OnViolation(self.recipe.resources, self.hold_us)
+            return OnViolation(self.recipe.resources)
         return WhenWorth(self.every, str(self.period), self.cost_of_moving)
 
     @property
@@ -245,7 +244,6 @@ class Replan:
             "period": str(self.period),
             "step": str(self.step_length),
             "window": AUTO if self.auto_window else str(self.window or self.period),
-            **({"hold_s": self.hold_us / 1e6} if self.trigger is TriggerName.VIOLATION else {}),
             **({"move_cost": self.cost_of_moving} if self.trigger is TriggerName.WORTH else {}),
             "schedule": str(self.schedule),
             "weight": self.weight.value,
@@ -329,7 +327,7 @@ class _Loop:
         if shadows is not None and shadows.is_due(period.index):
             shadows.rebuild(self._propose(present, shadows.rebuilt), period.index)
         seen = Seen(
-            *(period.index, period.start_us, self._recent.full, self._since),
+            *(period.index, self._recent.full, self._since),
             lambda: self._loads(present),
             *(shadows, proposal),
         )

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -15,7 +15,6 @@ from adapt.core.partitioning.measures.metrics import Migration
 from adapt.core.partitioning.measures.plan_settings import refused
 from adapt.core.partitioning.measures.resources import RESOURCES, ResourceFunction, Resources
 from adapt.core.units.settings import SettingError
-from adapt.core.values import duration
 
 OLDEST = 16
 """Steps for which a proposal that was not adopted is measured, at most."""
@@ -174,7 +173,6 @@ class Seen:
     """What is known at a step, from earlier rows alone."""
 
     at: int  # number of the step
-    at_us: int  # its time, in microseconds
     full: bool  # whether a whole window was counted
     since: int  # number of the step since which the plan is in force
     loads: Callable[[], Floats]  # loads of the channels over the window by the plan in force, shape (3, channels)
@@ -219,7 +217,7 @@ class EveryPeriod:
 
 @dataclass(slots=True)
 class OnViolation:
-    """Adopts a plan that repairs a lasting imbalance beyond tolerance.
+    """Adopts a plan that repairs an imbalance beyond tolerance.
 
     A plan repairs it if it is within tolerance, or if its imbalance is lower by as much as is tolerated. Constant loads
     do not count: their imbalance is that of the number of keys, which no construction balances.
@@ -228,9 +226,7 @@ class OnViolation:
     """
 
     resources: Resources
-    lasting_us: int
     shadows_every = None
-    _since_us: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not self._at:
@@ -244,23 +240,18 @@ class OnViolation:
         return [at for at, load in enumerate(self.resources.loads) if load is not ResourceFunction.CONSTANT]
 
     def decide(self, seen: Seen) -> Decided:
-        """Fire once r_k > alpha_k has lasted and the proposal repairs it."""
+        """Fire if r_k > alpha_k and the proposal repairs it."""
         if not seen.full:
             return Decided(False, "the window is not full yet")
         now = seen.loads()
         at = max(self._at, key=lambda at: self._over(now, at))
         said = f"{RESOURCES[at]} load {_ratio(now[at])} of tolerated {self.resources.tolerance[at]:g}"
         if self._over(now, at) <= 1:
-            self._since_us = None
             return Decided(False, f"within tolerance: {said}")
-        self._since_us = seen.at_us if self._since_us is None else self._since_us
-        if seen.at_us - self._since_us < self.lasting_us:
-            return Decided(False, f"beyond tolerance, but not for {duration(self.lasting_us / 1e6)} yet: {said}")
         then = seen.proposal().loads
         reached = f"a new plan reaches {_ratio(then[at])}"
         if not self._is_repaired(now[at], then[at], self.resources.tolerance[at]):
             return Decided(False, f"beyond tolerance, and {reached} only: {said}")
-        self._since_us = None
         return Decided(True, f"beyond tolerance, and {reached}: {said}")
 
     def _over(self, loads: Floats, at: int) -> float:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from adapt.cli.options.amounts import amount_of
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import SCHEME, SchemeChoice, Today
@@ -15,7 +14,6 @@ from adapt.core.partitioning.measures.plan_settings import PlanSettings
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme
 from adapt.core.repartition.names import TriggerName
 from adapt.core.stage.input.speed import Speed
-from adapt.core.units.durations import duration_us
 from adapt.core.units.settings import same, settings
 
 if TYPE_CHECKING:
@@ -48,13 +46,6 @@ class ReplanOptions:
         "Recent rows that plans are built from (default: the period); auto: from the first step's keys.",
         "1h|1000rows|auto",
     )
-    hold: str | None = setting(
-        None,
-        "Trigger violation: how long the tolerance must be exceeded (default: 0s).",
-        "10m",
-        shown=False,
-        needs="--trigger violation",
-    )
     move_cost: float | None = setting(
         None,
         "Trigger worth: rows processed while a row of state moves (default: by the stage's costs).",
@@ -78,7 +69,6 @@ class ReplanOptions:
             step=None if self.step is None else Length.parse(self.step, "--step"),
             window=None if auto or self.window is None else Length.parse(self.window, "--window"),
             auto_window=auto,
-            hold_us=0 if self.hold is None else amount_of("--hold", self.hold, duration_us),
             move_cost=self.move_cost,
         )
 

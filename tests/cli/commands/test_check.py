@@ -103,11 +103,11 @@ def test_a_baseline_says_what_may_not_become_worse(adapt, made):
     said = adapt("check", "hashed.plan", "--baseline", "even.plan", "--limit", "imbalance", "--limit", "channels==4")
     assert said.code == 1
     assert "1 of 2 limits failed." in said.out
-    adapt.done("check", "hashed.plan", "--baseline", "even.plan", "--limit", "imbalance", "--worse-by", "400%")
+    adapt.done("check", "hashed.plan", "--baseline", "even.plan", "--limit", "imbalance worse-by 400%")
 
 
 def test_limits_stand_in_a_file(adapt, made):
-    (made / "limits.toml").write_text('limits = ["imbalance <= 1.1", "times_best_possible"]\nworse_by = "1%"\n')
+    (made / "limits.toml").write_text('limits = ["imbalance <= 1.1", "times_best_possible worse-by 1%"]\n')
     asked = ["--limits", "limits.toml", "--baseline", "even.plan"]
     adapt.done("check", "even.plan", *asked)
     assert adapt("check", "hashed.plan", *asked).code == 1

@@ -85,7 +85,7 @@ def test_higher_is_better_down_to_so_much_worse(before, now, percent):
     def run(value):
         return Facts("x", Of.FLUX, "hash", {ROWS: [fact_of({"case": "static", "throughput": value}, ["case"])]})
 
-    judged = one("throughput", run(now), baseline=run(before), worse_by=percent / 100)
+    judged = one(f"throughput worse-by {percent}%", run(now), baseline=run(before))
     assert judged.passed == (now >= before * (1 - percent / 100))
 
 

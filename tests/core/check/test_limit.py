@@ -198,10 +198,8 @@ def test_a_percentage_is_a_share(percent):
 
 
 def test_a_file_keeps_limits_and_how_much_worse_a_metric_may_be():
-    read = read_limits('limits = ["imbalance <= 1.2", "times_best_possible"]\nworse_by = "10%"\n')
-    assert [limit.metric.name for limit in read.limits] == ["imbalance", "times_best_possible"]
-    assert read.worse_by == 0.1
-    assert read_limits('limits = ["times_best_possible<=1"]').worse_by is None
+    read = read_limits('limits = ["imbalance <= 1.2", "times_best_possible worse-by 10%"]\n')
+    assert [(limit.metric.name, limit.amount) for limit in read] == [("imbalance", 1.2), ("times_best_possible", 0.1)]
 
 
 @pytest.mark.parametrize(
@@ -213,8 +211,8 @@ def test_a_file_keeps_limits_and_how_much_worse_a_metric_may_be():
         ("limits = [1]", BadInput, "limits must be a list"),
         ('limits = "times_best_possible<=1"', BadInput, "limits must be a list"),
         ('limit = ["times_best_possible<=1"]', BadInput, "did you mean 'limits'"),
-        ('limits = ["times_best_possible<=1"]\nworse_by = 5', BadInput, "worse_by must be a percentage"),
-        ('limits = ["times_best_possible<=1"]\nworse_by = "5"', UsageError, "worse_by"),
+        ('limits = ["times_best_possible<=1"]\nworse_by = 5', BadInput, "field 'worse_by' does not exist"),
+        ('limits = ["times_best_possible worse-by 5"]', UsageError, "worse-by"),
         ('limits = ["imbalance<=1", "imbalanse<=1"]', UsageError, "limit 'imbalanse<=1'.*did you mean 'imbalance'"),
     ],
 )

@@ -90,9 +90,8 @@ def test_within_tolerance_nothing_moves_on_violation():
 
 
 def test_a_violation_is_told_and_cured():
-    steps = ran([stream(drift=10**9)], "violation", tolerance="1.5", hold_us=STEP)
+    steps = ran([stream(drift=10**9)], "violation", tolerance="1.5")
     first = next(at for at, step in enumerate(steps) if step.outcome.adopts)
-    assert "beyond tolerance, but not for 10\u202fs yet" in steps[first - 1].outcome.why
     assert steps[first].outcome.why.startswith("beyond tolerance, and a new plan reaches ")
     before, after = (
         sum(step.outcome.loads[2] for step in steps[:first]),
@@ -119,9 +118,9 @@ def test_what_no_plan_can_mend_is_not_adopted_again_and_again():
 def test_constant_loads_are_left_out_of_a_violation():
     """Half the keys are on one channel, and every channel has as many rows: nothing is to be mended."""
     recipe = Recipe(resources=Resources.parse("LCL", "1.2"))
-    trigger = OnViolation(recipe.resources, 0)
+    trigger = OnViolation(recipe.resources)
     even, keys = np.full(4, 100.0), np.array([30.0, 10, 10, 10])
-    seen = Seen(9, 9, True, 0, lambda: np.stack([even, keys, even]), None, lambda: pytest.fail("a plan was built"))
+    seen = Seen(9, True, 0, lambda: np.stack([even, keys, even]), None, lambda: pytest.fail("a plan was built"))
     assert trigger.decide(seen).why == "within tolerance: state load 1.000 of tolerated 1.2"
     linear, mixed = (len(adopted(ran([stream()], "violation", resources=loads))) for loads in ("LLL", "LCL"))
     assert mixed <= linear
@@ -182,7 +181,7 @@ def test_accounts_are_what_the_other_triggers_take(monkeypatch):
 def test_a_splitter_that_is_behind_follows_the_better():
     """Migration is dear, and was in vain: nothing moves until it is made up for."""
     shadows = Shadows(None, 4, 0)
-    worth, seen = WhenWorth(4, "40s", 1.0), Seen(9, 0, True, 0, list, shadows, lambda: None)
+    worth, seen = WhenWorth(4, "40s", 1.0), Seen(9, True, 0, list, shadows, lambda: None)
     shadows.in_force, shadows.never, shadows.periodic = Spent(100, 10), Spent(100), Spent(105, 2)
     assert worth.decide(seen).why == "10.0% behind doing nothing"
     moving = SimpleNamespace(change=SimpleNamespace(state=5.0))

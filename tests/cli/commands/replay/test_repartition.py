@@ -107,7 +107,6 @@ def test_a_derived_window_decides_alike_on_a_trace_cut_later(adapt, here):
         (2, "x.trace --channels 3 --window 2h", "--window 2h is longer than the trace, which has 99975ms; give"),
         (2, "x.trace --channels 3 --period 1s --step 300ms", "--step 300ms must divide --period 1s"),
         (2, "x.trace --channels 3 --period 1s --step 1us --trigger worth", "divide the trace, which has 99975ms, into"),
-        (2, "x.trace --channels 3 --hold 1s", "--hold has no effect with --trigger period; give --trigger violation"),
         (2, "x.trace --channels 3 --trigger violation --resources CCC", "needs a load that grows with rows"),
         (2, "x.trace --channels 3 --move-cost 1", "--move-cost has no effect with --trigger period; give"),
         (2, "x.trace --channels 3 --speedup 2", "--speedup has no effect without --live; give --live, or"),
