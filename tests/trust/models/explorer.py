@@ -65,6 +65,8 @@ def explore(start: Callable[[], System], most: int = 10**7) -> Searched:
                 system.do(moves[0])
         except AssertionError as broken:
             raise Refused(f"{broken} after {len(path)} steps: {path}") from broken
+        finally:
+            getattr(system, "close", bool)()
     ending = set(ends)
     left = list(ends)
     while left:
