@@ -255,6 +255,7 @@ def _put_in_place(partial: Path, target: Path, *, force: bool) -> None:
     elif not force:
         raise EnvironmentFailure(f"{target} was created during this run and is not overwritten; choose another -o")
     elif disk.exchange(partial, target):
+        disk.sync(target.absolute().parent)  # else a crash may undo the swap, but not the removal
         disk.remove_tree(partial)
     else:
         replaced = _replaced_of(partial)
@@ -264,5 +265,6 @@ def _put_in_place(partial: Path, target: Path, *, force: bool) -> None:
         except BaseException:
             disk.rename(replaced, target)
             raise
+        disk.sync(target.absolute().parent)
         disk.remove_tree(replaced)
     disk.sync(target.absolute().parent)
