@@ -36,16 +36,16 @@ def place(adapt, tmp_path, monkeypatch) -> Path:
 
 @pytest.mark.parametrize("over", [False, True], ids=["new", "over an old one"])
 @pytest.mark.parametrize("name", WRITERS if SOAK else ["build", "count", "pins aside"])
-def test_a_crash_leaves_the_old_artefact_or_the_new_one(adapt, place, monkeypatch, name, over):
+def test_a_crash_leaves_the_old_artefact_or_the_new_one(adapt, place, monkeypatch, promise, name, over):
     if name == "pins aside":
         monkeypatch.setattr("adapt.traces.store.plans.MOST_KEYS_IN_JSON", 1)
     older, newer = FORMS
     if over:
-        assert said_to_be_done(adapt(*line_of(name, older)))
+        assert said_to_be_done(said := adapt(*line_of(name, older))), said
     line = line_of(name, newer, force=over)
     with recorded(place) as writer:
         start = writer.tree
-        assert said_to_be_done(adapt(*line))
+        assert said_to_be_done(said := adapt(*line)), said
     assert not writer.unseen
     assert replayed(start, writer.operations).files() == files_below(place)
     old, new = parts_of(start.files()), parts_of(writer.tree.files())
@@ -66,3 +66,4 @@ def test_a_crash_leaves_the_old_artefact_or_the_new_one(adapt, place, monkeypatc
         assert said_to_be_done(said), (story, said)
         assert content(parts_of(files_below(folder))) == content(new), story
         assert cleaned(folder), story
+    promise("crash-states").checked(len(states))

@@ -11,24 +11,25 @@ from tests.any_trace import VISITS, two_halves
 from tests.conftest import InProcess, Said
 
 WRITERS = {
-    "ingest": "ingest x{}.csv --key key --time ts -o out",
-    "verdict": "verdict x{}.csv --key key --time ts --channels 3 --engine kafka -o out",
-    "generate": "generate zipf --rows 10{} --keys 9 -o out",
-    "count": "partition count x{}.trace -o out",
-    "build": "partition build x.trace --channels {} -o out",
-    "pins aside": "partition build x.trace --channels {} --scheme hybrid --construction level -o out",
-    "compare": "partition compare x.trace --channels {} -o out",
-    "plan": "partition export x{}.plan --to plan -o out",
-    "rekey": "partition export x{}.plan --to rekey -o out",
-    "report": "report x{}.trace --html out",
-    "check": "check x.trace --channels {} --limit keys<=9 -o out",
-    "repartition": "replay repartition x.trace --channels {} --period 5s -o out",
-    "flux": "replay flux x.trace --workers {} -o out",
-    "elastic": "replay elastic x.trace --workers 1 --pool {} -o out",
-    "races": "replay compare x.trace --channels {} --scenario rebuild --seeds 1 --jobs 1 -o out",
-    "drops": "replay fit x.trace --network net.toml --planner c-fit --queue {}0 --plans out",
-    "ordered": "replay ordered x{}.trace --chain visits.toml --workers 1 --backend threads --check 0 --output out",
+    "ingest": "ingest x{}.csv --key key --time ts -o out.csv",
+    "verdict": "verdict x{}.csv --key key --time ts --channels 3 --engine kafka -o out.csv",
+    "generate": "generate zipf --rows 10{} --keys 9 -o out.csv",
+    "count": "partition count x{}.trace -o out.csv",
+    "build": "partition build x.trace --channels {} -o out.csv",
+    "pins aside": "partition build x.trace --channels {} --scheme hybrid --construction level -o out.csv",
+    "compare": "partition compare x.trace --channels {} -o out.csv",
+    "plan": "partition export x{}.plan --to plan -o out.csv",
+    "rekey": "partition export x{}.plan --to rekey -o out.csv",
+    "report": "report x{}.trace --html out.csv",
+    "check": "check x.trace --channels 2 --limit keys<={} -o out.csv",
+    "repartition": "replay repartition x.trace --channels {} --period 5s -o out.csv",
+    "flux": "replay flux x.trace --workers {} -o out.csv",
+    "elastic": "replay elastic x.trace --workers 1 --pool {} -o out.csv",
+    "races": "replay compare x.trace --channels {} --scenario rebuild --seeds 1 --jobs 1 -o out.csv",
+    "fit": "replay fit x.trace --network net.toml --planner c-fit --queue {}0 -o out.csv",
+    "ordered": "replay ordered x{}.trace --chain visits.toml --workers 1 --backend threads --check 0 --output out.csv",
 }
+OUT = "out.csv"
 FORMS = (2, 3)
 """What stands for `{}`: first in the older form."""
 
@@ -41,7 +42,7 @@ def line_of(name: str, form: int, *, force: bool = False) -> list[str]:
 def make_inputs(adapt: InProcess) -> None:
     """What the command lines read, in the current folder."""
     for form in FORMS:
-        rows = "".join(f"{second},k{second * second % (5 + form)}\n" for second in range(30))
+        rows = "".join(f"{1_700_000_000 + second},k{second * second % (5 + form)}\n" for second in range(300))
         Path(f"x{form}.csv").write_text(f"ts,key\n{rows}never,k\n")
         adapt.done(*f"generate zipf --rows 10{form} --keys 9 --rate 10 -o x{form}.trace".split())
         adapt.done(*f"partition build x{form}.trace --channels {form} -o x{form}.plan".split())
@@ -50,7 +51,7 @@ def make_inputs(adapt: InProcess) -> None:
     Path("visits.toml").write_text(VISITS)
 
 
-def parts_of(files: Mapping[str, bytes | None], target: str = "out") -> dict[str, bytes | None] | None:
+def parts_of(files: Mapping[str, bytes | None], target: str = OUT) -> dict[str, bytes | None] | None:
     """The artefact among the files of a folder: its own, and the pinned keys that it names; None if it is absent."""
     if target not in files:
         return None
@@ -67,9 +68,7 @@ def parts_of(files: Mapping[str, bytes | None], target: str = "out") -> dict[str
 
 def files_below(folder: Path) -> dict[str, bytes | None]:
     """Content of each file by its path, None for a folder."""
-    return {
-        str(path.relative_to(folder)): None if path.is_dir() else path.read_bytes() for path in folder.rglob("*")
-    }
+    return {str(path.relative_to(folder)): None if path.is_dir() else path.read_bytes() for path in folder.rglob("*")}
 
 
 def put(files: Mapping[str, bytes | None], folder: Path) -> None:
@@ -86,7 +85,7 @@ def content(parts: Mapping[str, bytes | None] | None) -> object:
     """What an artefact says, whenever and wherever it was made."""
     if parts is None:
         return None
-    for name in (f"out/{MANIFEST}", "out"):
+    for name in (f"{OUT}/{MANIFEST}", OUT):
         whole = parts.get(name)
         if whole is not None and whole[:1] == b"{":
             return json.loads(whole)["content_hash"] if b'"content_hash"' in whole else whole
