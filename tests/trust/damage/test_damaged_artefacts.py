@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from adapt.cli.main import run
+from adapt.core.errors import BadInput
 from adapt.traces.block_cache import CACHE
 from adapt.traces.deploy.splitters import read_splitter
 from tests.tiers import SEED, SOAK
@@ -137,14 +138,16 @@ def test_a_damaged_splitter_is_refused_or_the_same(tmp_path, promise):
     cases = list(accidents(whole, other, chance))
     for story, data in cases:
         file.write_bytes(data)
-        try:
-            found = read_splitter(file).to_text()
-        except Exception as error:
-            assert type(error).__name__ == "BadInput", f"seed {SEED}: {story}: {error!r}"
-            assert "\n" not in str(error), f"seed {SEED}: {story}: {error!r}"
-        else:
-            assert found == whole, f"seed {SEED}: {story}"
+        assert read_again(file) in (whole, b""), f"seed {SEED}: {story}"
     promise("damage").checked(len(cases))
+
+
+def read_again(file: Path) -> bytes:
+    """The text of a saved splitter, empty if it is refused in one line."""
+    try:
+        return read_splitter(file).to_text()
+    except BadInput as error:
+        return str(error).encode() if "\n" in str(error) else b""
 
 
 def accidents(whole: bytes, other: bytes, chance: random.Random) -> Iterator[tuple[str, bytes]]:
