@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any
 from xml.etree import ElementTree
@@ -42,7 +42,7 @@ def render_svg(spec: Mapping[str, Any], width: int = WIDE, prefix: str | None = 
     checked = safe({**spec, "width": width, "config": config(width)})
     if prefix is None:
         prefix = "v" + sha256(json.dumps(checked, sort_keys=True).encode()).hexdigest()[:10]
-    drawn = chart_renderer().vegalite_to_svg(checked, allowed_base_urls=[])
+    drawn = _rendered(chart_renderer().vegalite_to_svg, checked)
     root = ElementTree.fromstring(drawn)
     _clean(root, _Ids(prefix))
     _name(root, str(checked.get("description", "")))
@@ -53,8 +53,21 @@ def chart_files(spec: Mapping[str, Any]) -> tuple[str, bytes]:
     """A Vega-Lite spec as SVG and PNG files on white."""
     checked = safe({**spec, "width": WIDE, "config": {**config(WIDE), "background": "white"}})
     drawer = chart_renderer()
-    png = drawer.vegalite_to_png(checked, scale=2, allowed_base_urls=[])
-    return drawer.vegalite_to_svg(checked, allowed_base_urls=[]), png
+    png = _rendered(drawer.vegalite_to_png, checked, scale=2)
+    return _rendered(drawer.vegalite_to_svg, checked), png
+
+
+def _rendered(render: Callable[..., Any], spec: Mapping[str, Any], **more: Any) -> Any:
+    """What the library makes of a spec.
+
+    It fails where it cuts a label inside a character beyond U+FFFF, such as an emoji; these are escaped then.
+    """
+    try:
+        return render(spec, allowed_base_urls=[], **more)
+    except ValueError:
+        text = json.dumps(spec, ensure_ascii=False)
+        escaped = re.sub(r"[^\0-\uffff]", lambda found: f"\\\\U{ord(found[0]):08x}", text)
+        return render(json.loads(escaped), allowed_base_urls=[], **more)
 
 
 def chart_renderer() -> Any:

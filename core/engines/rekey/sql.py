@@ -7,6 +7,7 @@ from adapt.core.engines.names import Engine
 from adapt.core.engines.rekey.marks import HighBits
 from adapt.core.engines.rekey.table import RekeyTable
 from adapt.core.stream import Key, KeyType
+from adapt.core.values import visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,7 @@ class Dialect:
     file: str  # its file in an export
     text: Callable[[str], str]  # a text literal
     binary: Callable[[str], str]  # a literal of bytes, given in hex
+    decode: str  # the text of UTF-8 bytes
     choice: Callable[[str, str, int], str]  # one of several values by a whole number from 0: values, number, how many
     strip: Callable[[str, str], str]  # the text before a separator: column, separator
     turns: dict[str, str]  # whole numbers from 0 that choose among replacements, by how they choose
@@ -29,7 +31,8 @@ class Dialect:
         """A key as a literal."""
         match key:
             case str():
-                return self.text(key)
+                # control characters would act on a terminal, or end the script of some clients
+                return self.text(key) if visible(key) == key else self.decode.format(self.binary(key.encode().hex()))
             case bytes():
                 return self.binary(key.hex())
             case _:
@@ -49,6 +52,7 @@ SPARK = Dialect(
     file="spark.sql",
     text=_escaped,
     binary=lambda digits: f"X'{digits}'",
+    decode="decode({}, 'UTF-8')",
     choice=lambda values, turn, count: f"element_at(array({values}), CAST(pmod({turn}, {count}) AS INT) + 1)",
     strip=lambda column, separator: f"substring_index({column}, '{separator}', 1)",
     turns={
@@ -64,6 +68,7 @@ DUCKDB = Dialect(
     file="duckdb.sql",
     text=_quoted,
     binary=lambda digits: f"from_hex('{digits}')",
+    decode="decode({})",
     choice=lambda values, turn, count: f"([{values}])[CAST(({turn}) % {count} AS INTEGER) + 1]",
     strip=lambda column, separator: f"split_part({column}, '{separator}', 1)",
     turns={
@@ -79,6 +84,7 @@ KSQLDB = Dialect(
     file="ksqldb.sql",
     text=_quoted,
     binary=lambda digits: f"TO_BYTES('{digits}', 'hex')",
+    decode="FROM_BYTES({}, 'utf8')",
     choice=lambda values, turn, count: f"ARRAY[{values}][CAST(({turn}) % {count} AS INT) + 1]",
     strip=lambda column, separator: f"SPLIT({column}, '{separator}')[1]",
     turns={"at random": "CAST(RANDOM() * 2147483647 AS BIGINT)", "round robin": "ROWOFFSET"},
@@ -91,6 +97,7 @@ FLINK = Dialect(
     file="flink.sql",
     text=_quoted,
     binary=lambda digits: f"X'{digits}'",
+    decode="decode({}, 'UTF-8')",
     choice=lambda values, turn, count: (
         f"ARRAY[{values}][CAST(MOD(MOD({turn}, {count}) + {count}, {count}) AS INT) + 1]"
     ),
