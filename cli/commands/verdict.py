@@ -105,7 +105,7 @@ def verdict(
             write_whole(out, packed(units.series.table()), force=output.force)
             narrate_written(out)
         lead = [verdict_of(units.said)]
-        show(units.displayed(), output.format, units.as_data(), lead=lead)
+        show(units.displayed(every=output.all), output.format, units.as_data(), lead=lead, code=units.code)
         return units
     if channels is None:
         raise UsageError("--channels is required: the number of workers")

@@ -119,7 +119,7 @@ class UnitAnswer(Displayed):
         """Evidence, confidence, workers, assignment and lag in words."""
         return [
             self._evidence,
-            *([] if self.judged is None else [_sure(self.judged)]),
+            *([] if self.judged is None else [sure(self.judged)]),
             *self._over_time,
             self._workers,
             *self._assignment,
@@ -285,7 +285,7 @@ def _check(setup: Setup, units: int) -> None:
         raise UsageError(f"workers of today are numbers from 0, below the {setup.workers} workers")
 
 
-def _sure(judged: Judged) -> str:
+def sure(judged: Judged) -> str:
     """The probability of the cause and the interval in words."""
     interval = f"The hottest key has {percent(judged.low, 2)} to {percent(judged.high, 2)} of all load."
     if judged.probability is None:

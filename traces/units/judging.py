@@ -10,8 +10,9 @@ from adapt.core.engines.names import Engine
 from adapt.core.errors import BadInput
 from adapt.core.keys.partitioner import Channels
 from adapt.core.phrases import counted, percent
+from adapt.core.spark_stages.answer import StagesAnswer
 from adapt.core.table import Displayed, Table
-from adapt.core.unit_loads.answer import Setup, UnitAnswer, answer_from
+from adapt.core.unit_loads.answer import Setup, UnitAnswer, answer_from, sure
 from adapt.core.unit_loads.cause import Cause
 from adapt.core.unit_loads.lag import LagOfUnits
 from adapt.core.unit_loads.loads import HotUnit, hot_table, hot_units
@@ -47,8 +48,15 @@ class UnitsVerdict(Displayed):
     next: str  # the command that finds what cannot be known from units
 
     @property
+    def stages(self) -> StagesAnswer | None:
+        """The stages of Spark; None of other sources."""
+        return self.series.samples.stages
+
+    @property
     def headline(self) -> str:
         """The action, and why."""
+        if self.stages is not None:
+            return self.stages.headline
         if self.answer is not None:
             return self.answer.headline
         behind = int((self.series.loads.loads[:, -1] > 0).sum())
@@ -60,14 +68,28 @@ class UnitsVerdict(Displayed):
     @property
     def sentences(self) -> list[str]:
         """Evidence in words, with what was found in the samples."""
+        if self.stages is not None:
+            return [*self.stages.sentences, *(self._keys if self.stages.is_skewed else [])]
         said = _of_lag(self.series) if self.answer is None else self.answer.sentences
         if self.answer is not None and self.answer.setup.lag is None and self.series.lags is not None:
             said = [*said, *_lag_now(self.series)]
         return [*said, *(f"Less certain: {each.evidence}." for each in self.series.findings)]
 
     @property
+    def _keys(self) -> list[str]:
+        """Whether one key is hot, in words."""
+        return [] if self.answer is None or self.answer.judged is None else [sure(self.answer.judged)]
+
+    @property
+    def code(self) -> str:
+        """Code to paste; empty without any."""
+        return "" if self.stages is None else self.stages.code
+
+    @property
     def status(self) -> Status:
         """What is asked for, in a word."""
+        if self.stages is not None:
+            return self.stages.status
         if self.answer is not None and self.answer.is_balanced and not self.answer.in_turns:
             return Status.FINE
         judged = None if self.answer is None else self.answer.judged
@@ -78,8 +100,14 @@ class UnitsVerdict(Displayed):
         """The verdict in words."""
         return [self.headline, *self.sentences]
 
-    def displayed(self) -> list[Table]:
-        """Hot units, assignments, lag."""
+    def displayed(self, *, every: bool = False) -> list[Table]:
+        """Stages, or hot units, assignments and lag.
+
+        Args:
+            every: Whether all stages are listed.
+        """
+        if self.stages is not None:
+            return [self.stages.table(every=every)]
         tables = [hot_table(self.hot)] if self.answer is None else self.answer.displayed()
         return [replace(tables[0], note=f"Next: {self.next}"), *tables[1:]] if self.next else tables
 
@@ -100,6 +128,7 @@ class UnitsVerdict(Displayed):
             "sentences": self.sentences,
             "answer": None if self.answer is None else self.answer.as_data(),
             "next": self.next,
+            "stages": None if self.stages is None else self.stages.as_data(),
         }
 
 

@@ -13,6 +13,7 @@ from adapt.core.arrays import Floats
 from adapt.core.errors import BadInput
 from adapt.core.lint.finding import Finding, Severity
 from adapt.core.phrases import counted, listed
+from adapt.core.spark_stages.answer import StagesAnswer
 from adapt.core.unit_loads.loads import UnitLoads, numbered
 from adapt.core.values import visible
 
@@ -64,6 +65,7 @@ class Samples:
     is_timed: bool = True  # whether times are known
     lag: "Samples | None" = None  # lag of the same units, where it is known
     notes: tuple[str, ...] = ()  # guesses and findings, in words
+    stages: StagesAnswer | None = None  # of Spark's application, if they are of its tasks
 
     @classmethod
     def of_series(

@@ -1,0 +1,1 @@
+"""Skewed stages of Spark applications, and their remedies."""
