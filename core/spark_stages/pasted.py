@@ -5,8 +5,8 @@ An event log has no key values, so the code finds hot keys by itself.
 
 import re
 
-from adapt.core.spark_stages.plan import Operator
-from adapt.core.spark_stages.tasks import Amounts, TimesOfTasks
+from adapt.core.spark_stages.plan import Operator, names
+from adapt.core.spark_stages.tasks import TimesOfTasks
 
 MOST_BROADCAST = 256 << 20
 """Bytes of a partition whose other side is broadcast; larger ones are salted."""
@@ -69,33 +69,32 @@ from pyspark.sql import functions as F
 
 # df: the rows before the aggregation{inputs}
 salts = {salts}
-partial = df.groupBy({names}, (F.monotonically_increasing_id() % salts).alias("_salt")).agg(
+partial = df.groupBy({keys}, (F.monotonically_increasing_id() % salts).alias("_salt")).agg(
 {partial}
 )
-result = partial.groupBy({names}).agg(
+result = partial.groupBy({keys}).agg(
 {merged}
 )
 """
-_FUNCTION = re.compile(r"^(\w+)\((.*)\)$")
-_CONSTANTS = re.compile(r"(, (\d+|true|false))+$")
-_MERGED_BY = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
+_FUNCTION = re.compile(r"^(count|sum|min|max|avg)\((?!distinct )(.*)\)$")
 
 
 def pyspark_code(operator: Operator, times: TimesOfTasks) -> str:
     """Code with the rows of the plain operator; empty without a remedy."""
     if not all(name.isidentifier() for keys in operator.keys for name in keys):
         return ""
-    if operator.is_aggregation:
-        return "" if operator.is_merged else _two_phases(operator, times)
-    if not operator.join or len(operator.sides) < 2 or operator.join not in (*_PLAIN, *_LEFT_ONLY):
-        return ""
-    return _split_join(operator, times)
+    # as many salts as partitions, so that every slot has some
+    salts = min(max(times.tasks, 2 * times.slots, *(side.partitions for side in operator.sides)), _MOST_SALTS)
+    if operator.functions and not operator.is_merged:
+        return _two_phases(operator, salts)
+    is_known = len(operator.sides) == 2 and operator.join in {**_PLAIN, **_LEFT_ONLY}
+    return _split_join(operator, times, salts) if is_known else ""
 
 
-def _split_join(operator: Operator, times: TimesOfTasks) -> str:
+def _split_join(operator: Operator, times: TimesOfTasks, salts: int) -> str:
     at = max((0, 1), key=lambda side: times.side_rows[side].ratio)
     skewed, other = ("left", "right")[at], ("right", "left")[at]
-    left, right = (repr(list(keys)) for keys in operator.keys)
+    left, right = map(list, operator.keys)
     words = {
         "skewed": skewed,
         "other": other,
@@ -104,88 +103,41 @@ def _split_join(operator: Operator, times: TimesOfTasks) -> str:
         "left_keys": left,
         "right_keys": right,
         "on_columns": _BY_NAME if left == right else _BY_BOTH,
-        "rest": (_PLAIN | _LEFT_ONLY)[operator.join],
+        "rest": {**_PLAIN, **_LEFT_ONLY}[operator.join],
+        "salts": salts,
     }
     if operator.join in _LEFT_ONLY and at:
         return _DISTINCT.format(**words)
-    is_small = times.side_bytes[1 - at].longest <= MOST_BROADCAST
     # every hot key is on the skewed side, so only that side has rows of hot keys without a match
-    keeps = operator.join in _KEEPS[skewed]
+    keeps, is_small = operator.join in _KEEPS[skewed], times.side_bytes[1 - at].longest <= MOST_BROADCAST
     words["hot_join"] = words["rest"] if operator.join in _LEFT_ONLY else skewed if keeps else "inner"
-    words["salts"] = str(_salts(operator, times))
     words["parts"] = (_BROADCAST if is_small else _SALTED).format(**words)
     words["how"] = f"the rows of `{other}` that match them are {'broadcast' if is_small else 'repeated for each salt'}"
-    words["hot"] = _hot_keys(operator, times, at)
+    counts, load, mean = f"{skewed}.groupBy(*{skewed}_keys).count()", 'F.col("count")', times.side_rows[at].mean
+    if times.pairs.ratio > times.side_rows[at].ratio:
+        others = f'{other}.groupBy(*{other}_keys).agg(F.count("*").alias("others")).toDF(*{skewed}_keys, "others")'
+        counts, load, mean = f"{counts}.join({others}, {skewed}_keys)", f'{load} * F.col("others")', times.pairs.mean
+    words["hot"] = f'{counts}.where({load} > {int(mean):_}).orderBy(F.desc("count")).limit(100).select(*{skewed}_keys)'
     # rows with a null key match nothing, and are spread with the hot ones
-    nulls = [f"{skewed}[{name!r}].isNull()" for name in operator.keys[at]]
-    words["nulls"] = f" | {' | '.join(nulls)}" if keeps or operator.join == "LeftAnti" else ""
+    nulls = "".join(f" | {skewed}[{name!r}].isNull()" for name in operator.keys[at])
+    words["nulls"] = nulls if keeps or operator.join == "LeftAnti" else ""
     return _HOT.format(**words)
 
 
-def _hot_keys(operator: Operator, times: TimesOfTasks, at: int) -> str:
-    """Code of the keys with more rows, or pairs, than a mean task has."""
-    side, pairs = times.side_rows[at], times.pairs
-    counts = "{0}.groupBy(*{0}_keys).count()".format(("left", "right")[at])
-    if pairs is None or pairs.ratio <= side.ratio:
-        return _first(counts, f'F.col("count") > {_mean(side)}', '"count"')
-    names = operator.keys[at]
-    other = '{0}.groupBy(*{0}_keys).agg(F.count(\'*\').alias("others")).toDF(*{1}_keys, "others")'.format(
-        ("right", "left")[at], ("left", "right")[at]
-    )
-    both = f"{counts}.join({other}, {list(names)!r})"
-    return _first(both, f'F.col("count") * F.col("others") > {_mean(pairs)}', '"count", "others"')
-
-
-def _first(counts: str, limit: str, dropped: str) -> str:
-    return f'{counts}.where({limit}).orderBy(F.desc("count")).limit(100).drop({dropped})'
-
-
-def _mean(of: Amounts) -> str:
-    return f"{int(of.mean):_}"
-
-
-def _salts(operator: Operator, times: TimesOfTasks) -> int:
-    """As many as partitions, so that every slot has some."""
-    partitions = max((side.partitions for side in operator.sides), default=0)
-    return min(max(partitions, times.tasks, 2 * times.slots), _MOST_SALTS)
-
-
-def _two_phases(operator: Operator, times: TimesOfTasks) -> str:
-    inputs: dict[str, str] = {}
-    partial, merged = [], []
+def _two_phases(operator: Operator, salts: int) -> str:
+    inputs, partial, merged = "", [], []
     for at, function in enumerate(operator.functions, 1):
         found = _FUNCTION.match(function)
-        if found is None or "FILTER" in function:
+        if found is None or len(names(found[2])) > 1 or "UnscaledValue" in function or "FILTER" in function:
             return ""
-        name, argument = found[1], _CONSTANTS.sub("", found[2])
-        if argument in ("1", "*") and name == "count":
-            column = '"*"'
-        elif argument.isidentifier():
-            column = repr(argument)
-        else:
-            column = repr(inputs.setdefault(argument, f"_input{at}"))
-        if argument.startswith("distinct "):
-            return ""
-        if name in _MERGED_BY:
-            partial.append(f'F.{name}({column}).alias("_{at}")')
-            merged.append(f'F.{_MERGED_BY[name]}("_{at}").alias("{name}_{at}")')
-        elif name == "avg":
-            partial += [f'F.sum({column}).alias("_{at}")', f'F.count({column}).alias("_{at}n")']
-            merged.append(f'(F.sum("_{at}") / F.sum("_{at}n")).alias("avg_{at}")')
-        elif name in ("collect_list", "collect_set"):
-            partial.append(f'F.{name}({column}).alias("_{at}")')
-            flat = f'F.flatten(F.collect_list("_{at}"))'
-            merged.append(f'{flat if name == "collect_list" else f"F.array_distinct({flat})"}.alias("{name}_{at}")')
-        else:
-            return ""
-    if not partial:
-        return ""
-    said = "".join(f", with {name} = {text}" for text, name in inputs.items())
+        name, column = found[1], {"1": "*"}.get(found[2], found[2])
+        if column != "*" and not column.isidentifier():
+            inputs, column = f"{inputs}, with _input{at} = {column}", f"_input{at}"
+        for part in ("sum", "count") if name == "avg" else (name,):
+            partial.append(f'F.{part}("{column}").alias("{part}_{at}")')
+        merge = f'F.{name if name in ("min", "max") else "sum"}("{name}_{at}")'
+        merge = f'F.sum("sum_{at}") / F.sum("count_{at}")' if name == "avg" else merge
+        merged.append(f'({merge}).alias("{name}_{at}")')
     lines = [",\n".join(f"    {each}" for each in part) for part in (partial, merged)]
-    return _TWO_PHASES.format(
-        inputs=said,
-        salts=_salts(operator, times),
-        names=", ".join(map(repr, operator.keys[0])),
-        partial=lines[0],
-        merged=lines[1],
-    )
+    keys = ", ".join(map(repr, operator.keys[0]))
+    return _TWO_PHASES.format(inputs=inputs, salts=salts, keys=keys, partial=lines[0], merged=lines[1])

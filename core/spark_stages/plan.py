@@ -74,9 +74,13 @@ class Operator:
         return f"{self.name} by {', '.join(self.keys[0])}"
 
     @property
-    def is_aggregation(self) -> bool:
-        """Whether its functions are known, so that they may be merged."""
-        return not self.join and self.name.endswith("Aggregate")
+    def advice(self) -> str:
+        """What to do where no code can be given."""
+        if self.is_merged:
+            return "Rows are aggregated before this shuffle already: use more shuffle partitions, or smaller results."
+        if self.name == "Window":
+            return "A window needs all rows of a key in one task: add a column to PARTITION BY."
+        return "It needs all rows of a key in one task: add a column to the key, and merge the results."
 
 
 def operator_of(plan: Node, accumulators: Collection[int]) -> Operator | None:
@@ -137,16 +141,16 @@ def _side(path: tuple[Node, ...], of_node: Node) -> Side:
 def _keyed(node: Node) -> dict[str, Any] | None:
     """Keys and kind of an operator that needs all rows of a key in one task."""
     if found := _JOIN.match(node.text):
-        return {"keys": (_names(found[1]), _names(found[2])), "join": found[3]}
+        return {"keys": (names(found[1]), names(found[2])), "join": found[3]}
     if found := _AGGREGATE.match(node.text):
-        functions, keys = _names(found[2]), _names(found[1])
+        functions, keys = names(found[2]), names(found[1])
         is_final = keys and not any("partial_" in each for each in functions)
         return {"keys": (keys,), "functions": functions} if is_final else None
     found = _WINDOW.match(node.text) or _GROUPS.match(node.text)
-    return {"keys": (_names(found[1]),)} if found else None
+    return {"keys": (names(found[1]),)} if found else None
 
 
-def _names(text: str) -> tuple[str, ...]:
+def names(text: str) -> tuple[str, ...]:
     """Expressions of a list, without Spark's numbers."""
     parts, depth = [""], 0
     for letter in _NUMBER.sub("", text):

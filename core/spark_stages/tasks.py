@@ -4,16 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import heapreplace
+from itertools import accumulate
 from math import ceil
 from statistics import fmean, median
 
 from adapt.core.spark_stages.plan import Operator
 
-_EXPLAINED = 0.5
-"""Least part of the longest task's excess that names its cause."""
-
-_SLOW_HOST = 1.5
-"""Time of a row on a host over that of the others from which the host is slow."""
+_EXPLAINED, _SLOW_HOST = 0.5, 1.5
+"""Least part of the longest task's excess that names its cause; least time of a row on a slow host over others."""
 
 
 class Cause(StrEnum):
@@ -32,19 +30,13 @@ class Task:
     """A successful task; the last attempt of its index."""
 
     host: str
-    start_ms: int  # 0 if the log has no times
+    start_ms: int
     end_ms: int
-    run_ms: int  # executor run time
     collection_ms: int
     rows: int  # read from a shuffle and from input
     read_bytes: int
     spilled_bytes: int
     amounts: Mapping[int, int] = field(default_factory=dict)  # by accumulator of the plan
-
-    @property
-    def seconds(self) -> float:
-        """From launch to end, or else its run time."""
-        return (self.end_ms - self.start_ms or self.run_ms) / 1e3
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +47,6 @@ class Amounts:
     largest: float
     mean: float
     median: float
-
-    @classmethod
-    def of(cls, values: Sequence[float], longest: int) -> "Amounts":
-        """Of a value per task."""
-        return cls(values[longest], max(values), fmean(values), median(values))
 
     @property
     def ratio(self) -> float:
@@ -73,73 +60,65 @@ class TimesOfTasks:
 
     tasks: int
     slots: int  # most tasks that ran at once
-    start_s: float
-    end_s: float
-    work_s: float  # sum over the tasks
+    span_s: tuple[float, float]  # first start, last end
     won_s: float  # what even tasks would win
     seconds: Amounts
     rows: Amounts
     read_bytes: Amounts
-    pairs: Amounts | None  # rows that its operator gives
+    pairs: Amounts  # rows that its operator gives; 0 if not known
     side_rows: tuple[Amounts, ...]  # rows of each shuffle that its operator reads
     side_bytes: tuple[Amounts, ...]
     longest: Task
     slow_host: float  # time of a row on the longest task's host over that on others; 0 if not known
 
     @classmethod
-    def of(cls, tasks: Sequence[Task], operator: Operator | None = None, most_slots: int = 0) -> "TimesOfTasks":
+    def of(cls, tasks: Sequence[Task], operator: Operator | None = None, cores: int = 0) -> "TimesOfTasks":
         """Of the tasks of a run, at least one.
 
         Won is the time that they take on the slots, less that of as many tasks with the same time each.
 
         Args:
             operator: Whose rows and shuffles are summed up.
-            most_slots: Cores of the application; 0 if not known.
+            cores: Most slots of the application; 0 if not known.
         """
-        ordered = sorted(tasks, key=lambda task: (task.start_ms, task.end_ms))
-        seconds = [task.seconds for task in ordered]
+        tasks = sorted(tasks, key=lambda task: (task.start_ms, task.end_ms))
+        seconds = [(task.end_ms - task.start_ms) / 1e3 for task in tasks]
         longest = max(range(len(seconds)), key=seconds.__getitem__)
-        slots = _most_at_once(ordered) if any(task.start_ms for task in ordered) else 1
-        slots = min(slots, most_slots or slots)
-        start_s, end_s = ordered[0].start_ms / 1e3, max(task.end_ms for task in ordered) / 1e3
-        takes = min(_makespan(seconds, slots), end_s - start_s or sum(seconds))
-        sides = () if operator is None else operator.sides
-        pairs = None if operator is None or operator.pairs is None else (operator.pairs,)
+        changes = sorted(change for task in tasks for change in ((task.start_ms, 1), (task.end_ms, -1)))
+        slots = max(accumulate(change for _, change in changes)) or 1
+        slots = min(slots, cores or slots)
+        span_s = tasks[0].start_ms / 1e3, max(task.end_ms for task in tasks) / 1e3
+        takes = min(_makespan(seconds, slots), span_s[1] - span_s[0])
 
-        def amounts(accumulators: Sequence[int]) -> Amounts:
-            return Amounts.of([sum(task.amounts.get(each, 0) for each in accumulators) for task in ordered], longest)
+        def amounts(values: Sequence[float]) -> Amounts:
+            return Amounts(values[longest], max(values), fmean(values), median(values))
+
+        def counted(accumulators: Sequence[int | None]) -> Amounts:
+            return amounts([sum(task.amounts.get(each, 0) for each in accumulators if each) for task in tasks])
 
         return cls(
-            tasks=len(ordered),
+            tasks=len(tasks),
             slots=slots,
-            start_s=start_s,
-            end_s=end_s,
-            work_s=sum(seconds),
-            won_s=max(0.0, takes - ceil(len(ordered) / slots) * fmean(seconds)),
-            seconds=Amounts.of(seconds, longest),
-            rows=Amounts.of([task.rows for task in ordered], longest),
-            read_bytes=Amounts.of([task.read_bytes for task in ordered], longest),
-            pairs=None if pairs is None else amounts(pairs),
-            side_rows=tuple(amounts(side.rows) for side in sides),
-            side_bytes=tuple(amounts(side.read_bytes) for side in sides),
-            longest=ordered[longest],
-            slow_host=_slow_host(ordered, longest),
+            span_s=span_s,
+            won_s=max(0.0, takes - ceil(len(tasks) / slots) * fmean(seconds)),
+            seconds=amounts(seconds),
+            rows=amounts([task.rows for task in tasks]),
+            read_bytes=amounts([task.read_bytes for task in tasks]),
+            pairs=counted([operator.pairs] if operator else []),
+            side_rows=tuple(counted(side.rows) for side in (operator.sides if operator else ())),
+            side_bytes=tuple(counted(side.read_bytes) for side in (operator.sides if operator else ())),
+            longest=tasks[longest],
+            slow_host=_slow_host(tasks, seconds, longest),
         )
 
     @property
     def cause(self) -> Cause:
         """Why the longest task is long."""
-        excess = self.seconds.ratio - 1
-        if max(each.ratio for each in self.of_data) - 1 >= _EXPLAINED * excess:
+        if max(self.rows.ratio, self.read_bytes.ratio, self.pairs.ratio) - 1 >= _EXPLAINED * (self.seconds.ratio - 1):
             return Cause.DATA
         if self.longest.collection_ms / 1e3 >= _EXPLAINED * (self.seconds.longest - self.seconds.mean):
             return Cause.COLLECTION
         return Cause.HOST if self.slow_host >= _SLOW_HOST else Cause.UNKNOWN
-
-    @property
-    def of_data(self) -> list[Amounts]:
-        """Amounts that can explain a long task."""
-        return [self.rows, self.read_bytes, *([] if self.pairs is None else [self.pairs])]
 
 
 def _makespan(seconds: Sequence[float], slots: int) -> float:
@@ -150,21 +129,12 @@ def _makespan(seconds: Sequence[float], slots: int) -> float:
     return max(free)
 
 
-def _most_at_once(tasks: Sequence[Task]) -> int:
-    """Most tasks that run at once; one may begin in the millisecond in which another ends."""
-    changes = sorted(change for task in tasks for change in ((task.start_ms, 1), (task.end_ms, -1)))
-    running = most = 0
-    for _, change in changes:
-        running += change
-        most = max(most, running)
-    return max(most, 1)
-
-
-def _slow_host(tasks: Sequence[Task], longest: int) -> float:
+def _slow_host(tasks: Sequence[Task], seconds: Sequence[float], longest: int) -> float:
     """Time of a row in the other tasks of the longest's host over that on other hosts; 0 if not known."""
-    here, there = ([0.0, 0], [0.0, 0])
+    sums = {True: [0.0, 0], False: [0.0, 0]}
     for at, task in enumerate(tasks):
         if at != longest:
-            of = here if task.host == tasks[longest].host else there
-            of[0], of[1] = of[0] + task.seconds, of[1] + task.rows
+            of = sums[task.host == tasks[longest].host]
+            of[0], of[1] = of[0] + seconds[at], of[1] + task.rows
+    here, there = sums[True], sums[False]
     return here[0] / here[1] * there[1] / there[0] if here[1] and there[0] else 0.0

@@ -1,5 +1,6 @@
 """Tasks of Spark's stages, from an event log."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,7 @@ import numpy as np
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.phrases import listed
-from adapt.core.spark_stages.adaptive import Settings
+from adapt.core.spark_stages.adaptive import ENABLED
 from adapt.core.spark_stages.answer import StageRun, StagesAnswer
 from adapt.core.spark_stages.plan import METRICS, Node, operator_of
 from adapt.core.spark_stages.tasks import Task, TimesOfTasks
@@ -21,7 +22,6 @@ from adapt.traces.units.samples import Amount, Samples, Unit
 _WANTED = (
     *("SparkListenerTaskEnd", "SparkListenerStageSubmitted", "SparkListenerStageCompleted", "SparkListenerLogStart"),
     *("SparkListenerApplicationStart", "SparkListenerEnvironmentUpdate", "SparkListenerExecutorAdded"),
-    "SparkListenerExecutorRemoved",
     *("SparkListenerSQLExecutionStart", "SparkListenerSQLAdaptiveExecutionUpdate"),
 )
 
@@ -47,10 +47,9 @@ class _Application:
     def __init__(self) -> None:
         self.stages: dict[int, _Stage] = {}
         self.names: dict[str, None] = {}
-        self._version = ""
-        self._properties: Mapping[str, str] = {}
-        self._cores: dict[str, int] = {}  # of the executors now
-        self._slots = 0  # most tasks at once on them; 0 if not known
+        self._properties: dict[str, str] = {}
+        self._cores: dict[str, int] = {}  # of all executors
+        self._slots = 0  # most tasks at once; 0 if not known
         self._plans: dict[int, Node] = {}
         self._queries: dict[int, tuple[str, Mapping[str, str]]] = {}  # call site and settings
 
@@ -58,17 +57,16 @@ class _Application:
         """Keep what matters of an event."""
         match str(event.get("Event", "")).rpartition(".")[2]:
             case "SparkListenerLogStart":
-                self._version = str(event.get("Spark Version", ""))
+                if re.match(r"[12]\.|3\.[01]\.", str(event.get("Spark Version", ""))):
+                    self._properties[ENABLED] = "false"  # the default before 3.2
             case "SparkListenerEnvironmentUpdate":
-                self._properties = event.get("Spark Properties", {})
+                self._properties |= event.get("Spark Properties", {})
             case "SparkListenerApplicationStart":
                 self.names[str(event.get("App ID", ""))] = None
             case "SparkListenerExecutorAdded":
                 self._cores[str(event["Executor ID"])] = int(event["Executor Info"]["Total Cores"])
                 each = int(self._properties.get("spark.task.cpus", 1))
-                self._slots = max(self._slots, sum(self._cores.values()) // max(each, 1))
-            case "SparkListenerExecutorRemoved":
-                self._cores.pop(str(event["Executor ID"]), None)
+                self._slots = sum(self._cores.values()) // max(each, 1)
             case "SparkListenerSQLExecutionStart":
                 query, changed = int(event["executionId"]), event.get("modifiedConfigs") or {}
                 self._queries[query] = str(event.get("description", "")), changed
@@ -109,11 +107,11 @@ class _Application:
                 stage.accumulators.add(int(each["ID"]))
                 if each.get("Name") in METRICS:
                     amounts[int(each["ID"])] = int(each.get("Update") or 0)
+        start_ms, run_ms = int(info.get("Launch Time", 0)), int(of.get("Executor Run Time", 0))
         stage.tasks[index] = Task(
             str(info.get("Host", "")),
-            int(info.get("Launch Time", 0)),
-            int(info.get("Finish Time", 0)),
-            int(of.get("Executor Run Time", 0)),
+            start_ms,
+            int(info.get("Finish Time", 0)) or start_ms + run_ms,
             int(of.get("JVM GC Time", 0)),
             rows,
             sum(int(shuffle.get(f"{place} Bytes Read", 0)) for place in ("Remote", "Local"))
@@ -122,7 +120,7 @@ class _Application:
             amounts,
         )
         stage.rows[index] = float(rows)
-        stage.run_ms += int(of.get("Executor Run Time", 0))
+        stage.run_ms += run_ms
         stage.shuffled |= shuffled > 0
 
     def _end(self, stage: _Stage) -> None:
@@ -133,9 +131,8 @@ class _Application:
         call_site, changed = self._queries.get(-1 if stage.query is None else stage.query, ("", {}))
         plan = None if stage.query is None else self._plans.get(stage.query)
         operator = None if plan is None else operator_of(plan, stage.accumulators)
-        settings = Settings({**self._properties, **changed}, self._version)
-        times = TimesOfTasks.of(tasks, operator, self._slots)
-        stage.run = StageRun(stage.number, stage.name, call_site or stage.name, operator, times, settings)
+        times, conf = TimesOfTasks.of(tasks, operator, self._slots), {**self._properties, **changed}
+        stage.run = StageRun(stage.number, stage.name, call_site or stage.name, operator, times, conf)
 
 
 def read_tasks(path: Path, stage: str = "") -> Samples:
@@ -155,9 +152,7 @@ def read_tasks(path: Path, stage: str = "") -> Samples:
         except (KeyError, TypeError, ValueError, AttributeError):
             faults.lines += 1
     if len(application.names) > 1:
-        raise BadInput(
-            f"{path} holds events of several applications, {listed([*application.names])}; give one log each"
-        )
+        raise BadInput(f"{path} holds several applications, {listed([*application.names])}; give one log each")
     runs = application.ended()
     if not runs:
         if any(each.tasks for each in application.stages.values()):
@@ -167,7 +162,7 @@ def read_tasks(path: Path, stage: str = "") -> Samples:
     for number, each in application.stages.items():
         is_asked = not stage or stage in (each.name, str(number))
         if is_asked and each.run is not None and any(each.rows.values()):
-            groups[each.name, str(each.run.operator or "")].append(each)
+            groups[each.run.kind].append(each)
     if stage and not groups:
         known = sorted({each.name for each in application.stages.values() if each.rows})
         raise UsageError(
@@ -175,15 +170,11 @@ def read_tasks(path: Path, stage: str = "") -> Samples:
         )
     if not groups:
         raise BadInput(f"{path} has no task that read rows; {GIVE}")
-    answer = StagesAnswer.of(runs).named(stage) if stage else StagesAnswer.of(runs)
-    first = answer.stages[0].worst
-    best = (first.name, str(first.operator or ""))
-    if not (answer.is_won and best in groups):
-        best = max(
-            groups, key=lambda each: (any(s.shuffled for s in groups[each]), sum(s.run_ms for s in groups[each]))
-        )
-    samples = _samples(path, groups[best], len(groups), faults)
-    return replace(samples, stages=answer)
+    answer = StagesAnswer.of(runs, stage)
+    best = answer.stages[0].worst.kind
+    if best not in groups or not (stage or answer.is_skewed):
+        best = max(groups, key=lambda kind: max((each.shuffled, each.run_ms) for each in groups[kind]))
+    return replace(_samples(path, groups[best], len(groups), faults), stages=answer)
 
 
 def _samples(path: Path, stages: Sequence[_Stage], known: int, faults: Faults) -> Samples:

@@ -101,14 +101,14 @@ def test_the_operator_its_keys_and_what_is_won_are_named(adapt, tmp_path):
 @pytest.mark.parametrize(
     ("plan", "conf", "said", "changes"),
     [
-        (join(), {"spark.sql.adaptive.enabled": "false"}, "is off", True),
+        (join(), {"spark.sql.adaptive.enabled": "false"}, "spark.sql.adaptive.enabled is false", True),
         (join(), {}, "has 100 MiB, and spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes is 256 MiB", True),
         (join(), {"spark.sql.adaptive.skewJoin.skewedPartitionFactor": "99"}, "50 times the median", False),
         (join(), {"spark.sql.adaptive.skewJoin.enabled": "false"}, "skewJoin.enabled is false", True),
         (join("RightOuter"), {}, "cannot split the left side of a RightOuter join", False),
         (join(read="coalesced and skewed"), {}, "split skewed partitions", False),
         (join(), {"spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": "9m"}, "above both thresholds", True),
-        (aggregate(), {}, "splits partitions of joins alone", False),
+        (aggregate(), {}, "it splits joins only", False),
     ],
 )
 def test_it_is_said_why_adaptive_execution_did_not_split(adapt, tmp_path, plan, conf, said, changes):
@@ -147,7 +147,7 @@ def test_bad_logs_are_one_sentence(tmp_path):
     path = tmp_path / "app"
     cases = {
         log(join(), []): "has no task that ended",
-        log(join(), SKEWED) + log(join(), SKEWED, app="app-2"): "several applications, app-1 and app-2",
+        log(join(), SKEWED) + log(join(), SKEWED, app="app-2"): "holds several applications, app-1 and app-2",
         log(join(), SKEWED, expected=9, ends=False): "ends before any stage ended",
     }
     for text, said in cases.items():
