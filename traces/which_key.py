@@ -4,7 +4,8 @@ import json
 import re
 from collections.abc import Mapping as Columns
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +18,6 @@ from numpy.typing import NDArray
 
 from adapt.core.advice.candidates import Coded, Measured, Piece, Together, with_time
 from adapt.core.advice.which_key import Judged, WhichKey, judged, ranked
-from adapt.core.counting.sketches import hashes_of
 from adapt.core.engines.engine import OtherKeys
 from adapt.core.engines.names import Engine
 from adapt.core.engines.placement import EnginePartitioner
@@ -31,10 +31,11 @@ from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.ingest.rejects import MaxRejects
 from adapt.traces.locations.location import TOPIC_SCHEME, location
 from adapt.traces.series import stream_of, traces_of
+from adapt.traces.sources.formats.json_lines import JsonLines
 from adapt.traces.sources.frames import frame_schema, is_frame
 from adapt.traces.sources.reading.files import STDIN, source_files
 from adapt.traces.sources.reading.records import RecordFormat
-from adapt.traces.sources.sniff import ReadOptions, offered_columns, recognize
+from adapt.traces.sources.sniff import ReadOptions, json_fields, offered_columns, recognize
 from adapt.traces.spark.progress import Progress
 from adapt.traces.spark.session import Spark
 from adapt.traces.store.trace import Trace, open_trace
@@ -51,11 +52,17 @@ FEWEST_WINDOWS = 6
 MOST_SALTS = 8
 """Most salts of the needed column that `auto` tries."""
 
+MOST_CELLS = 20_000_000
+"""Most values that are judged without being asked for."""
+
 SAMPLED = 2000
 """About how many rows the correlation with time is computed from."""
 
 OPTIONS = IngestOptions(max_rejects=MaxRejects.parse("1%"))
 """Of a source with more rows that cannot be read, nothing is judged."""
+
+_UNFIT = re.compile(r"--(?:keep 'c(\d+)'|key) has type (.+?)[;,:]")
+"""Refusal of a column whose type is only known once all rows are read."""
 
 _SALTED = re.compile(r"(.+)#([2-9]|[1-9]\d{1,2})")
 
@@ -105,37 +112,67 @@ def which_key(sources: Sequence[Any], question: Question, spark: Spark, progress
     if places and all(map(traces_of, places)):
         return _of_trace(open_trace(stream_of(*places)), question)
     names, types = _offered(sources)
-    skipped = tuple(f"{name} ({types[name]})" for name in names if name in types and types[name] not in _TYPES)
-    fit = [name for name in names if name not in types or types[name] in _TYPES]
-    if question.candidates == AUTO and len(names) > MOST_COLUMNS:
+    is_auto, unfit = question.candidates == AUTO, dict[str, str]()
+    if is_auto and len(names) > MOST_COLUMNS:
         raise UsageError(
             f"--candidates auto takes at most {MOST_COLUMNS} columns (the source has {len(names):,}); name candidates"
         )
-    chosen = _chosen(question, fit if question.candidates == AUTO else names)
-    wanted = _columns(chosen, question.needs)
-    for name in wanted:
-        _check_type(name, types.get(name, pa.string()))
-    kept = {name: f"c{at}" for at, name in enumerate(wanted)}
-    with TemporaryDirectory(prefix="adapt-which-key-") as folder:
-        mapping = Mapping(
-            _quoted(wanted[0]),
-            time=question.time,
-            keep=tuple(f"{alias}={_quoted(name)}" for name, alias in kept.items()),
-        )
-        try:
-            made = ingest(
-                sources, Path(folder) / "candidates.trace", mapping, OPTIONS, spark_options=spark, progress=progress
+    odd = [name for name in names if is_auto and name in types and types[name] not in _TYPES]
+    unfit |= {name: str(types[name]).removesuffix("<item: null>") for name in odd}
+    while True:
+        chosen = _chosen(question, [name for name in names if name not in unfit])
+        wanted = _columns(chosen, question.needs)
+        for name in wanted:
+            _check_type(name, types.get(name, pa.string()))
+        kept = {name: f"c{at}" for at, name in enumerate(wanted)}
+        with TemporaryDirectory(prefix="adapt-which-key-") as folder:
+            mapping = Mapping(
+                _quoted(wanted[0]),
+                time=question.time,
+                keep=tuple(f"{alias}={_quoted(name)}" for name, alias in kept.items()),
             )
-        except UsageError as error:
-            raise UsageError(_named_again(str(error), kept, auto=question.candidates == AUTO)) from error
-        return _judged(made.trace, kept, chosen, question, skipped if question.candidates == AUTO else ())
+            try:
+                made = ingest(
+                    sources, Path(folder) / "candidates.trace", mapping, OPTIONS, spark_options=spark, progress=progress
+                )
+            except UsageError as error:
+                found = _UNFIT.match(str(error))
+                if not is_auto or found is None:
+                    raise UsageError(_named_again(str(error), kept)) from error
+                unfit[wanted[int(found[1] or 0)]] = found[2]
+                continue
+            return _judged(made.trace, kept, chosen, question, tuple(f"{name} ({unfit[name]})" for name in unfit))
+
+
+def judged_beside(
+    trace: Trace, sources: Sequence[Any], question: Question, spark: Spark, progress: Progress
+) -> WhichKey | None:
+    """Judge the columns that a trace keeps, or else those of its source.
+
+    None without other columns, or where they have more than `MOST_CELLS` values.
+
+    Args:
+        sources: What the trace was made from; empty if that is not to be read again.
+    """
+    with suppress(UsageError, BadInput):
+        kept = len(columns_of(trace))
+        if kept > 1 and trace.rows * kept <= MOST_CELLS:
+            return _of_trace(trace, replace(question, time=""))
+        if kept == 1 and sources and trace.rows * len(_offered(sources)[0]) <= MOST_CELLS:
+            return which_key(sources, question, spark, progress)
+    return None
+
+
+def columns_of(trace: Trace) -> list[str]:
+    """The key of a trace, and other columns that may be keys."""
+    return [name for name in trace.columns if name not in ("ts", "cost_us", "bytes", "partition")]
 
 
 def _of_trace(trace: Trace, question: Question) -> WhichKey:
     """Judge the columns that a trace keeps, and its key."""
     if question.time:
         raise UsageError(f"{trace.path} is a trace, where --time has no effect; omit it, or give a raw file")
-    own = [name for name in trace.columns if name not in ("ts", "cost_us", "bytes", "partition")]
+    own = columns_of(trace)
     types = {each.name: each.type for each in next(trace.batches(own)).schema}
     fit = [name for name in own if types[name] in _TYPES]
     chosen = _chosen(question, fit if question.candidates == AUTO else own)
@@ -151,7 +188,11 @@ def _offered(sources: Sequence[Any]) -> tuple[tuple[str, ...], Columns[str, pa.D
     if is_frame(sources[0]):
         schema = frame_schema(sources[0])
         return tuple(schema.names), dict(zip(schema.names, map(_read_as, schema.types), strict=True))
-    form = recognize(source_files(sources), ReadOptions()).form
+    files = source_files(sources)
+    form = recognize(files, ReadOptions()).form
+    if isinstance(form, JsonLines):
+        fields = json_fields(files, form)
+        return tuple(fields), {name: pa.list_(pa.null()) for name, is_array in fields.items() if is_array}
     names = offered_columns(sources)
     if isinstance(form, RecordFormat):
         return names, {}
@@ -180,9 +221,7 @@ def _chosen(question: Question, names: Sequence[str]) -> list[_Candidate]:
     if not names:
         raise BadInput("the source has no columns that can be keys; ingest it with --keep COLUMN")
     found = [_Candidate(name, (name,)) for name in names]
-    if len(question.needs) > 1 and definition_of(question.engine).other_keys is OtherKeys.EXACT:
-        pairs = combinations(question.needs, 2)
-        found += [_Candidate("+".join(pair), pair) for pair in pairs]
+    found += [_Candidate("+".join(pair), pair) for pair in combinations(question.needs, 2)]
     salts = min(MOST_SALTS, question.channels)
     return found + [_Candidate(f"{name}#{salts}", (name,), salts) for name in question.needs if salts > 1]
 
@@ -216,12 +255,11 @@ def _quoted(name: str) -> str:
     return name if re.fullmatch(r"[\w.`]+", name) else f"`{name}`"
 
 
-def _named_again(message: str, kept: Columns[str, str], *, auto: bool) -> str:
+def _named_again(message: str, kept: Columns[str, str]) -> str:
     """A message of the ingest about kept columns, with their own names."""
     for name, alias in kept.items():
         message = message.replace(f"--keep {alias!r}", f"candidate {name!r}")
-    message = message.replace("--key", f"candidate {next(iter(kept))!r}", 1).replace("a kept column", "a key")
-    return f"{message}; name the others by --candidates" if auto and message.startswith("candidate") else message
+    return message.replace("--key", f"candidate {next(iter(kept))!r}", 1).replace("a kept column", "a key")
 
 
 def _judged(
@@ -240,7 +278,8 @@ def _judged(
     columns = {name: _Column(alias, "ts" in trace.columns) for name, alias in kept.items()}
     found = {each: Measured(np.zeros((windows, question.channels)), later, each.salts) for each in chosen}
     placements: dict[_Candidate, EnginePartitioner] = {}
-    at_random = definition_of(question.engine).at_random
+    definition = definition_of(question.engine)
+    at_random, is_text = definition.at_random, definition.other_keys is not OtherKeys.EXACT
     together, first, stride = Together(), 0, max(1, trace.rows // SAMPLED)
     for batch in trace.batches(list(kept.values())):
         end = first + len(batch)
@@ -264,7 +303,7 @@ def _judged(
                 del found[candidate]
                 skipped += (f"{candidate.name} ({columns[candidate.columns[0]].values.type})",)
         for candidate, measured in found.items():
-            keys, coded = _keys(candidate, columns)
+            keys, coded = _keys(candidate, columns, is_text=is_text)
             salted = [keys] if candidate.salts == 1 else _salted(keys, candidate.salts)
             channels = [placements[candidate].channels_of(each) for each in salted]
             measured.add(coded, channels, random_keys(at_random, keys), pieces)
@@ -274,7 +313,8 @@ def _judged(
     judgements: list[Judged] = []
     for candidate, measured in found.items():
         is_kept, correlations = together.broken.isdisjoint(candidate.columns), [rises[at] for at in candidate.columns]
-        judgements.append(judged(candidate.name, candidate.columns, measured, correlations, is_kept, needs))
+        as_key = _as_key(candidate, _source_names(trace, kept, candidate.columns), is_text=is_text)
+        judgements.append(judged(candidate.name, candidate.columns, measured, correlations, is_kept, needs, as_key))
         if question.candidates != AUTO and judgements[-1].against == "constant":
             raise BadInput(f"candidate {candidate.name!r} has one value in all {trace.rows:,} rows; omit it")
     return WhichKey(
@@ -305,8 +345,7 @@ class _Column:
         column = batch.column(self.name)
         encoded = column.dictionary_encode(null_encoding="encode")
         self.values, self.stored = encoded.dictionary, _stored(encoded.dictionary)
-        missing = self.stored.is_null().to_numpy(False)
-        self.coded = Coded(encoded.indices.to_numpy().astype(np.int64), hashes_of(self.stored), missing)
+        self.coded = Coded.of(self.stored, encoded.indices.to_numpy().astype(np.int64))
         places = np.array(sampled, np.int64)
         self._sample.append(column.take(pa.array(places)))
         self._places.append(places + first)
@@ -324,19 +363,40 @@ def _stored(values: pa.Array) -> pa.Array:
     return values.cast(_TYPES[values.type].storage.value)
 
 
-def _keys(candidate: _Candidate, columns: Columns[str, _Column]) -> tuple[pa.Array, Coded]:
-    """Distinct keys of a candidate as a trace stores them, and the codes of the rows."""
+def _keys(candidate: _Candidate, columns: Columns[str, _Column], *, is_text: bool) -> tuple[pa.Array, Coded]:
+    """Distinct keys of a candidate as a trace stores them, and the codes of the rows.
+
+    Args:
+        is_text: Whether a pair is one text, as `_as_key` makes it; null if a column is.
+    """
     first, *more = (columns[name] for name in candidate.columns)
     if not more:
         return first.stored, first.coded
     coded, *rows = Coded.joined(first.coded, more[0].coded)
+    stored = list(zip((first.stored, more[0].stored), map(pa.array, rows), strict=True))
+    if is_text:
+        texts = pc.binary_join_element_wise(*(each.cast(pa.string()).take(at) for each, at in stored), "|")
+        encoded = texts.dictionary_encode(null_encoding="encode")
+        codes = encoded.indices.to_numpy().astype(np.int64)[coded.codes]
+        return encoded.dictionary, Coded.of(encoded.dictionary, codes)
     parts = [
-        pa.array([json.dumps(value, ensure_ascii=False) for value in each.stored.to_pylist()], pa.string()).take(
-            pa.array(at)
-        )
-        for each, at in zip((first, more[0]), rows, strict=True)
+        pa.array([json.dumps(value, ensure_ascii=False) for value in each.to_pylist()], pa.string()).take(at)
+        for each, at in stored
     ]
     return pc.binary_join_element_wise("[", pc.binary_join_element_wise(*parts, ","), "]", ""), coded
+
+
+def _as_key(candidate: _Candidate, names: Sequence[str], *, is_text: bool) -> str:
+    """What to give as `--key` for a candidate; empty for salts."""
+    if candidate.salts > 1:
+        return ""
+    return f"concat({names[0]}, '|', {names[1]})" if is_text and len(names) > 1 else ", ".join(names)
+
+
+def _source_names(trace: Trace, kept: Columns[str, str], columns: Sequence[str]) -> list[str]:
+    """Columns as the source names them; the key of a given trace by its expression."""
+    own = {"key": trace.key_columns} if kept.get("key") == "key" else {}
+    return [own[name][0] if len(own.get(name, ())) == 1 else _quoted(name) for name in columns]
 
 
 def _salted(keys: pa.Array, salts: int) -> list[pa.Array]:
@@ -354,13 +414,8 @@ def _placement(
         trace.key_type if columns[name].name == "key" else _TYPES[columns[name].values.type]
         for name in candidate.columns
     ]
-    if len(kinds) > 1 and definition_of(question.engine).other_keys is not OtherKeys.EXACT:
-        raise UsageError(
-            f"candidate {candidate.name!r} has two columns, and how {question.engine} places such keys is not known;"
-            " give a column that has both"
-        )
     if len(kinds) > 1 and any(each.columns for each in kinds):
         raise UsageError(f"candidate {candidate.name!r} joins a key of several columns; give single columns")
-    return placement_of(
-        question.engine, question.channels, None, KeyType(several(kinds)) if len(kinds) > 1 else kinds[0]
-    )
+    is_exact = definition_of(question.engine).other_keys is OtherKeys.EXACT
+    pair = KeyType(several(kinds)) if is_exact and len(kinds) > 1 else None
+    return placement_of(question.engine, question.channels, None, pair if len(kinds) > 1 else kinds[0])

@@ -23,7 +23,7 @@ from adapt.cli.terminal.narration import narrate_guesses, narrate_keys
 from adapt.cli.terminal.output import narrate, narrate_written, show, verdict_of
 from adapt.cli.terminal.stages import stages
 from adapt.cli.terminal.terminal import NEXT
-from adapt.core.engines.names import Engine
+from adapt.core.engines.names import AnyScheme, Engine
 from adapt.core.errors import EnvironmentFailure, UsageError
 from adapt.traces.locations.location import location
 from adapt.traces.sources.names import FormatName
@@ -31,8 +31,11 @@ from adapt.traces.sources.names import FormatName
 if TYPE_CHECKING:
     from adapt.core.partitioning.plans.plan import Plan
     from adapt.core.verdict.answer import Answer
+    from adapt.core.verdict.verdict import Verdict
     from adapt.traces.counting.count_cache import Counted
     from adapt.traces.spark.progress import Progress
+    from adapt.traces.spark.session import Spark
+    from adapt.traces.store.trace import Trace
     from adapt.traces.units.judging import UnitsVerdict
 
 SCHEMA = "adapt.verdict/3"
@@ -187,6 +190,11 @@ def verdict(
             key = quoted_name(keys.key) if trace is None else given.values["key"] or keys.key
             code = "" if planned.recommended is None else pyspark_code(planned.recommended, key)
         found = replace(found, audit=audit, reading=None if trace is None else trace.reading, pasted=code)
+        if trace is not None and found.verdict is not None and before is None:
+            is_alike = given.typed <= _AS_WHICH_KEY and given.file is None and raw.source_format is FormatName.AUTO
+            beside, time = source if is_alike else (), given.values["time"] or ""
+            other = _by_another_key(found.verdict, trace, beside, engine, time, options, progress)
+            found = replace(found, verdict=other)
     plan = path.with_name(f"{_name(path.name) if trace is None else path.name.removesuffix('.trace')}.recommended.plan")
     if found.recommended is not None:
         if not output.force:
@@ -215,6 +223,47 @@ def verdict(
     tables += found.more_tables()[1:] if output.all else []
     show(tables, output.format, document, lead=[verdict_of(first_lines(found, findings))], code=found.pasted)
     return found
+
+
+_AS_WHICH_KEY = {"key", "time", "max_rejects", "keep", "cost", "cost_unit", "bytes_"}
+"""Options with which `advise which-key` reads a source as this command does."""
+
+
+def _by_another_key(
+    verdict: "Verdict",
+    trace: "Trace",
+    source: Sequence[Any],
+    engine: AnyScheme,
+    time: str,
+    spark: "Spark",
+    progress: "Progress",
+) -> "Verdict":
+    """The verdict with the best other key, and the command that judges others.
+
+    Args:
+        source: What the trace was made from; empty if `advise which-key` does not read it alike.
+    """
+    from adapt.core.verdict.first_screen import which_key_command
+    from adapt.core.verdict.remedies import Way
+    from adapt.traces.series import traces_of
+    from adapt.traces.which_key import AUTO, Question, columns_of, judged_beside
+
+    if not verdict.needs_another_key:
+        return verdict
+    paths = [each for each in source if isinstance(each, str)]
+    if paths and all(map(traces_of, map(location, paths))):
+        source, paths = (), []
+    is_raw = bool(paths) and len(columns_of(trace)) == 1
+    command = which_key_command(verdict, " ".join(map(quote, paths if is_raw else [str(trace.path)])))
+    command += f" --time {quote(time)}" if is_raw and time else ""
+    judged = None
+    if isinstance(engine, Engine):
+        question = Question(AUTO, (), engine, verdict.channels, time)
+        judged = judged_beside(trace, source, question, spark, progress)
+    remedies = [replace(each, command=command) if each.way is Way.KEY else each for each in verdict.remedies]
+    if judged is not None:
+        remedies = [judged.over(each, verdict.judged[0]) if each.way is Way.KEY else each for each in remedies]
+    return replace(verdict, remedies=tuple(remedies))
 
 
 def _units(

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
-from adapt.core.counting.sketches import DistinctSketch, Hashes, HeavySums
+from adapt.core.counting.sketches import DistinctSketch, Hashes, HeavySums, hashes_of
 from adapt.core.keys.partitioner import Channels
 
 SAMPLE = 2048
@@ -37,6 +37,11 @@ class Coded:
     codes: NDArray[np.int64]  # of each row; shape (rows,)
     hashes: Hashes  # of each distinct key; shape (keys,)
     missing: NDArray[np.bool_]  # whether a key, or a column of it, is null; shape (keys,)
+
+    @classmethod
+    def of(cls, keys: pa.Array, codes: NDArray[np.int64]) -> "Coded":
+        """Distinct keys, and the codes of the rows."""
+        return cls(codes, hashes_of(keys), keys.is_null().to_numpy(False))
 
     @classmethod
     def joined(cls, first: "Coded", second: "Coded") -> tuple["Coded", NDArray[np.int64], NDArray[np.int64]]:

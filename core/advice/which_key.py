@@ -1,7 +1,7 @@
 """Judge candidate keys and recommend one."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from adapt.core.partitioning.measures.floors import best_possible
 from adapt.core.partitioning.measures.plan_settings import PlanSettings
 from adapt.core.phrases import counted, listed, percent
 from adapt.core.table import Column, Displayed, Kind, Table
+from adapt.core.verdict.remedies import Remedy
 
 SCHEMA = "adapt.which-key/1"
 
@@ -50,6 +51,7 @@ class Judged:
     salts: int = 1
     meets_needs: bool = True  # whether rows with equal values of the needed columns stay together
     against: str = ""  # why it is not recommended; empty if it may be
+    as_key: str = ""  # what to give as --key; empty for salts
 
     def preferred(self) -> tuple[int, float, int]:
         """Among equally good keys the least wins: columns, nulls, keys."""
@@ -57,7 +59,13 @@ class Judged:
 
 
 def judged(
-    name: str, columns: Sequence[str], measured: Measured, rises: Sequence[float | None], kept: bool, needs: str
+    name: str,
+    columns: Sequence[str],
+    measured: Measured,
+    rises: Sequence[float | None],
+    kept: bool,
+    needs: str,
+    as_key: str,
 ) -> Judged:
     """A candidate by what one pass measured.
 
@@ -65,6 +73,7 @@ def judged(
         rises: Correlation of each column with time.
         kept: Whether rows with equal values of the needed columns stay together.
         needs: The needed columns, in words; empty without any.
+        as_key: What to give as `--key`.
     """
     rows, total = measured.loads.sum(), float(measured.loads[measured.later :].sum())
     heavy, missed = measured.hottest()
@@ -99,6 +108,7 @@ def judged(
         measured.salts,
         kept and not (needs and measured.salts > 1),
         next((reason for reason, holds in against if holds), ""),
+        as_key,
     )
 
 
@@ -133,14 +143,15 @@ class WhichKey(Displayed):
             lead = ["No candidate is a good key; see why under `against`, and add candidates."]
         else:
             lead = [
-                f"Partition by {found.key} ({counted(self.channels, 'worker')}, {self.engine}): imbalance"
-                f" {found.later:.3f} {later}.",
+                f"Partition by {found.key} ({self.asked}): imbalance {found.later:.3f} {later}.",
                 self.breaks,
             ]
             if found.later > PlanSettings().max_imbalance:
                 lead.append("Its imbalance is high: `adapt verdict` says which of its keys to pin or split.")
         if not self.later_windows:
             lead.append("In-sample only: rows are too few for six windows, or have no times. Change is not tested.")
+        if len(self.candidates) == 1:
+            lead.append("There is one candidate only: give the source, or a trace that keeps more columns (--keep).")
         if self.skipped:
             lead.append(f"Not judged, as how the engine places such keys is not known: {', '.join(self.skipped)}.")
         return lead
@@ -158,6 +169,17 @@ class WhichKey(Displayed):
             return f"{lost} State what must stay together by --needs."
         basis = "" if self.is_exact else " (on a sample of the values)"
         return f"Rows with equal {self.needs} share a worker{basis}. {lost}"
+
+    def over(self, remedy: Remedy, imbalance: float) -> Remedy:
+        """The remedy of another key with the recommended one, if that has a lower imbalance than this."""
+        found = self.recommended
+        remedy = replace(remedy, candidates=len(self.candidates))
+        if found is None or found.later >= imbalance:
+            return remedy
+        later, worst = (found.later, found.worst) if self.later_windows else (None, None)
+        return replace(
+            remedy, key=found.key, imbalance=None if self.later_windows else found.later, later=later, worst=worst
+        )
 
     def table(self) -> Table:
         """One row per candidate."""
@@ -191,7 +213,16 @@ class WhichKey(Displayed):
             ]
             for each in self.candidates
         ]
-        return Table.from_rows("Candidate keys (* recommended)", columns, rows)
+        pairs = [each for each in self.candidates if each.columns > 1]
+        note = "; ".join(f'{each.key}: --key "{each.as_key}"' for each in pairs)
+        is_text = any("concat(" in each.as_key for each in pairs)
+        note += ". Such a pair is judged as this text, and is null where a column is." if is_text else ""
+        return Table.from_rows(f"Candidate keys ({self.asked}; * recommended)", columns, rows, note)
+
+    @property
+    def asked(self) -> str:
+        """The workers, and the engine that places the keys."""
+        return f"{counted(self.channels, 'worker')}, {self.engine}"
 
     def displayed(self) -> list[Table]:
         """The table of candidates."""

@@ -71,6 +71,7 @@ def first_lines(answer: Answer, findings: Sequence[Finding]) -> list[str]:
         *([] if verdict.pins_nothing else [f"{_cost(verdict)}{keys_said(verdict.moved_keys, verdict.keys_of_plan)}"]),
         *(verdict.sentences[:1] if verdict.few_rows is not None or verdict.busy_keys < verdict.channels else []),
         *([] if (split := verdict.if_mergeable) is None else [split]),
+        *verdict.by_another_key,
         *([] if verdict.busiest is None or not is_uneven else [verdict.busiest.sentence]),
         _sure(verdict),
         *(each for each in answer.caveats if each not in first),
@@ -104,7 +105,7 @@ def evidence_table(verdict: Verdict, note: str = "", *, every: bool = False) -> 
     tested = verdict.out_of_sample
     later = None if tested is None else float(np.median(tested.floors))
     names_key = every or verdict.verdict_class is VerdictClass.ANOTHER_KEY
-    shown = [each for each in verdict.remedies if names_key or each.way is not Way.KEY]
+    shown = [each for each in verdict.remedies if names_key or each.key or each.way is not Way.KEY]
     return remedies_table(shown, 0 if tested is None else len(tested.rows), (verdict.best_possible, later), note)
 
 
@@ -133,6 +134,8 @@ def next_command(verdict: Verdict | None, trace: str, plan: str, channels: int, 
             return f"adapt partition export {plan} --to {to} -o {stem}.{to}"
         case VerdictClass.SPLITTING if verdict is not None and not verdict.mergeable:
             return f"adapt verdict {trace}{read}{engine_option(verdict)} --channels {channels} --mergeable"
+        case VerdictClass.ANOTHER_KEY if verdict is not None and (command := _which_key(verdict, trace)):
+            return command
         case VerdictClass.SPLITTING | VerdictClass.ANOTHER_KEY | VerdictClass.PINNING:
             engine = engine_option(verdict) if verdict is not None and verdict.engine in list(Engine) else ""
             return f"adapt advise salts {trace}{engine} --parallelism {channels}"
@@ -140,6 +143,19 @@ def next_command(verdict: Verdict | None, trace: str, plan: str, channels: int, 
             return f"adapt lint {trace}"
         case _:
             return f"adapt report {trace} --html {stem}.html"
+
+
+def _which_key(verdict: Verdict, trace: str) -> str:
+    """The command that judges other keys; empty for counts, which have no other columns."""
+    command = next((each.command for each in verdict.remedies if each.way is Way.KEY), "")
+    is_trace = trace.strip("'").endswith(".trace")
+    return command or (which_key_command(verdict, trace) if is_trace else "")
+
+
+def which_key_command(verdict: Verdict, source: str) -> str:
+    """The command that judges the columns of a source, as typed."""
+    engine = engine_option(verdict) if verdict.engine in list(Engine) else ""
+    return f"adapt advise which-key {source}{engine} --channels {verdict.channels}"
 
 
 def engine_option(verdict: Verdict) -> str:

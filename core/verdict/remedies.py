@@ -50,6 +50,9 @@ class Remedy:
     certain: bool = False  # whether it lowers the imbalance of later windows for certain
     recommended: bool = False
     partitioner: str = ""  # of all producers, in words
+    key: str = ""  # the best other key; empty where none is better, or none was judged
+    candidates: int = 0  # number of columns judged as other keys
+    command: str = ""  # that judges other keys
 
     @property
     def words(self) -> str:
@@ -66,6 +69,8 @@ class Remedy:
                 return f"rescale to {counted(self.workers, 'worker')}"
             case Way.PRODUCERS:
                 return f"only {self.partitioner}"
+            case Way.KEY if self.key:
+                return f"{self.way}: {self.key}"
             case _:
                 return self.way.value
 

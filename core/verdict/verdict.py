@@ -183,6 +183,7 @@ class Verdict(Displayed):
             *([effect] if effect else []),
             *_out_of_sample(self),
             *([] if self.if_mergeable is None else [self.if_mergeable]),
+            *self.by_another_key,
             _evidence(self),
             *([] if confidence is None else [_sure(self, confidence)]),
             *([] if self.sampled is None else [self.sampled.sentence]),
@@ -197,6 +198,29 @@ class Verdict(Displayed):
         None where it is allowed, too.
         """
         return _if_mergeable(self)
+
+    @property
+    def needs_another_key(self) -> bool:
+        """Whether the limit is not met, and no placement of whole keys can meet it."""
+        tested = self.out_of_sample
+        best = self.best_possible if tested is None else float(np.median(tested.floors))
+        is_out_of_reach = best > self.max_imbalance and not self.is_met and self.few_rows is None
+        return self.verdict_class is VerdictClass.ANOTHER_KEY or is_out_of_reach
+
+    @property
+    def by_another_key(self) -> list[str]:
+        """What another key would give, where columns were judged."""
+        found = next((each for each in self.remedies if each.way is Way.KEY and each.candidates), None)
+        if found is None:
+            return []
+        columns = counted(found.candidates, "column")
+        if not found.key:
+            return [f"Of {columns} judged as keys, none is better."]
+        where = "in the median later window" if found.later is not None else "of all rows"
+        return [
+            f"Partitioned by {found.key}, the imbalance is {found.judged:.3f} {where}, the best of {columns}; state"
+            f" what must stay together: {found.command} --needs COLUMN."
+        ]
 
     @property
     def said(self) -> list[str]:

@@ -34,7 +34,8 @@ VERSIONS |= {"plan": "123", "verdict": "3"}
 JSON = "--format json"
 MOST = 20
 STAGE = "--speedup 10 -o"
-READING = Resource.from_contents(json.loads((FOLDER / "reading.json").read_text())) @ Registry()
+SHARED = [Resource.from_contents(json.loads((FOLDER / f"{name}.json").read_text())) for name in ("reading", "verdict")]
+REGISTRY = SHARED @ Registry()
 COMMANDS = {
     "ingest": "generate zipf --rows 3000 --keys 200 --streams 2 --bytes uniform(1B,9B) -o g.trace --json",
     "verdict": f"verdict g.trace --channels 4 {JSON}",
@@ -99,7 +100,7 @@ def check(document, name=None):
     found = schema(named)
     if "mechanism" in document:  # one branch says more of what is wrong than all together
         found = {**found["$defs"][document["mechanism"]], "$schema": found["$schema"]}
-    Draft202012Validator(closed(found), registry=READING).validate(cut(document))
+    Draft202012Validator(closed(found), registry=REGISTRY).validate(cut(document))
 
 
 def cut(part):

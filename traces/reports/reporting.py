@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from adapt.core.charts.chart import Chart
+from adapt.core.engines.names import Engine
 from adapt.core.errors import BadInput
 from adapt.core.lint.finding import LINT
 from adapt.core.report.first_screen import first_screen
@@ -25,7 +26,9 @@ from adapt.traces.read_errors import readable
 from adapt.traces.reports.differences import Differences
 from adapt.traces.reports.reported import Reported
 from adapt.traces.series import stream_of
+from adapt.traces.spark.progress import silent
 from adapt.traces.store.manifest import read_manifest, verify
+from adapt.traces.store.trace import open_trace
 
 SCHEMA = "adapt.report/2"
 
@@ -98,13 +101,28 @@ def as_page(title: str, artefacts: Sequence[Reported], compared: Sequence[Differ
             f"{_HEADINGS[artefact.kind]}: {artefact.name}",
             (*artefact.sentences, *artefact.rejected),
             artefact.charts,
-            [table for table in artefact.tables if not (artefact.findings and table.title == LINT)],
+            [
+                *(table for table in artefact.tables if not (artefact.findings and table.title == LINT)),
+                *(_candidates(artefact.path, artefacts) if artefact.kind == "trace" else ()),
+            ],
             open_rows=_FOLDED_ROWS if len(artefacts) > 1 else OPEN_ROWS,
             findings=() if verdicts else artefact.findings,
         )
         for artefact in artefacts
     ]
     return Page(title, [*verdicts, *differing, *sections], [artefact.made for artefact in artefacts])
+
+
+def _candidates(path: Path, others: Sequence[Reported]) -> list[Table]:
+    """Columns of a trace as keys, for the engine and workers of a verdict on the page; else 8 workers of Spark."""
+    from adapt.traces.which_key import AUTO, Question, judged_beside
+
+    verdict = next((each.answer.verdict for each in others if each.answer and each.answer.verdict), None)
+    channels = 8 if verdict is None else verdict.channels
+    engine = Engine.SPARK if verdict is None or verdict.engine not in list(Engine) else Engine(verdict.engine)
+    trace = open_trace(stream_of(in_run(path)))
+    found = judged_beside(trace, (), Question(AUTO, (), engine, channels), None, silent)
+    return [] if found is None else [found.table()]
 
 
 def _answered(artefact: Reported, others: Sequence[Reported]) -> Section:

@@ -365,24 +365,30 @@ def offered_columns(sources: Sequence[Any]) -> tuple[str, ...]:
     files = source_files(sources)
     form = recognize(files, ReadOptions()).form
     if isinstance(form, JsonLines):
-        found: dict[str, None] = {}
-        head = head_of(files[0], HEAD_BYTES if form.layout.of_lines else LONGEST_HEAD).removeprefix(BOM)
-        data = np.frombuffer(head, np.uint8)
-        data, rows = form.rows(
-            data, form.records(data, at_end=len(head) < HEAD_BYTES - len(BOM)).where(slice(LOOKED_AT))
-        )
-        for start, end in zip(rows.starts, rows.ends, strict=True):
-            with suppress(ValueError):  # the last line may be cut off
-                found.update(dict.fromkeys(_paths(json.loads(data[start:end].tobytes()))))
-        return tuple(found)
+        return tuple(json_fields(files, form))
     if isinstance(form, RecordFormat):
         return form.columns
     schema = pa.schema(form.types)
     return (*schema.names, *field_paths(schema))
 
 
-def _paths(value: Any) -> Iterator[str]:
-    """The fields of an object, those of objects within it by their path."""
+def json_fields(files: Sequence[SourceFile], form: JsonLines) -> dict[str, bool]:
+    """Fields in the first rows of JSON, those of objects within by their path; whether each held an array."""
+    found: dict[str, bool] = {}
+    head = head_of(files[0], HEAD_BYTES if form.layout.of_lines else LONGEST_HEAD).removeprefix(BOM)
+    data = np.frombuffer(head, np.uint8)
+    data, rows = form.rows(data, form.records(data, at_end=len(head) < HEAD_BYTES - len(BOM)).where(slice(LOOKED_AT)))
+    for start, end in zip(rows.starts, rows.ends, strict=True):
+        with suppress(ValueError):  # the last line may be cut off
+            for name, is_array in _paths(json.loads(data[start:end].tobytes())):
+                found[name] = found.get(name, False) or is_array
+    return found
+
+
+def _paths(value: Any) -> Iterator[tuple[str, bool]]:
     for name, held in value.items() if isinstance(value, Mapping) else ():
         own = quoted_name(name)
-        yield from (f"{own}.{path}" for path in _paths(held)) if isinstance(held, Mapping) and held else (own,)
+        if isinstance(held, Mapping) and held:
+            yield from ((f"{own}.{path}", is_array) for path, is_array in _paths(held))
+        else:
+            yield own, isinstance(held, list)

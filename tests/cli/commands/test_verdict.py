@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import adapt as adapt_package
 from adapt import verdict as judge
 from adapt.cli.main import run
 from adapt.core.engines.names import Engine
@@ -384,3 +386,32 @@ def test_where_another_key_is_needed_its_row_names_the_command_that_finds_one(ad
     (tmp_path / "counts.csv").write_text("key,count\n" + "".join(f"k{at},{1000 - at}\n" for at in range(3)))
     shown = adapt.done("verdict", "counts.csv", "--channels", 8).out
     assert [line for line in shown.splitlines() if line.startswith("another key") and "adapt advise which-key" in line]
+
+
+def test_another_key_is_named_with_its_imbalance_where_columns_are_at_hand(adapt, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    chance = np.random.default_rng(3)
+    users, ranks = chance.integers(0, 500, 6_000), chance.random(6_000)
+    rows = [f"{1_700_000_000 + at},{'a' if ranks[at] < 0.7 else 'd'},u{users[at]}" for at in range(6_000)]
+    (tmp_path / "one two.csv").write_text("\n".join(["time,shop,user", *rows]) + "\n")
+    asked = ("--key", "shop", "--engine", "kafka", "--channels", "2")
+    found = json.loads(adapt.done("verdict", "one two.csv", *asked, "--format", "json").out)
+    other = found["verdict"]["remedies"][-1]
+    truth = adapt_package.advise.which_key("one two.csv", engine="kafka", channels=2)
+    best = next(each for each in truth.candidates if each.key == "user")
+    assert truth.recommended is best
+    assert (other["key"], other["later"], other["worst"], other["candidates"]) == ("user", best.later, best.worst, 3)
+    command = "adapt advise which-key 'one two.csv' --engine kafka --channels 2"
+    assert other["command"] == found["next"] == command
+    assert f"3 columns; state what must stay together: {command} --needs COLUMN." in found["verdict"]["sentence"]
+    adapt.done(*shlex.split(found["next"])[1:])
+
+    adapt.done("ingest", "one two.csv", "--key", "shop", "--keep", "user", "-o", "kept.trace")
+    kept = json.loads(adapt.done("verdict", "kept.trace", *asked[2:], "--format", "json").out)
+    assert kept["verdict"]["remedies"][-1] == {**other, "candidates": 2, "command": kept["next"]}
+    assert kept["next"] == "adapt advise which-key kept.trace --engine kafka --channels 2"
+    adapt.done("report", "kept.recommended.plan", "kept.trace", "--html", "kept.html")
+    assert "Candidate keys (2 workers, kafka; * recommended)" in (tmp_path / "kept.html").read_text()
+    adapt.done("report", "kept.trace", "--html", "alone.html")
+    assert "Candidate keys (8 workers, spark; * recommended)" in (tmp_path / "alone.html").read_text()
+    assert "another key" not in adapt.done("verdict", "one two.csv", *asked, "--max-imbalance", 1.9).out
