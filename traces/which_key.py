@@ -26,6 +26,7 @@ from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.keys.partitioner import random_keys
 from adapt.core.out_of_sample.windows import rows_a_pane
 from adapt.core.stream import KeyType, several
+from adapt.core.verdict.remedies import Remedy
 from adapt.traces.ingest.ingest import IngestOptions, ingest
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.ingest.rejects import MaxRejects
@@ -147,7 +148,7 @@ def which_key(sources: Sequence[Any], question: Question, spark: Spark, progress
 def judged_beside(
     trace: Trace, sources: Sequence[Any], question: Question, spark: Spark, progress: Progress
 ) -> WhichKey | None:
-    """Judge the columns that a trace keeps, or else those of its source.
+    """Judge other columns of a trace, or of its source.
 
     None without other columns, or where they have more than `MOST_CELLS` values.
 
@@ -163,8 +164,20 @@ def judged_beside(
     return None
 
 
+def of_another_key(remedy: Remedy, judged: WhichKey, imbalance: float) -> Remedy:
+    """The remedy with the recommended key, if that has a lower imbalance."""
+    found = judged.recommended
+    remedy = replace(remedy, candidates=len(judged.candidates))
+    if found is None or found.later >= imbalance:
+        return remedy
+    remedy = replace(remedy, key=found.key)
+    if not judged.later_windows:
+        return replace(remedy, imbalance=found.later)
+    return replace(remedy, later=found.later, worst=found.worst)
+
+
 def columns_of(trace: Trace) -> list[str]:
-    """The key of a trace, and other columns that may be keys."""
+    """Columns of a trace that may be keys."""
     return [name for name in trace.columns if name not in ("ts", "cost_us", "bytes", "partition")]
 
 

@@ -246,7 +246,7 @@ def _by_another_key(
     from adapt.core.verdict.first_screen import which_key_command
     from adapt.core.verdict.remedies import Way
     from adapt.traces.series import traces_of
-    from adapt.traces.which_key import AUTO, Question, columns_of, judged_beside
+    from adapt.traces.which_key import AUTO, Question, columns_of, judged_beside, of_another_key
 
     if not verdict.needs_another_key:
         return verdict
@@ -260,9 +260,12 @@ def _by_another_key(
     if isinstance(engine, Engine):
         question = Question(AUTO, (), engine, verdict.channels, time)
         judged = judged_beside(trace, source, question, spark, progress)
-    remedies = [replace(each, command=command) if each.way is Way.KEY else each for each in verdict.remedies]
-    if judged is not None:
-        remedies = [judged.over(each, verdict.judged[0]) if each.way is Way.KEY else each for each in remedies]
+    remedies = []
+    for each in verdict.remedies:
+        if each.way is Way.KEY:
+            each = replace(each, command=command)
+            each = each if judged is None else of_another_key(each, judged, verdict.judged[0])
+        remedies.append(each)
     return replace(verdict, remedies=tuple(remedies))
 
 

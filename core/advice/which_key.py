@@ -1,7 +1,7 @@
 """Judge candidate keys and recommend one."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ from adapt.core.partitioning.measures.floors import best_possible
 from adapt.core.partitioning.measures.plan_settings import PlanSettings
 from adapt.core.phrases import counted, listed, percent
 from adapt.core.table import Column, Displayed, Kind, Table
-from adapt.core.verdict.remedies import Remedy
 
 SCHEMA = "adapt.which-key/1"
 
@@ -169,17 +168,6 @@ class WhichKey(Displayed):
             return f"{lost} State what must stay together by --needs."
         basis = "" if self.is_exact else " (on a sample of the values)"
         return f"Rows with equal {self.needs} share a worker{basis}. {lost}"
-
-    def over(self, remedy: Remedy, imbalance: float) -> Remedy:
-        """The remedy of another key with the recommended one, if that has a lower imbalance than this."""
-        found = self.recommended
-        remedy = replace(remedy, candidates=len(self.candidates))
-        if found is None or found.later >= imbalance:
-            return remedy
-        later, worst = (found.later, found.worst) if self.later_windows else (None, None)
-        return replace(
-            remedy, key=found.key, imbalance=None if self.later_windows else found.later, later=later, worst=worst
-        )
 
     def table(self) -> Table:
         """One row per candidate."""

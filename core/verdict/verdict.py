@@ -201,7 +201,7 @@ class Verdict(Displayed):
 
     @property
     def needs_another_key(self) -> bool:
-        """Whether the limit is not met, and no placement of whole keys can meet it."""
+        """Whether nothing that keeps this key meets the limit."""
         tested = self.out_of_sample
         best = self.best_possible if tested is None else float(np.median(tested.floors))
         is_out_of_reach = best > self.max_imbalance and not self.is_met and self.few_rows is None

@@ -373,7 +373,7 @@ def offered_columns(sources: Sequence[Any]) -> tuple[str, ...]:
 
 
 def json_fields(files: Sequence[SourceFile], form: JsonLines) -> dict[str, bool]:
-    """Fields in the first rows of JSON, those of objects within by their path; whether each held an array."""
+    """Fields of JSON by their paths, and whether they hold arrays."""
     found: dict[str, bool] = {}
     head = head_of(files[0], HEAD_BYTES if form.layout.of_lines else LONGEST_HEAD).removeprefix(BOM)
     data = np.frombuffer(head, np.uint8)
