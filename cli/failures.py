@@ -36,11 +36,13 @@ def explain(error: Exception, *, debug: bool) -> int:
 
     An unexpected error is a bug: its traceback goes to a file that the line names.
     """
+    from adapt.traces.read_errors import unencodable_name
     from adapt.traces.store.disk import no_temporary_folder
 
     if debug:
         print(_traceback(error), end="", file=sys.stderr)
-    error = no_temporary_folder(error) or exhausted(error) or _no_current_folder(error) or error
+    found = no_temporary_folder(error) or exhausted(error) or _no_current_folder(error) or unencodable_name(error)
+    error = found or error
     if isinstance(error, SettingError):
         error = UsageError(error.spelled(typed_name))
     if isinstance(error, AdaptError):

@@ -2,6 +2,7 @@
 
 import csv
 import logging
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from adapt.core.errors import BadInput, UsageError
+from adapt.core.values import visible
 
 Parsed = TypeVar("Parsed")
 
@@ -65,5 +67,15 @@ def note_unsealed(path: str, remedy: str) -> None:
 
 def damaged(path: object, why: object, remedy: str = "recreate the artefact") -> BadInput:
     """The error for a damaged file of an artefact."""
+    if (failure := unencodable_name(why)) is not None:
+        return failure
     reason = f"field {why} is missing" if isinstance(why, KeyError) else str(why).strip().split("\n")[0][:160]
     return BadInput(f"{path} is damaged: {reason or type(why).__name__}; {remedy}")
+
+
+def unencodable_name(error: object) -> BadInput | None:
+    """The name of a file or folder that libraries cannot open; None for other errors."""
+    if not isinstance(error, UnicodeEncodeError) or not re.search("[\udc80-\udcff]", error.object):
+        return None
+    name = visible(error.object[max(0, error.start - 40) : error.end])
+    return BadInput(f"names of files and folders must be UTF-8 (got '...{name}'); rename it, or its folder")

@@ -34,7 +34,7 @@ READERS = {
 }
 """Commands that read each artefact."""
 
-DAMAGES = 60 if SOAK else 3
+DAMAGES = 60 if SOAK else 8
 """Of each artefact."""
 
 
@@ -73,8 +73,12 @@ def made(stock, tmp_path, monkeypatch) -> Path:
 def damaged(whole: bytes, other: bytes, chance: random.Random) -> tuple[str, bytes]:
     """A file after one accident, and its name."""
     at, until = sorted(chance.sample(range(len(whole) + 1), 2)) if len(whole) > 1 else (0, len(whole))
-    flipped = bytearray(whole)
+    flipped, changed = bytearray(whole), bytearray(whole)
     flipped[at] ^= 1 << chance.randrange(8)
+    digit = chance.choice([each for each, byte in enumerate(whole) if chr(byte).isdigit()] or [at])
+    changed[digit] = ord("0") + (whole[digit] + 1) % 10
+    if chance.random() < 0.3:
+        return f"another digit at {digit}", bytes(changed)
     kinds = {
         "a flipped bit": bytes(flipped),
         "zeros": whole[:at] + bytes(until - at) + whole[until:],
