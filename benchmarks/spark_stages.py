@@ -2,7 +2,8 @@
 
 In one session, a skewed join and a skewed aggregation run plain and with the code that the verdict on their event log
 prints, five times in turn. Foretold is the median of the plain runs' verdicts; won is the median of the differences of
-task time, which is the time in which any task ran. The remedy's includes its search for hot keys.
+task time, which is the time in which any task ran. The remedy's includes its search for hot keys. The same follows in
+CPU time, which other work on the machine hardly changes: each stage takes as long as its tasks on two slots.
 
 Run: python benchmarks/spark_stages.py FOLDER
 """
@@ -10,9 +11,11 @@ Run: python benchmarks/spark_stages.py FOLDER
 import json
 import sys
 from collections.abc import Callable, Iterator
+from heapq import heapreplace
+from math import ceil
 from pathlib import Path
-from statistics import median
-from typing import Any
+from statistics import fmean, median
+from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -20,7 +23,10 @@ from pyspark.sql import functions as F
 from adapt.core.spark_stages.answer import StagesAnswer
 from adapt.traces.units.spark_tasks import read_tasks
 
-ROWS, KEYS, MATCHES, RUNS = 400_000, 1_000, 8, 5
+ROWS, KEYS, MATCHES, RUNS, SLOTS = 400_000, 1_000, 8, 5, 2
+Span: TypeAlias = tuple[int, int]
+"""First and last byte of a part of a log."""
+
 CONF = {
     "spark.ui.enabled": "false",
     "spark.driver.memory": "2g",
@@ -71,7 +77,7 @@ JOBS: dict[str, tuple[Callable[[dict[str, DataFrame]], DataFrame], Callable[[Dat
 def run(folder: Path, adaptive: str) -> None:
     """All jobs with adaptive execution on or off."""
     folder.mkdir(parents=True, exist_ok=True)
-    builder = SparkSession.builder.master("local[2]").config("spark.sql.adaptive.enabled", adaptive)
+    builder = SparkSession.builder.master(f"local[{SLOTS}]").config("spark.sql.adaptive.enabled", adaptive)
     for name, value in {**CONF, "spark.eventLog.dir": folder.absolute().as_uri()}.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
@@ -107,6 +113,34 @@ def run(folder: Path, adaptive: str) -> None:
         print(f"adaptive={adaptive} {job}: foretold {median(foretold):.2f} s, won {median(won):.2f} s", end="; ")
         print(f"ratio {median(foretold) / median(won):.3f}; of {median(b.task_s for b, _ in pairs):.2f} s", end="; ")
         print(f"each {[round(a / b, 2) for a, b in zip(foretold, won, strict=True)]}", flush=True)
+        spent = [[cpu_s(log, span) for span in spans] for spans in _spans(marks, job)]
+        foretold, won = [before[1] for before, _ in spent], [before[0] - after[0] for before, after in spent]
+        print(f"  in CPU time: foretold {median(foretold):.2f} s, won {median(won):.2f} s", end="; ")
+        print(f"ratio {median(foretold) / median(won):.3f}; of {median(b[0] for b, _ in spent):.2f} s", flush=True)
+
+
+def _spans(marks: list[tuple[str, int, int]], job: str) -> list[tuple[Span, Span]]:
+    """Parts of the log of each plain run and its remedy."""
+    of = {name: (start, end) for name, start, end in marks}
+    return [(of[f"{job} plain {turn}"], of[f"{job} remedy {turn}"]) for turn in range(1, RUNS + 1)]
+
+
+def cpu_s(log: Path, span: Span) -> tuple[float, float]:
+    """CPU seconds that the stages of a part of a log take on the slots, and what even tasks of one win at most."""
+    stages: dict[int, list[tuple[int, float]]] = {}
+    for line in log.read_bytes()[slice(*span)].splitlines():
+        event = json.loads(line)
+        if event["Event"] == "SparkListenerTaskEnd":
+            spent = sum(event["Task Metrics"][f"Executor {part}CPU Time"] for part in ("", "Deserialize "))
+            stages.setdefault(event["Stage ID"], []).append((event["Task Info"]["Launch Time"], spent / 1e9))
+    whole, won = 0.0, 0.0
+    for tasks in stages.values():
+        seconds, free = [each for _, each in sorted(tasks)], [0.0] * SLOTS
+        for each in seconds:
+            heapreplace(free, free[0] + each)
+        whole += max(free)
+        won = max(won, max(free) - ceil(len(seconds) / SLOTS) * fmean(seconds))
+    return whole, won
 
 
 def remedied(code: str, frames: dict[str, DataFrame], spark: SparkSession) -> DataFrame:
