@@ -70,7 +70,7 @@ QUEUE = {
 }
 
 
-@pytest.mark.parametrize("fault", QUEUE)
+@pytest.mark.parametrize("fault", QUEUE if SOAK else list(QUEUE)[1:])
 def test_a_faulty_hybrid_queue_is_refused(fault, promise):
     with pytest.raises(Refused):
         run(2, Reorder.CLAIM, 2, 2, faults=[QUEUE[fault]]).search()
