@@ -1,9 +1,8 @@
-"""Random inputs, other ones each day in the long tier: option values, bytes of artefacts, polluted CSV."""
+"""Random inputs, other ones each day in the long tier: option values, polluted CSV."""
 
 import csv
 import io
 import json
-import shutil
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -42,55 +41,6 @@ def test_option_values_of_the_day_end_in_an_answer_or_one_sentence(adapt, here, 
             faults += [(SEED, batch, seed, found, typed, said.err[-300:]) for found in [fault(said)] if found]
     assert not faults, "\n".join(map(str, faults))
     promise("option-values").checked(60)
-
-
-def damaged(data, chance, digit):
-    """Bytes of which some are flipped, cut off, removed or added; or a digit, the least that a check could miss."""
-    at, length = chance.randrange(len(data)), chance.choice([1, 1, 2, 16, 300])
-    match 3 if digit else chance.randrange(5):
-        case 0:
-            return data[:at]
-        case 1:
-            return data[:at] + data[at + length :]
-        case 2:
-            return data[:at] + chance.randbytes(length) + data[at:]
-        case 3:
-            digits = [place for place, byte in enumerate(data) if chr(byte).isdigit()] or [at]
-            at = chance.choice(digits)
-            return data[:at] + str(chance.randrange(10)).encode() + data[at + 1 :]
-    return data[:at] + bytes([data[at] ^ (1 << chance.randrange(8))]) + data[at + 1 :]
-
-
-READERS = {
-    "x.plan": "partition route x.plan keys.txt",
-    "x.trace/_manifest.json": "lint x.trace --format json",
-    "x.freq/_manifest.json": "partition build x.freq --channels 4 --format json",
-    "x.freq/*.parquet": "partition build x.freq --channels 4 --format json",
-    "x.trace/*.parquet": "partition count x.trace --method exact --all --format csv",
-}
-"""By artefact, a command that answers from it."""
-
-
-@pytest.mark.parametrize("batch", range(10 if SOAK else 1))
-def test_damaged_bytes_of_an_artefact_are_noticed_or_harmless(adapt, here, promise, batch):
-    made_inputs(adapt)
-    adapt.done(*"partition count x.trace -o x.freq".split())
-    shutil.rmtree(".adapt-counts", ignore_errors=True)
-    cases = 0
-    for name, line in READERS.items():
-        (path,) = Path().glob(name)
-        whole, right = path.read_bytes(), adapt.done(*line.split()).out
-        for seed in range(24 if SOAK else 16 if name == "x.freq/_manifest.json" else 2):
-            shutil.rmtree(".adapt-counts", ignore_errors=True)
-            bytes_now = damaged(whole, Random(f"{SEED} {batch} {name} {seed}"), seed % 4 > 0)
-            path.write_bytes(bytes_now)
-            said = adapt(*line.split())
-            where = f"{SEED} {batch} {name} {seed}: {said}"
-            assert said.out == right if said.code == 0 else said.code in (2, 3, 4), where
-            assert said.code == 0 or said.err.splitlines()[-1].startswith("adapt: "), where
-            cases += bytes_now != whole
-        path.write_bytes(whole)
-    promise("damage").checked(cases)
 
 
 TEXTS = [

@@ -107,7 +107,7 @@ def test_rows_of_a_stage_are_processed_once_and_in_the_order_of_their_keys(stand
         assert faults_of(came, left, run.census.lost) == [], (seed, crashes)
         lost += run.census.lost
     assert standby or lost
-    promise("stage-histories").checked(len(RUNS))
+    promise("stage-order").checked(len(RUNS))
 
 
 def test_the_checker_sees_what_is_wrong():
