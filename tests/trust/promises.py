@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 PAGE = HERE.parent.parent / "docs" / "promises.md"
 HEAD = """# What is promised, and how it is checked
 
-`make soak` checks each promise and writes the last two columns; `make test` checks a part of the cases.
+`make soak` writes the last two columns; `make test` checks a part of the cases.
 
 | promise | how it is tested | cases | last run |
 |---|---|---:|---|
