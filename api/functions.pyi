@@ -11,6 +11,7 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.elastic.replay.replay import ElasticRun
 from adapt.core.fit.replay.replay import FitRun
 from adapt.core.flux.replay.dag import AnyFluxRun
+from adapt.core.joins.answer import JoinVerdict
 from adapt.core.mechanisms.comparison import ComparisonRun
 from adapt.core.ordered.replay.tables import OrderedRun
 from adapt.core.partitioning.compare import Comparison
@@ -182,6 +183,8 @@ def verdict(
     max_rejects: str = "1%",
     count: str = "",
     keys: int | None = None,
+    join_with: str = "",
+    right_key: str = "",
     cost: str = "",
     cost_unit: str = "",
     bytes: str = "",
@@ -196,7 +199,7 @@ def verdict(
     sql: str = "",
     master: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
-) -> Answer | UnitsVerdict:
+) -> Answer | UnitsVerdict | JoinVerdict:
     """Say what to do about skew, judged on later windows."""
 
 def build(

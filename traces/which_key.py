@@ -27,6 +27,7 @@ from adapt.core.keys.partitioner import random_keys
 from adapt.core.out_of_sample.windows import rows_a_pane
 from adapt.core.stream import KeyType, several
 from adapt.core.verdict.remedies import Remedy
+from adapt.traces.counting.key_columns import KEY_TYPES, read_as, stored_keys
 from adapt.traces.ingest.ingest import IngestOptions, ingest
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.ingest.rejects import MaxRejects
@@ -66,15 +67,6 @@ _UNFIT = re.compile(r"--(?:keep 'c(\d+)'|key) has type (.+?)[;,:]")
 """Refusal of a column whose type is only known once all rows are read."""
 
 _SALTED = re.compile(r"(.+)#([2-9]|[1-9]\d{1,2})")
-
-_TYPES = {
-    **{kind: KeyType(str(kind)) for kind in (pa.string(), pa.int8(), pa.int16(), pa.int32(), pa.int64())},
-    pa.bool_(): KeyType.BOOLEAN,
-    pa.date32(): KeyType.DATE,
-    pa.timestamp("us", "UTC"): KeyType.TIMESTAMP,
-    pa.timestamp("us"): KeyType.TIMESTAMP_NTZ,
-}
-"""Key types by the type of the column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +110,7 @@ def which_key(sources: Sequence[Any], question: Question, spark: Spark, progress
         raise UsageError(
             f"--candidates auto takes at most {MOST_COLUMNS} columns (the source has {len(names):,}); name candidates"
         )
-    odd = [name for name in names if is_auto and name in types and types[name] not in _TYPES]
+    odd = [name for name in names if is_auto and name in types and types[name] not in KEY_TYPES]
     unfit |= {name: str(types[name]).removesuffix("<item: null>") for name in odd}
     while True:
         chosen = _chosen(question, [name for name in names if name not in unfit])
@@ -187,7 +179,7 @@ def _of_trace(trace: Trace, question: Question) -> WhichKey:
         raise UsageError(f"{trace.path} is a trace, where --time has no effect; omit it, or give a raw file")
     own = columns_of(trace)
     types = {each.name: each.type for each in next(trace.batches(own)).schema}
-    fit = [name for name in own if types[name] in _TYPES]
+    fit = [name for name in own if types[name] in KEY_TYPES]
     chosen = _chosen(question, fit if question.candidates == AUTO else own)
     wanted = _columns(chosen, question.needs)
     for name in wanted:
@@ -200,7 +192,7 @@ def _offered(sources: Sequence[Any]) -> tuple[tuple[str, ...], Columns[str, pa.D
     """The columns of a source, and the types of those that are not text."""
     if is_frame(sources[0]):
         schema = frame_schema(sources[0])
-        return tuple(schema.names), dict(zip(schema.names, map(_read_as, schema.types), strict=True))
+        return tuple(schema.names), dict(zip(schema.names, map(read_as, schema.types), strict=True))
     files = source_files(sources)
     form = recognize(files, ReadOptions()).form
     if isinstance(form, JsonLines):
@@ -209,19 +201,8 @@ def _offered(sources: Sequence[Any]) -> tuple[tuple[str, ...], Columns[str, pa.D
     names = offered_columns(sources)
     if isinstance(form, RecordFormat):
         return names, {}
-    types = {name: _read_as(kind) for name, kind in form.types.items()}
+    types = {name: read_as(kind) for name, kind in form.types.items()}
     return (tuple(types) or names), types
-
-
-def _read_as(kind: pa.DataType) -> pa.DataType:
-    """The type of a column in a trace that keeps it."""
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp("us", kind.tz and "UTC")
-    if pa.types.is_dictionary(kind):
-        return _read_as(kind.value_type)
-    if pa.types.is_unsigned_integer(kind):
-        return pa.int64() if kind.bit_width >= 32 else pa.int32() if kind.bit_width == 16 else pa.int16()
-    return pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind
 
 
 def _chosen(question: Question, names: Sequence[str]) -> list[_Candidate]:
@@ -259,7 +240,7 @@ def _columns(chosen: Sequence[_Candidate], needs: Sequence[str]) -> list[str]:
 
 
 def _check_type(name: str, kind: pa.DataType) -> None:
-    if kind not in _TYPES:
+    if kind not in KEY_TYPES:
         what = "nested" if pa.types.is_nested(kind) else f"of type {kind}"
         raise UsageError(f"candidate {name!r} is {what}; a key must be text, a whole number, a boolean or a time")
 
@@ -357,7 +338,7 @@ class _Column:
         """Code the rows of a batch."""
         column = batch.column(self.name)
         encoded = column.dictionary_encode(null_encoding="encode")
-        self.values, self.stored = encoded.dictionary, _stored(encoded.dictionary)
+        self.values, self.stored = encoded.dictionary, stored_keys(encoded.dictionary)
         self.coded = Coded.of(self.stored, encoded.indices.to_numpy().astype(np.int64))
         places = np.array(sampled, np.int64)
         self._sample.append(column.take(pa.array(places)))
@@ -366,14 +347,6 @@ class _Column:
     def correlation(self) -> float | None:
         """Correlation with time; None without times."""
         return with_time(self._sample, self._places) if self._timed else None
-
-
-def _stored(values: pa.Array) -> pa.Array:
-    """Keys as a trace stores them."""
-    if pa.types.is_timestamp(values.type):
-        texts = pc.replace_substring_regex(values.cast(pa.string()), r"(\.\d*?)0*Z?$", r"\1")
-        return pc.replace_substring_regex(texts, r"\.$", "")
-    return values.cast(_TYPES[values.type].storage.value)
 
 
 def _keys(candidate: _Candidate, columns: Columns[str, _Column], *, is_text: bool) -> tuple[pa.Array, Coded]:
@@ -424,7 +397,7 @@ def _placement(
     if candidate.salts > 1:
         return placement_of(question.engine, question.channels)
     kinds = [
-        trace.key_type if columns[name].name == "key" else _TYPES[columns[name].values.type]
+        trace.key_type if columns[name].name == "key" else KEY_TYPES[columns[name].values.type]
         for name in candidate.columns
     ]
     if len(kinds) > 1 and any(each.columns for each in kinds):

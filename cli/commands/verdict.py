@@ -16,7 +16,7 @@ from adapt.cli.options.loads import GoalOptions
 from adapt.cli.options.mapping import GivenOptions, typed_of
 from adapt.cli.options.placement import Today
 from adapt.cli.options.result import Output
-from adapt.cli.options.source import CleaningOptions, FormatOptions, MappingOptions, TableOptions
+from adapt.cli.options.source import CleaningOptions, FormatOptions, MappingOptions, RawOptions, TableOptions
 from adapt.cli.options.spark import RunnerOptions
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.narration import narrate_guesses, narrate_keys
@@ -29,6 +29,7 @@ from adapt.traces.locations.location import location
 from adapt.traces.sources.names import FormatName
 
 if TYPE_CHECKING:
+    from adapt.core.joins.answer import JoinVerdict
     from adapt.core.partitioning.plans.plan import Plan
     from adapt.core.verdict.answer import Answer
     from adapt.core.verdict.verdict import Verdict
@@ -39,16 +40,6 @@ if TYPE_CHECKING:
     from adapt.traces.units.judging import UnitsVerdict
 
 SCHEMA = "adapt.verdict/3"
-
-
-@dataclass(frozen=True, slots=True)
-class RawOptions:
-    """How a raw source is read."""
-
-    source_format: FormatName = setting(FormatName.AUTO, "Format of the source.")
-    max_rejects: str = setting("1%", "Fail if more rows of the source than this were rejected.", "ROWS|P%")
-    count: str = setting("", "Column of counts by key; or which metric (default: guessed).", "NAME")
-    keys: int | None = setting(None, "Number of keys, where a source has metrics alone.", "N")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +73,7 @@ def verdict(
     mapping: MappingOptions,
     table: TableOptions,
     spark: RunnerOptions,
-) -> "Answer | UnitsVerdict":
+) -> "Answer | UnitsVerdict | JoinVerdict":
     """Say what to do about skew, judged on later windows.
 
     Nothing, pin keys, split keys, or use another key. A plan is built from past windows of your stream and judged
@@ -92,7 +83,19 @@ def verdict(
 
     Example: adapt verdict access.log --key host --engine kafka --channels 8
     """
+    from adapt.traces.sources.frames import is_frame
+
     source = tuple(table.sources(source))
+    if raw.join_with:
+        if today.engine is not Engine.SPARK:
+            raise UsageError(f"--join-with judges joins in Spark, not in {today.engine}; omit --engine")
+        from adapt.cli.commands.joining import join_verdict
+
+        of_others = typed_of(context, [*_NOT_OF_JOINS, *asdict(mapping)])
+        for name in sorted(of_others - {"key", "out" if is_frame(source[0]) else ""}):
+            option = {"current": "from"}.get(name, name.strip("_").replace("_", "-"))
+            raise UsageError(f"--{option} has no effect with --join-with; omit one of them")
+        return join_verdict(source, mapping.key, raw, channels, limits.max_imbalance, spark, output.format)
     given_engine = today.engine if typed_of(context, ["engine"]) and isinstance(today.engine, Engine) else None
     units = None if current else _units(source, raw, mapping.key, today, given_engine, channels, limits.max_imbalance)
     if units is not None:
@@ -338,6 +341,9 @@ def _counts(
         table = str(out)
     return of_table(read_counts(table if is_frame(table) else Path(table), mapping=given.mapping, count=count))
 
+
+_NOT_OF_JOINS = ("current", "max_migration", "max_pins", "mergeable", "keys", "all", "force", "out")
+"""Options without effect on a join, besides those of columns."""
 
 _OF_COUNTS = {"key", "time", "time_format", "cost", "cost_unit", "bytes_", "max_rejects"}
 """Options of columns that counts may have."""

@@ -86,6 +86,18 @@ class FormatOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class RawOptions:
+    """How a raw source is read."""
+
+    source_format: FormatName = setting(FormatName.AUTO, "Format of the source.")
+    max_rejects: str = setting("1%", "Fail if more rows of the source than this were rejected.", "ROWS|P%")
+    count: str = setting("", "Column of counts by key; or which metric (default: guessed).", "NAME")
+    keys: int | None = setting(None, "Number of keys, where a source has metrics alone.", "N")
+    join_with: str = setting("", "Judge Spark's join with this input: files, a table or a trace.", "SOURCE")
+    right_key: str = setting("", "Key of --join-with, if named differently.", "A,B", needs="join-with")
+
+
+@dataclass(frozen=True, slots=True)
 class TableOptions:
     """A table or a query in place of files."""
 

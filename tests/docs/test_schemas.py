@@ -41,6 +41,7 @@ COMMANDS = {
     "verdict": f"verdict g.trace --channels 4 {JSON}",
     "verdict on a topic": f"verdict topic.trace --channels 4 {JSON}",
     "verdict on metrics": f"verdict offsets.txt --channels 2 {JSON}",
+    "verdict on a join": f"verdict g.trace --join-with g.trace --channels 4 {JSON}",
     "lint": f"lint g.trace {JSON}",
     "advise": f"advise salts --parallelism 12 --partitions 60 --operator a=x,y {JSON}",
     "advise on keys": f"advise salts keys.csv --parallelism 4 {JSON}",

@@ -248,6 +248,10 @@ class Source:
                     return None
         return rows, pa.Table.from_batches(refused, reader_schema([], {}))
 
+    def batches(self, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """All rows with their place, parsed in this process."""
+        return _read(self._blocks, self._here_forms, wanted)
+
     def first_rows(self, rows: int, wanted: Sequence[str]) -> pa.Table:
         """The first good rows of the source, in memory."""
         return _first_good(self._blocks, self._here_forms, rows, wanted)

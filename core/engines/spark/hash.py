@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from adapt.core.compiled import OfBytes, compiled, inlined
 from adapt.core.engines.hash_functions.murmur3_32 import finished, mixed, word_at
 from adapt.core.engines.placement import Hashes, hash_of_column
-from adapt.core.keys.columns import KeyBytes
+from adapt.core.keys.columns import KeyBytes, read_only
 from adapt.core.keys.typed_keys import columns_of, narrowed, row_of, word_of, words_of
 from adapt.core.stream import COLUMN_TYPES, KeyType
 
@@ -53,6 +53,12 @@ def spark_hash_of_bytes(keys: KeyBytes, key_type: KeyType = KeyType.STRING) -> N
     hashes = _hashed(keys, _SEEDS)
     hashes[known] = seeds
     return hashes
+
+
+def salted_hashes(hashes: NDArray[np.int32], salt: int) -> NDArray[np.int32]:
+    """The hash of each key and an int, by the key's hash."""
+    words = np.full(len(hashes), salt, "<i4")
+    return _hashed(KeyBytes(read_only(words), np.arange(len(hashes) + 1) * 4), hashes)
 
 
 def _hashed(keys: KeyBytes, seeds: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -1,0 +1,1 @@
+"""Joins: pairs by key, tasks, adaptive execution, remedies."""
