@@ -5,7 +5,7 @@ prints, five times in turn. Foretold is the median of the plain runs' verdicts; 
 task time, which is the time in which any task ran. The remedy's includes its search for hot keys. The same follows in
 CPU time, which other work on the machine hardly changes: each stage takes as long as its tasks on two slots.
 
-Run: python benchmarks/spark_stages.py FOLDER
+Run: python benchmarks/spark_stages.py FOLDER [JOB ...]
 """
 
 import json
@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from adapt.core.spark_stages.answer import StagesAnswer
 from adapt.traces.units.spark_tasks import read_tasks
 
-ROWS, KEYS, MATCHES, RUNS, SLOTS = 400_000, 1_000, 8, 5, 2
+ROWS, KEYS, MATCHES, RUNS, SLOTS, MORE = 400_000, 1_000, 8, 5, 2, 5
 Span: TypeAlias = tuple[int, int]
 """First and last byte of a part of a log."""
 
@@ -45,7 +45,10 @@ def inputs(spark: SparkSession) -> dict[str, DataFrame]:
     left = spark.range(0, ROWS, 1, 6).select(F.when(number % 10 < 9, F.lit(7)).otherwise(key).alias("k"), number)
     right = spark.range(0, KEYS * MATCHES, 1, 2).select(key.alias("k"), number.alias("w"))
     left = left.withColumnRenamed("id", "v")
-    return {"left": left, "right": right, "df": left.withColumn("_input3", _work("v"))}
+    rows = left.sparkSession.range(0, MORE * ROWS, 1, 6).select(
+        F.when(number % 10 < 9, F.lit(7)).otherwise(key).alias("k"), number.alias("v")
+    )
+    return {"left": left, "right": right, "rows": rows, "df": rows.withColumn("_input3", F.sha2(_work("v"), 512))}
 
 
 def _work(*columns: str) -> Any:
@@ -64,8 +67,7 @@ def aggregated(result: DataFrame) -> list[Any]:
 
 def plain_aggregation(frames: dict[str, DataFrame]) -> DataFrame:
     """An aggregation after its rows were shuffled by key."""
-    rows = frames["left"].repartition(8, "k")
-    return rows.groupBy("k").agg(F.count("*"), F.sum("v"), F.max(F.sha2(_work("v"), 512)))
+    return frames["rows"].repartition(8, "k").groupBy("k").agg(F.count("*"), F.sum("v"), F.max(F.sha2(_work("v"), 512)))
 
 
 JOBS: dict[str, tuple[Callable[[dict[str, DataFrame]], DataFrame], Callable[[DataFrame], list[Any]]]] = {
@@ -74,8 +76,8 @@ JOBS: dict[str, tuple[Callable[[dict[str, DataFrame]], DataFrame], Callable[[Dat
 }
 
 
-def run(folder: Path, adaptive: str) -> None:
-    """All jobs with adaptive execution on or off."""
+def run(folder: Path, adaptive: str, chosen: list[str]) -> None:
+    """Some jobs with adaptive execution on or off."""
     folder.mkdir(parents=True, exist_ok=True)
     builder = SparkSession.builder.master(f"local[{SLOTS}]").config("spark.sql.adaptive.enabled", adaptive)
     for name, value in {**CONF, "spark.eventLog.dir": folder.absolute().as_uri()}.items():
@@ -93,8 +95,8 @@ def run(folder: Path, adaptive: str) -> None:
         marks.append((name, start, live.stat().st_size))
         return rows
 
-    frames["df"] = frames["left"].withColumn("_input3", F.sha2(_work("v"), 512))
-    for job, (plain, finish) in JOBS.items():
+    jobs = {job: of for job, of in JOBS.items() if job in chosen}
+    for job, (plain, finish) in jobs.items():
         for turn in range(RUNS + 1):  # the first compiles
             rows = timed(f"{job} plain {turn}", lambda: finish(plain(frames)))  # noqa: B023 - called at once
             if not turn:
@@ -105,7 +107,7 @@ def run(folder: Path, adaptive: str) -> None:
                 raise SystemExit(f"{job}: the remedy's rows are not the plain ones")
     found = {name: verdict(live, start, end, folder)[0] for name, start, end in marks}
     spark.stop()
-    for job in JOBS:
+    for job in jobs:
         turns = range(1, RUNS + 1)
         pairs = [(found[f"{job} plain {turn}"], found[f"{job} remedy {turn}"]) for turn in turns]
         foretold = [before.stages[0].won_s for before, _ in pairs]
@@ -173,4 +175,4 @@ def _header(file: Any) -> Iterator[bytes]:
 
 if __name__ == "__main__":
     for mode in ("false", "true"):
-        run(Path(sys.argv[1]) / mode, mode)
+        run(Path(sys.argv[1]) / mode, mode, sys.argv[2:] or [*JOBS])
