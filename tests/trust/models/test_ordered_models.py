@@ -16,8 +16,9 @@ def run(rows, reorder, ring, partitions=0, work_queue=WorkQueue.HYBRID, faults=(
 
 @pytest.mark.parametrize(
     ("rows", "reorder", "ring"),
-    [(2, Reorder.CLAIM, 2), (2, Reorder.LOCK, 2)]
-    + SOAK * [(3, Reorder.CLAIM, 2), (3, Reorder.CLAIM, 1), (3, Reorder.LOCK, 2), (2, Reorder.RETRY, 1)],
+    [(2, Reorder.CLAIM, 2)]
+    + SOAK
+    * [(2, Reorder.LOCK, 2), (3, Reorder.CLAIM, 2), (3, Reorder.CLAIM, 1), (3, Reorder.LOCK, 2), (2, Reorder.RETRY, 1)],
 )
 def test_rows_leave_once_and_in_order_whatever_the_workers_do_when(rows, reorder, ring, promise):
     found = run(rows, reorder, ring).search()
