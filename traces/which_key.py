@@ -110,8 +110,9 @@ def which_key(sources: Sequence[Any], question: Question, spark: Spark, progress
         raise UsageError(
             f"--candidates auto takes at most {MOST_COLUMNS} columns (the source has {len(names):,}); name candidates"
         )
-    odd = [name for name in names if is_auto and name in types and types[name] not in KEY_TYPES]
-    unfit |= {name: str(types[name]).removesuffix("<item: null>") for name in odd}
+    for name, kind in types.items() if is_auto else ():
+        if kind not in KEY_TYPES or pa.types.is_timestamp(kind):  # times are no keys, and only Spark keeps some
+            unfit[name] = str(kind).removesuffix("<item: null>")
     while True:
         chosen = _chosen(question, [name for name in names if name not in unfit])
         wanted = _columns(chosen, question.needs)

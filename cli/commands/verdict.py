@@ -121,12 +121,12 @@ def verdict(
     from adapt.core.lint.findings import judged, judged_counts
     from adapt.core.partitioning.build import Recipe
     from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS
-    from adapt.core.verdict.answering import answer_on, hashers_today, judged_placement
-    from adapt.core.verdict.first_screen import first_lines, first_tables, next_command, status_of
+    from adapt.core.verdict.answering import answer_on, hashers_today, judged_placement, today_of
+    from adapt.core.verdict.first_screen import Status, first_lines, first_tables, next_command, status_of
     from adapt.traces.counting.count import Counting
     from adapt.traces.counting.count_cache import counted, panes_of
     from adapt.traces.counting.partitions import audited
-    from adapt.traces.counting.population import population_of
+    from adapt.traces.counting.population import population_of, two_phase
     from adapt.traces.sources.frames import is_spark_frame
     from adapt.traces.sources.reading.records import quoted_name
     from adapt.traces.store.manifest import Provenance
@@ -198,6 +198,11 @@ def verdict(
             beside, time = source if is_alike else (), given.values["time"] or ""
             other = _by_another_key(found.verdict, trace, beside, engine, time, options, progress)
             found = replace(found, verdict=other)
+        uneven, phases = found.verdict if status_of(found.verdict) is not Status.FINE else None, None
+        if trace is not None and audit is None and uneven is not None and goal.mergeable:
+            now, _ = today_of(engine, channels, recipe, before, keys.frequencies.key_type)
+            phases = two_phase(trace, now.partitioner(), engine if before is None else before.hashing)
+            found = replace(found, verdict=uneven.beside(phases.remedy(uneven.out_of_sample)))
     plan = path.with_name(f"{_name(path.name) if trace is None else path.name.removesuffix('.trace')}.recommended.plan")
     if found.recommended is not None:
         if not output.force:
@@ -221,10 +226,13 @@ def verdict(
         "plan": None if found.recommended is None else str(plan),
         "next": following,
         "code": found.pasted,
+        "two_phase": None if phases is None else phases.as_data(),
     }
     tables = first_tables(found, NEXT + following, every=output.all)
     tables += found.more_tables()[1:] if output.all else []
-    show(tables, output.format, document, lead=[verdict_of(first_lines(found, findings))], code=found.pasted)
+    tables += phases.tables() if output.all and phases is not None else []
+    lines = [*first_lines(found, findings), *([] if phases is None else [phases.sentence])]
+    show(tables, output.format, document, lead=[verdict_of(lines)], code=found.pasted)
     return found
 
 

@@ -152,7 +152,7 @@ class WhichKey(Displayed):
         if len(self.candidates) == 1:
             lead.append("There is one candidate only: give the source, or a trace that keeps more columns (--keep).")
         if self.skipped:
-            lead.append(f"Not judged, as how the engine places such keys is not known: {', '.join(self.skipped)}.")
+            lead.append(f"Not judged, because of their type: {', '.join(self.skipped)}.")
         return lead
 
     @property

@@ -7,6 +7,7 @@ from adapt.core.engines.names import SCHEMES_BY_NAME
 from adapt.core.labels import as_today, today_in
 from adapt.core.metrics import column_named
 from adapt.core.table import Cell, Column, Table
+from adapt.core.verdict.remedies import Remedy
 
 Row = Mapping[str, Any]
 
@@ -16,7 +17,7 @@ FIRST = ("imbalance", "best_possible", "times_best_possible", "state_moved", "pi
 """Columns displayed by default."""
 
 
-def at_channels(compared: Table, channels: int, limit: float | None = None) -> Table:
+def at_channels(compared: Table, channels: int, limit: float | None = None, combined: Remedy | None = None) -> Table:
     """Schemes at one number of workers, with the columns displayed by default.
 
     Args:
@@ -24,6 +25,7 @@ def at_channels(compared: Table, channels: int, limit: float | None = None) -> T
         channels: Number of workers; the last one compared if no row has it.
         limit: Tolerated imbalance. Of the schemes of whole keys within it, the one that
             migrates least is then marked; if none is, the most even.
+        combined: Pre-aggregation, as a last row.
     """
     counts = compared.values("channels")
     shown = channels if channels in counts else (counts[-1] if counts else channels)
@@ -41,6 +43,8 @@ def at_channels(compared: Table, channels: int, limit: float | None = None) -> T
         ]
         for row in rows
     ]
+    if combined is not None:
+        cells.append([combined.words, *(combined.imbalance if each.name == FIRST[0] else None for each in columns)])
     others = " and number of workers" if len(set(counts)) > 1 else ""
     note = (
         "best_possible is the best possible imbalance without splitting keys; times_best_possible is imbalance over"

@@ -1,7 +1,7 @@
 """Verdict on a stream: action, evidence, confidence."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from math import ceil
 from typing import Any
 
@@ -198,6 +198,11 @@ class Verdict(Displayed):
         None where it is allowed, too.
         """
         return _if_mergeable(self)
+
+    def beside(self, remedy: Remedy) -> "Verdict":
+        """The verdict with one more remedy."""
+        ways = list(Way)
+        return replace(self, remedies=tuple(sorted((*self.remedies, remedy), key=lambda each: ways.index(each.way))))
 
     @property
     def needs_another_key(self) -> bool:

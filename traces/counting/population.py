@@ -11,6 +11,9 @@ import pyarrow.compute as pc
 from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Counts, Frequencies, MeasuredColumn, key_order
 from adapt.core.counting.timeline import Panes
+from adapt.core.engines.names import AnyScheme, Engine
+from adapt.core.engines.registry import definition_of
+from adapt.core.keys.partitioner import AtRandom, Partitioner, random_keys
 from adapt.core.out_of_sample.windows import rows_a_pane
 from adapt.core.partitioning.measures.cells import WEIGHT, Cells, Hasher, Hashers, RestSums, base_of, finest
 from adapt.core.partitioning.measures.population import Population, stand_in_keys
@@ -18,6 +21,7 @@ from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length
 from adapt.core.units.seals import hash_of
+from adapt.core.verdict.remedies import BUNDLE, TwoPhase
 from adapt.traces.block_cache import cache_of, keep, read_kept
 from adapt.traces.counting.routed_sums import LISTED, routed_sums
 from adapt.traces.spark.progress import Progress, silent
@@ -58,6 +62,24 @@ def population_of(
     known = [rows.cells(group, tables[group]) for group in groups]
     by_window = None if rows.grid is None else rows.window_loads
     return Population.with_sums(rows.frequencies(tables[None]), RestSums(rows.route, known, by_window))
+
+
+def two_phase(trace: Trace, placed: Partitioner, engine: AnyScheme) -> TwoPhase:
+    """Count rows before and after pre-aggregation, in one pass over a trace.
+
+    With Spark, a window is a job of as many map tasks as workers, each with consecutive rows.
+    """
+    pane = (rows_a_pane(trace.rows) if "ts" in trace.columns else None) or trace.rows
+    shape, first = (-(-trace.rows // pane), placed.channels), 0
+    tasks, bundle = (1, -(-pane // placed.channels)) if engine is Engine.SPARK else (placed.channels, BUNDLE)
+    found = TwoPhase(tasks, bundle, pane, np.zeros(shape), np.zeros(shape))
+    at_random = definition_of(engine).at_random if isinstance(engine, Engine) else AtRandom.NONE
+    for batch in trace.batches(["key"]):
+        encoded = batch.column("key").dictionary_encode(null_encoding="encode")
+        keys, codes = encoded.dictionary, encoded.indices.to_numpy().astype(np.int64)
+        found.add(keys, codes, placed.channels_of(keys), random_keys(at_random, keys), first)
+        first += len(batch)
+    return found
 
 
 def _with_pins(counted: Frequencies, plans: Sequence[Plan | None]) -> pa.Array:

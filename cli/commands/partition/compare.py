@@ -76,8 +76,11 @@ def compare(
 
     from adapt.core.partitioning.compare import compare_schemes, hashers_compared
     from adapt.core.partitioning.do_nothing import with_nothing_done
+    from adapt.core.stream import Weight
     from adapt.core.verdict.answering import answer_on, hashers_today, today_of
     from adapt.core.verdict.compared import at_channels
+    from adapt.core.verdict.first_screen import Status, status_of
+    from adapt.traces.counting.population import two_phase
     from adapt.traces.scheme_names import split_cap
     from adapt.traces.store.atomic import check_folder_free
     from adapt.traces.store.comparisons import write_comparison
@@ -124,6 +127,13 @@ def compare(
         comparison = with_nothing_done(comparison, population, recipe, engine, counts)
     table = comparison.table()
     found = answer_on(population, engine, most, recipe, panes=panes, trace=keys.fingerprint, goal=goal)
+    phases = None
+    if (
+        keys.trace is not None
+        and keys.frequencies.weight is Weight.COUNT
+        and status_of(found.verdict) is not Status.FINE
+    ):
+        phases = two_phase(keys.trace, now, engine)
     narrate_counts(population, weighed, most, always=True)
     if recipe.given and not schemes:
         limited = " and ".join(typed_name(PlanSettings, each) for each in recipe.given)
@@ -133,15 +143,18 @@ def compare(
         made = Provenance(command_line(), parameters, [keys.source], runner=keys.runner)
         write_comparison(comparison, keys.frequencies, out, made, answer=found, force=output.force)
         narrate_written(out)
-    document = {**comparison.as_data(), **found.as_data(), **population.as_counted(weighed)}
+    combined = None if phases is None else phases.remedy(None)
+    saved = [] if phases is None else [phases.sentence]
+    both = {"two_phase": None if phases is None else phases.as_data()}
+    document = {**both, **comparison.as_data(), **found.as_data(), **population.as_counted(weighed)}
     document |= keys.frequencies.memory_as_data()
     if is_for_programs(output.format):
         tables = [table]
     else:
         first = [for_people(each, output.format) for each in found.channels_tables()]
-        tables = [at_channels(table, most, limit), *first]
+        tables = [at_channels(table, most, limit, combined), *first]
         tables += [table, *found.more_tables()] if output.all else []
-    show(tables, output.format, document, lead=[verdict_of(found.lead)])
+    show(tables, output.format, document, lead=[verdict_of([*found.lead, *saved])])
     return replace(comparison, verdict=tuple(found.lead))
 
 
