@@ -26,7 +26,7 @@ def here(tmp_path, monkeypatch):
 
 
 @soak
-@pytest.mark.parametrize("batch", range(20))
+@pytest.mark.parametrize("batch", range(10))
 def test_option_values_of_the_day_end_in_an_answer_or_one_sentence(adapt, here, promise, batch):
     made_inputs(adapt)
     for words, _ in LINES:
@@ -104,7 +104,7 @@ def rows_by_python(data, delimiter, has_header):
     return good, len(rows) - len(good)
 
 
-@pytest.mark.parametrize("batch", range(20 if SOAK else 1))
+@pytest.mark.parametrize("batch", range(10 if SOAK else 1))
 def test_what_is_kept_of_polluted_csv_is_what_python_reads(adapt, here, promise, batch):
     for seed in range(40 if SOAK else 8):
         data, options, kinds = polluted(Random(f"{SEED} {batch} {seed}"))
