@@ -19,9 +19,9 @@ CHANNELS = 3
 class Source:
     """Random rows of keys and sizes at different seconds, in order of time."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, between: tuple[int, int] = (20, 300)) -> None:
         chance = np.random.default_rng(seed)
-        rows = int(chance.integers(20, 300))
+        rows = int(chance.integers(*between))
         self.seconds = 1_700_000_000 + np.cumsum(chance.integers(1, 400, rows))
         names = [f"user {n}" if n % 3 else f"é{n}" for n in range(int(chance.integers(2, 40)))]
         self.keys = [names[int(n) % len(names)] for n in np.minimum(chance.zipf(1.3, rows), 10**6)]
@@ -160,3 +160,37 @@ def test_results_follow_their_source(adapt, spark, tmp_path, monkeypatch, seed):
     assert {(one["key"], one["from"], one["to"]) for one in there["hot_keys"]} == {
         (one["key"], one["to"], one["from"]) for one in back["hot_keys"]
     }
+
+
+def judged(adapt, *traces):
+    """What a verdict says of a stream."""
+    found = as_json(adapt, "verdict", ",".join(traces), "--channels", CHANNELS, "--engine", "kafka")
+    return found["verdict"], found["frontier"]
+
+
+@pytest.mark.parametrize("rows", [(1, 8), (20, 300)])
+@pytest.mark.parametrize("seed", range(CASES))
+def test_verdicts_follow_their_source(adapt, tmp_path, monkeypatch, promise, seed, rows):
+    monkeypatch.chdir(tmp_path)
+    source, chance = Source(seed, rows), np.random.default_rng(seed)
+    table = source.table()
+    expected = judged(adapt, ingested(adapt, "whole", table))
+    shuffled = chance.permutation(len(table))
+
+    # The order of rows in their source, another start, and several traces as one stream change nothing.
+    assert judged(adapt, ingested(adapt, "mixed", table.take(shuffled))) == expected
+    assert judged(adapt, ingested(adapt, "shifted", source.table(shift_s=86_400 * 31))) == expected
+    if cut := len(table) // 2:
+        parts = [("a", slice(cut)), ("b", slice(cut, None))]
+        assert judged(adapt, *(ingested(adapt, name, source.table(part)) for name, part in parts)) == expected
+
+    # Other names change no share, every row twice only how sure it is; rows of one time may come in any order.
+    metrics = ("best_possible", "top_share", "imbalance")
+    names = {key: f"n{at}" for at, key in enumerate(dict.fromkeys(source.keys))}
+    renamed, _ = judged(adapt, ingested(adapt, "renamed", source.table(keys=names)))
+    assert [renamed[name] for name in metrics[:2]] == pytest.approx([expected[0][name] for name in metrics[:2]])
+    at_once = table.set_column(0, "ts", table["ts"].take(pa.array([0] * len(table))))
+    for name, same in (("twice", pa.concat_tables([table, table])), ("at once", at_once.take(shuffled))):
+        other, _ = judged(adapt, ingested(adapt, name, same))
+        assert [other[name] for name in metrics] == pytest.approx([expected[0][name] for name in metrics]), name
+    promise("relations").checked(6)
