@@ -154,7 +154,7 @@ def command(line: list[str]) -> Callable[[], int]:
     return partial(run, line)
 
 
-COMMANDS = random.Random(5).sample(list(combinations_with_replacement(WRITERS, 2)), 153 if SOAK else 2)
+COMMANDS = random.Random(5).sample(list(combinations_with_replacement(WRITERS, 2)), 153 if SOAK else 1)
 ORDERS = 3 if SOAK else 1
 
 

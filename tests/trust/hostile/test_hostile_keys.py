@@ -22,7 +22,7 @@ from adapt.core.stream import KeyType
 from adapt.core.values import visible
 from adapt.traces.store.manifest import Provenance
 from adapt.traces.store.plans import read_plan, write_plan
-from tests.tiers import SEED, SOAK
+from tests.tiers import SEED, SOAK, soak
 
 PIECES = [
     *(
@@ -164,6 +164,7 @@ class Elements(HTMLParser):
         self.scripts += tag == "script"
 
 
+@soak
 def test_a_page_has_no_element_that_harmless_keys_do_not_give(adapt, trace, tmp_path, promise):
     pages = []
     for source in (trace, trace.with_name("harmless.trace")):
