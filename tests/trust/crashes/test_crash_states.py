@@ -20,7 +20,7 @@ from tests.trust.crashes.writers import (
     said_to_be_done,
 )
 
-AGAIN = None if SOAK else 2
+AGAIN = 20 if SOAK else 2
 """States from which the writer is run again."""
 
 
@@ -53,7 +53,7 @@ def test_a_crash_leaves_the_old_artefact_or_the_new_one(adapt, place, monkeypatc
     states = list(crash_states(start, writer.operations))
     for story, state in states:
         assert parts_of(state.files()) in (old, new), story
-    for number, (story, state) in enumerate(random.Random(name).sample(states, min(AGAIN or len(states), len(states)))):
+    for number, (story, state) in enumerate(random.Random(name).sample(states, min(AGAIN, len(states)))):
         folder = place.parent / str(number)
         put(state.files(), folder)
         monkeypatch.chdir(folder)
