@@ -176,9 +176,20 @@ def _share(worlds: Records, worker_number: int, now: float) -> None:
     """Give an idle CPU work, if any consumer is free."""
     if cpu_at(worlds[0], worker_number).serving == NONE:
         for number in range(len(worlds)):
+            _wake(worlds[number], worker_number, now)
+        for number in range(len(worlds)):
             if worker_at(worlds[number], worker_number).doing == FREE:
                 _give_work(worlds, worker_number, now)
                 return
+
+
+@inlined
+def _wake(world: World, worker_number: int, now: float) -> None:
+    """Free an idle consumer whose tuple arrives now: its stage may come first, although its event is still pending."""
+    worker = worker_at(world, worker_number)
+    if worker.doing == IDLE and worker.full != 1 and due_at(world, worker_number).at <= now:
+        worker.idle += now - worker.since
+        worker.doing = FREE
 
 
 @inlined
