@@ -61,7 +61,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "mechanisms": ("core/mechanisms", "core/repartition"),
     "evidence": ("core/out_of_sample", "core/lint", "core/audit"),
     "answers": ("core/verdict", "core/check", "core/advice"),
-    "answers without keys": ("core/unit_loads", "core/spark_stages", "core/joins"),
+    "joins": ("core/joins",),
+    "answers without keys": ("core/unit_loads", "core/spark_stages"),
     "report": ("core/report",),
     "traces": (
         "traces/locations",

@@ -74,7 +74,10 @@ def damaged(path: object, why: object, remedy: str = "recreate the artefact") ->
 
 
 def unencodable_name(error: object) -> BadInput | None:
-    """The name of a file or folder that libraries cannot open; None for other errors."""
+    """The name that libraries cannot open.
+
+    None for other errors.
+    """
     if not isinstance(error, UnicodeEncodeError) or not re.search("[\udc80-\udcff]", error.object):
         return None
     name = visible(error.object[max(0, error.start - 40) : error.end])

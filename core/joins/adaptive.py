@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from adapt.core.errors import UsageError
 from adapt.core.joins.loads import Side, Tasks
 
-_SKEW = "spark.sql.adaptive.skewJoin"
-THRESHOLD = f"{_SKEW}.skewedPartitionThresholdInBytes"
-FACTOR = f"{_SKEW}.skewedPartitionFactor"
+ENABLED = "spark.sql.adaptive.enabled"
+SKEW = "spark.sql.adaptive.skewJoin"
+THRESHOLD = f"{SKEW}.skewedPartitionThresholdInBytes"
+FACTOR = f"{SKEW}.skewedPartitionFactor"
 ADVISORY = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 BROADCAST = "spark.sql.autoBroadcastJoinThreshold"
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -41,7 +42,7 @@ class Adaptive:
     @classmethod
     def from_conf(cls, conf: Mapping[str, str]) -> "Adaptive":
         """The settings among those of a Spark session."""
-        on = [conf.get(name, "true").lower() == "true" for name in ("spark.sql.adaptive.enabled", f"{_SKEW}.enabled")]
+        on = [conf.get(name, "true").lower() == "true" for name in (ENABLED, f"{SKEW}.enabled")]
         factor = conf.get(FACTOR, "5")
         if not factor.replace(".", "", 1).isdecimal():
             raise UsageError(f"--spark-conf {FACTOR} must be a number (got {factor!r})")

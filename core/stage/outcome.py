@@ -57,6 +57,7 @@ def stage_parameters(settings: StageSettings, reading: Reading, duration_s: floa
     if join is not None and sides is not None:
         joined = {"column": sides.column, "sides": sides.values.to_pylist()}
         joined |= {"window_s": join.window / 1e6, "match_s": join.match_s}
+        joined |= {"split_hot": reading.split_join is not None}
     return {
         "workers": settings.workers,
         "partitions_per_worker": reading.partitions.per_worker,

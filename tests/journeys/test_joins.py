@@ -57,7 +57,7 @@ def pairs():
     other = renamed(table(k=text[unique]), v="r")
     nulls = pa.array(text[hot], mask=np.arange(40_000) % 5 == 0)
     several = np.where(np.arange(40_000) % 3 > 0, np.arange(40_000) % 7, zipf(3, 40_000, 5000, 0.2))
-    both = np.where(np.arange(3000) % 6 == 0, 7, zipf(4, 3000, 2000, 0.1))
+    both = np.where(np.arange(1200) % 6 == 0, 7, zipf(4, 1200, 2000, 0.1))
     odd = np.array(["it's", 'a "b"', "c\\d", "${e}", "ü\n", "", "line\ttab"] + [f"x{at}" for at in range(1000)])
     days = pa.array(zipf(6, 40_000, 300, 0.9).astype("i4")).cast(pa.date32())
     every_day = pa.array(np.arange(300, dtype="i4")).cast(pa.date32())
@@ -68,7 +68,7 @@ def pairs():
         Pair("int", table(k=pa.array(hot, pa.int32())), renamed(table(k=unique.astype("i4")), v="r"), "k"),
         Pair("null keys", table(k=nulls), other, "k"),
         Pair("several hot keys", table(k=text[several]), other, "k"),
-        Pair("hot in both", table(k=text[hot[:6000]]), renamed(table(k=text[both]), v="r"), "k"),
+        Pair("hot in both", table(k=text[hot[:2000]]), renamed(table(k=text[both]), v="r"), "k"),
         Pair("hot on the right", renamed(table(k=text[unique]), v="r"), table(k=text[hot]), "k"),
         Pair("other names", table(k=text[hot]), renamed(other, k="id"), "k", "id"),
         Pair(

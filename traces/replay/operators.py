@@ -3,11 +3,14 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.stage.conditions.growth import Join
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.input.keyed_rows import BYTES, KEY, STREAM, Reading, StateSource, StateUnit
 from adapt.core.stage.input.mini_partitions import KeyGroups, Sides
+from adapt.core.stage.input.split_join import SplitJoin
 from adapt.core.stream import KeyType
 from adapt.traces.store.trace import Trace
 
@@ -20,11 +23,13 @@ class Operator:
         state: State that grows with the rows of the trace; None, of the size in the stage's settings.
         join: A join of two sides, whose state is the rows in its window; None, no join.
         side: The column with the side of a row.
+        splits: Whether hot keys of the join are split over workers.
     """
 
     state: StateSource | None = None
     join: Join | None = None
     side: str = STREAM
+    splits: bool = False
 
     def check(self, trace: Trace, reading: Reading) -> None:
         """Check that a trace has the columns that are needed."""
@@ -58,6 +63,13 @@ class Operator:
             reading = replace(reading, groups=groups_of(trace))
         if reading.groups is not None:
             settings = replace(settings, partition_of=reading.groups.partitions_by(reading.partitions))
+        if self.splits and reading.sides is not None:
+            rows, columns = np.zeros((2, len(settings.partition_of)), np.int64), [KEY, self.side]
+            for batch in trace.batches(columns, encoded(trace, columns)):
+                rows += reading.sides.rows_by_group(*map(batch.column, columns))
+            split = SplitJoin.of_hot(rows, settings.workers)
+            reading = replace(reading, split_join=split)
+            settings = replace(settings, partition_of=split.partition_of(settings.partition_of, settings.workers))
         return reading, settings
 
     def parameters(self) -> dict[str, Any]:

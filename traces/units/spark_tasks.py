@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from adapt.core.errors import BadInput, UsageError
+from adapt.core.joins.adaptive import ENABLED
 from adapt.core.phrases import listed
-from adapt.core.spark_stages.adaptive import ENABLED
 from adapt.core.spark_stages.answer import StageRun, StagesAnswer
 from adapt.core.spark_stages.plan import METRICS, Node, operator_of
 from adapt.core.spark_stages.tasks import Task, TimesOfTasks

@@ -172,7 +172,8 @@ class EngineStage(StageOptions):
         from adapt.traces.replay.operators import Operator
 
         if join.join is not None and join.window_s is not None:
-            return Operator(join=Join(round(join.window_s * 1e6), join.match_s), side=join.join)
+            of = Join(round(join.window_s * 1e6), join.match_s)
+            return Operator(join=of, side=join.join, splits=join.split_hot)
         if self.fixed_state() is not None:
             return Operator()
         usual = StateUnit.BYTES if BYTES in trace.columns else StateUnit.ROWS

@@ -150,6 +150,11 @@ class JoinSettings:
         range=_AT_LEAST_0,
         needs="join",
     )
+    split_hot: bool = knob(
+        "Deal one side of hot keys over several workers, and send the other to all; copies count as rows.",
+        default=False,
+        needs="join",
+    )
 
     def __post_init__(self) -> None:
         if self.join is not None and self.window_s is None:

@@ -17,6 +17,7 @@ from adapt.core.stage.conditions.arrivals import Chunk, Rows
 from adapt.core.stage.conditions.growth import Growth
 from adapt.core.stage.input.mini_partitions import KeyGroups, MiniPartitions, Sides
 from adapt.core.stage.input.row_costs import Reader, RowCosts, amounts
+from adapt.core.stage.input.split_join import SplitJoin
 from adapt.core.stage.input.split_rows import Dealer, SplitKeys
 from adapt.core.units.row_or_time_span import Length
 
@@ -43,6 +44,7 @@ class Reading:
     split: SplitKeys | None = None  # how keys are split over workers; None, keys stay whole
     groups: KeyGroups | None = None  # the keys that are groups; None, partitions are the groups
     sides: Sides | None = None  # the two sides of a join, if any
+    split_join: SplitJoin | None = None  # how keys of the join are split; None, they stay whole
     sized: bool = False  # whether rows have the bytes of the trace
     timed: bool = False  # whether rows have event times, in microseconds; with sides they do
     rotates: bool = False  # whether blocks of rows go to one worker after another, as fast as producers accept them
@@ -76,7 +78,8 @@ class Reading:
         Args:
             route: Finds partitions instead of the placement, which it may remember.
         """
-        return Rows(lambda: self._chunks(batches(), route))
+        rows = Rows(lambda: self._chunks(batches(), route))
+        return rows if self.split_join is None else self.split_join.rows(rows)
 
     def _chunks(self, batches: Iterable[pa.RecordBatch], route: Route | None) -> Iterator[Chunk]:
         first_us: int | None = None

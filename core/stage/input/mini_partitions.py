@@ -169,6 +169,11 @@ class Sides:
             which = np.where(keys.is_null().to_numpy(zero_copy_only=False), np.int8(NEITHER), which)
         return np.asarray(which)
 
+    def rows_by_group(self, keys: pa.Array, sides: pa.Array) -> NDArray[np.int64]:
+        """Rows of each side by group, shape (2, groups)."""
+        which, groups = self.sides_of(sides, keys), self.groups.groups_of(keys)
+        return np.stack([np.bincount(groups[which == side], minlength=len(self.groups.keys)) for side in (0, 1)])
+
 
 def _not_two(column: str, values: list[Any]) -> str:
     """Error message for a column without exactly two values."""

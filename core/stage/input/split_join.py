@@ -1,4 +1,4 @@
-"""Split keys of a windowed join: one side dealt over parts, the other broadcast."""
+"""Keys of a windowed join in parts, the other side broadcast."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -25,8 +25,26 @@ class SplitJoin:
         if len(self.parts) != len(self.side) or (len(self.parts) and self.parts.min() < 1):
             raise BadInput("each group of a split join needs at least 1 part, and a side")
 
+    @classmethod
+    def of_hot(cls, rows: NDArray[np.int64], workers: int) -> "SplitJoin":
+        """Hot keys in parts.
+
+        A key is hot if it has more than a worker's mean of all rows or of all pairs; it gets as many parts as that
+        takes.
+
+        Args:
+            rows: Rows of each side by group, shape (2, groups).
+        """
+        loads = [np.asarray(load, np.float64) for load in (rows.sum(axis=0), rows[0].astype(np.float64) * rows[1])]
+        share = np.max([load / max(load.sum(), 1.0) for load in loads], axis=0)
+        parts = np.clip(np.ceil(share * workers), 1, workers).astype(np.int64)
+        return cls(parts, rows.argmax(axis=0).astype(np.int8))
+
     def partition_of(self, partition_of: NDArray[np.int32], workers: int) -> NDArray[np.int32]:
-        """Partition of each group and further part; those of a group begin on different workers."""
+        """Partition of each part.
+
+        The parts of a group begin on different workers.
+        """
         apart, partitions = _within(self.parts - 1) + 1, int(partition_of.max()) + 1
         stride = max(1, partitions // workers)
         further = (np.repeat(partition_of, self.parts - 1) + apart * stride) % partitions

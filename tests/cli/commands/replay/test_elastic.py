@@ -143,6 +143,7 @@ def test_two_streams_are_joined(adapt, venues):
         "sides": ["east", "west"],
         "window_s": 0.05,
         "match_s": 20e-6,
+        "split_hot": False,
     }
     adapt.done("report", "x.run", "--html", "x.html")
     assert "<h3>Answers</h3>" in (venues / "x.html").read_text()
@@ -169,6 +170,9 @@ def test_policies_of_flux_move_the_window_of_a_join_and_keep_its_answers(adapt, 
         assert 0 < document["cases"][0]["state_max"] < 2000 * 80
         assert more.startswith("--memory") == (document["cases"][0]["on_disk_max"] > 0)
     adapt.done("report", "x.run", "--html", "x.html")
+    split = adapt.json("replay", "flux", *f"{line},split-hot --policy load -o split.run".split())
+    answers.update(row["answers"] for row in split["cases"])
+    assert split["parameters"]["join"]["split_hot"]
     assert len(answers) == 1
     assert "<h3>Memory, hybrid</h3>" in (venues / "x.html").read_text()
 

@@ -67,6 +67,13 @@ def test_parts_of_a_hot_key_share_its_matches():
     assert sorted(matched) == [0, 1, 2, 3]
 
 
+def test_keys_with_more_than_a_worker_s_share_of_rows_or_pairs_are_split():
+    rows = np.array([[60, 10, 10, 0], [0, 10, 30, 2]])
+    split = SplitJoin.of_hot(rows, 4)
+    assert split.parts.tolist() == [2, 1, 3, 1]  # 60 of 122 rows; 300 of 400 pairs
+    assert split.side[[0, 2]].tolist() == [0, 1]
+
+
 def test_a_split_join_needs_sides_and_parts():
     with pytest.raises(BadInput, match="at least 1 part"):
         SplitJoin(np.array([0]), np.array([0], np.int8))
