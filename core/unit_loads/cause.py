@@ -12,10 +12,13 @@ from adapt.core.unit_loads.populations import Populations, populations
 from adapt.core.verdict.busiest import HOT, LUCK
 
 POPULATIONS = 10_000
-"""Random populations to which the loads are compared."""
+"""Random populations to which the loads are compared; for more than 2,000 units fewer, down to a fifth."""
 
-_NEAREST = 200
-"""The populations most like the loads, which make the answer."""
+_UNITS = 20_000_000
+"""Units of all populations, where these are fewer."""
+
+_NEAREST = 50
+"""One in so many populations, those most like the loads, makes the answer."""
 
 _BATCH = 60_000
 """Units of populations that are drawn at once."""
@@ -116,7 +119,8 @@ def cause_of(loads: Floats, fair: Floats, keys: int | None = None) -> Judged | N
     known = _reference(tuple(np.asarray(fair).tolist()), shares.shape[1], keys)
     properties, _ = _properties(shares[None])
     said = known.said(properties)[0]
-    nearest = np.argpartition(((known.statistics - said) ** 2).sum(axis=1), _NEAREST)[:_NEAREST]
+    number = _drawn(len(loads)) // _NEAREST
+    nearest = np.argpartition(((known.statistics - said) ** 2).sum(axis=1), number)[:number]
     hot = float((known.on_busiest[nearest] >= HOT).mean())
     luck = float((known.on_busiest[nearest] < LUCK).mean())
     low, high = np.quantile(known.hottest[nearest] * (most - 1 / len(loads)), [_TAIL, 1 - _TAIL])
@@ -172,12 +176,17 @@ class _Reference:
         return _statistics(properties, self.mean, self.deviation, self.slopes)
 
 
+def _drawn(units: int) -> int:
+    return min(POPULATIONS, max(POPULATIONS // 5, _UNITS // units))
+
+
 @lru_cache(maxsize=8)
 def _reference(fair: tuple[float, ...], windows: int, keys: int | None) -> _Reference:
     random, units = np.random.default_rng(0), np.array(fair)
-    batch = min(max(_BATCH // (len(units) + 100), 20), POPULATIONS)
+    number = _drawn(len(units))
+    batch = min(max(_BATCH // (len(units) + 100), 20), number)
     drawn: list[tuple[Floats, ...]] = []
-    for _ in range(-(-POPULATIONS // batch)):
+    for _ in range(-(-number // batch)):
         each: Populations = populations(random, batch, units, windows, keys)
         properties, excess = _properties(each.shares)
         is_uneven = (excess > 1e-7) & np.isfinite(properties).all(axis=1) & (each.hottest > 0)
