@@ -220,6 +220,8 @@ def test_adaptive_execution_splits_as_its_rule_says(session, tmp_path, threshold
 
 def left_input(plan):
     """Of the first shuffle that a join reads, the bytes of each partition, and the tasks that read it."""
+    if plan.nodeName() == "ResultQueryStage":
+        return left_input(plan.plan())
     if plan.nodeName() in ("AQEShuffleRead", "ShuffleQueryStage"):
         stage = plan if plan.nodeName() == "ShuffleQueryStage" else plan.child()
         sizes = list(stage.mapStats().get().bytesByPartitionId())
