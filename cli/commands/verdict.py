@@ -256,12 +256,15 @@ def _by_another_key(
     """
     from adapt.core.verdict.first_screen import which_key_command
     from adapt.core.verdict.remedies import Way
+    from adapt.traces.locations.location import TOPIC_SCHEME
     from adapt.traces.series import traces_of
     from adapt.traces.which_key import AUTO, Question, columns_of, judged_beside, of_another_key
 
     if not verdict.needs_another_key:
         return verdict
     paths = [each for each in source if isinstance(each, str)]
+    if paths and paths[0].startswith(TOPIC_SCHEME):
+        source, paths = (), []
     if paths and all(map(traces_of, map(location, paths))):
         source, paths = (), []
     is_raw = bool(paths) and len(columns_of(trace)) == 1

@@ -43,7 +43,7 @@ class Promise:
 
 
 def _within(node: str, listed: str) -> bool:
-    return bool(re.match(rf"tests/{re.escape(listed)}(?=::|\[|$)", node))
+    return bool(re.match(rf"tests/{re.escape(listed)}(?=::|\[|@|$)", node))
 
 
 def promises(listed: Path = HERE / "promises.toml") -> dict[str, Promise]:

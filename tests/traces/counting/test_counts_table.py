@@ -198,6 +198,9 @@ def test_counts_by_window_are_judged_as_their_rows_are(adapt, tmp_path, monkeypa
         asked = ("--engine", engine, "--channels", 8, "--format", "json", "--force")
         rows = json.loads(adapt.done("verdict", "rows.csv", "--key", "key", *asked).out)
         own = json.loads(adapt.done("verdict", "counts.csv", "--key", "user", "--count", "n", *asked).out)
+        for of in (rows["verdict"], own["verdict"]):  # only rows have other columns
+            of["remedies"] = [each for each in of["remedies"] if each["way"] != "another key"]
+            of["sentence"] = of["sentence"].replace("Of 2 columns judged as keys, none is better. ", "")
         for same in ("status", "verdict", "hot_keys", "channels_before_and_after", "frontier"):
             assert own[same] == rows[same], same
 

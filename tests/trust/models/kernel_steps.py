@@ -5,8 +5,8 @@ the engine's, and so are the steps; it works on the engine's own memory, of whic
 """
 
 import ast
-import ctypes
 import inspect
+import os
 from collections.abc import Hashable, Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -21,7 +21,7 @@ from adapt.core.ordered.engine.kernel import claiming, layout, reorder_buffer, r
 from adapt.core.ordered.engine.kernel.layout import HEADER, TALLY
 from adapt.core.ordered.engine.memory import Memory
 from adapt.core.ordered.engine.settings import RunSettings
-from tests.trust.models.explorer import Searched, explore
+from tests.trust.models.explorer import Refused, Searched, explore
 
 Words = dict[int, int]
 SHARED = ("load", "load_atomic", "store", "publish", "fetch_add", "exchange", "replace", "give_way")
@@ -68,7 +68,7 @@ class Memories:
         if address in self.changed:
             return self.changed[address]
         if address not in self._first:
-            self._first[address] = ctypes.c_int64.from_address(address).value
+            self._first[address] = _word_at(address)
         return self._first[address]
 
     def write(self, address: int, word: int) -> None:
@@ -90,6 +90,15 @@ class Memories:
                     self.write(address, words[1])
                 return before == words[0]
         return before
+
+
+def _word_at(address: int) -> int:
+    """A word of this process; an address of nothing, which a faulty kernel may read, is refused."""
+    with open("/proc/self/mem", "rb", buffering=0) as memory:
+        try:
+            return int.from_bytes(os.pread(memory.fileno(), 8, address), "little", signed=True)
+        except (OSError, OverflowError):
+            raise Refused(f"a worker reads address {address}, where nothing is") from None
 
 
 def address_of(record: Any, place: Any) -> int:

@@ -1,5 +1,7 @@
 """Reorder ring and work queues: every interleaving of workers that run the ordered engine's own source."""
 
+from pathlib import Path
+
 import pytest
 
 from adapt.core.ordered.chain.names import Reorder, WorkQueue
@@ -7,6 +9,8 @@ from adapt.core.ordered.engine.settings import RunSettings
 from tests.tiers import SOAK, soak
 from tests.trust.models.explorer import Refused
 from tests.trust.models.kernel_steps import Run
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="memory is read as Linux lets it be read")
 
 
 def run(rows, reorder, ring, partitions=0, work_queue=WorkQueue.HYBRID, faults=()):
