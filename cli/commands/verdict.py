@@ -263,9 +263,7 @@ def _by_another_key(
     if not verdict.needs_another_key:
         return verdict
     paths = [each for each in source if isinstance(each, str)]
-    if paths and paths[0].startswith(TOPIC_SCHEME):
-        source, paths = (), []
-    if paths and all(map(traces_of, map(location, paths))):
+    if paths and (paths[0].startswith(TOPIC_SCHEME) or all(map(traces_of, map(location, paths)))):
         source, paths = (), []
     is_raw = bool(paths) and len(columns_of(trace)) == 1
     command = which_key_command(verdict, " ".join(map(quote, paths if is_raw else [str(trace.path)])))

@@ -18,7 +18,7 @@ _UNITS = 20_000_000
 """Units of all populations, where these are fewer."""
 
 _NEAREST = 50
-"""One in so many populations, those most like the loads, makes the answer."""
+"""Of this number of populations, the one most like the loads counts for the answer."""
 
 _BATCH = 60_000
 """Units of populations that are drawn at once."""
