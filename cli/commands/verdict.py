@@ -83,13 +83,12 @@ def verdict(
 
     Example: adapt verdict access.log --key host --engine kafka --channels 8
     """
-    from adapt.traces.sources.frames import is_frame
-
     source = tuple(table.sources(source))
     if raw.join_with:
         if today.engine is not Engine.SPARK:
             raise UsageError(f"--join-with judges joins in Spark, not in {today.engine}; omit --engine")
         from adapt.cli.commands.joining import join_verdict
+        from adapt.traces.sources.frames import is_frame
 
         of_others = typed_of(context, [*_NOT_OF_JOINS, *asdict(mapping)])
         for name in sorted(of_others - {"key", "out" if is_frame(source[0]) else ""}):

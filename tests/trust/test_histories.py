@@ -97,7 +97,10 @@ def test_rows_of_a_stage_are_processed_once_and_in_the_order_of_their_keys(stand
         crashes = [Crash(int(chance.choice(workers)), at_s, at_s + float(chance.uniform(1e-5, 0.02)))]
         source = stream(of, ROWS, SPAN_S, seed)
         chunk = next(source.chunks())
-        came = [((producer, group), at) for at, (producer, group) in enumerate(zip(chunk.producers, chunk.groups))]  # noqa: B905
+        came = [
+            ((producer, group), at)
+            for at, (producer, group) in enumerate(zip(chunk.producers, chunk.groups, strict=True))
+        ]
         faults = FaultSchedule(tuple(crashes), float(chance.uniform(1e-5, 5e-3)))
         acting = Actors(CONTROLLERS[seed % len(CONTROLLERS)](seed), faults=faults, standby=standby)
         run = simulate(of, source, LONGEST_S, acting, interval_s=0.02, journal=2 * ROWS)
