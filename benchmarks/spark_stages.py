@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from adapt.core.spark_stages.answer import StagesAnswer
 from adapt.traces.units.spark_tasks import read_tasks
 
-ROWS, KEYS, MATCHES, RUNS, SLOTS, MORE = 400_000, 1_000, 8, 5, 2, 5
+ROWS, KEYS, MATCHES, RUNS, SLOTS, MORE = 2_000_000, 1_000, 8, 5, 2, 4
 Span: TypeAlias = tuple[int, int]
 """First and last byte of a part of a log."""
 
