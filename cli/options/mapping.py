@@ -102,6 +102,17 @@ def typed_of(context: typer.Context, names: Iterable[str]) -> set[str]:
     return {name for name, origin in origins.items() if origin is not None and origin.name == "COMMANDLINE"}
 
 
+def option_of(parameter: str) -> str:
+    """The option of a parameter, as typed."""
+    return "--" + {"current": "from"}.get(parameter, parameter.strip("_").replace("_", "-"))
+
+
+def refuse(typed: Iterable[str], where: str, remedy: str = "omit it") -> None:
+    """Refuse parameters that have no effect on what a source is."""
+    for name in sorted(typed)[:1]:
+        raise UsageError(f"{where}, where {option_of(name)} has no effect; {remedy}")
+
+
 def _over(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
     """Values overridden by others; a cost expression overrides the unit of the one before it."""
     return {**values, **({"cost_unit": ""} if "cost" in others else {}), **others}

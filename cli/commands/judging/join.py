@@ -18,6 +18,9 @@ from adapt.traces.counting.join_sides import SideOptions, side_of
 from adapt.traces.ingest.rejects import MaxRejects
 from adapt.traces.sources.frames import Query, is_frame
 
+NOT_OF_JOINS = ("current", "max_migration", "max_pins", "mergeable", "keys", "all", "force", "out")
+"""Options without effect on a join, besides those of columns."""
+
 
 def join_verdict(
     source: Sequence[Any],

@@ -1,0 +1,1 @@
+"""What `adapt verdict` does by kind of source."""
