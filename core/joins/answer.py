@@ -38,9 +38,15 @@ class JoinVerdict(Displayed):
         judged, best = self.judged, self.judged.best
         times = judged.remedies[0].work / judged.mean
         largest = f"the largest of {self.judged.partitions:,} tasks has {times:.2f} times the mean work"
-        if best.way == "nothing" and judged.is_broadcast:
+        if judged.is_broadcast:
             small, limit = judged.smaller, f"{BROADCAST} is {size(judged.settings.broadcast)}"
-            return f"Nothing to do: Spark broadcasts {small.name} of {size(small.stored or 0)} ({limit})"
+            told = f"Spark broadcasts {small.name} of {size(small.stored or 0)} ({limit})"
+            if best.way == "nothing":
+                return f"Nothing to do: {told}"
+            large, readers = judged.larger.name, judged.readers or 1
+            few = f"at most {readers:,} tasks read" if readers > 1 else "one task reads"
+            write = "write" if readers > 1 else "writes"
+            return f"{best.words[:1].upper()}{best.words[1:]}: {told}, and {few} {large} and {write} all pairs"
         if best.way == "nothing":
             return f"Nothing to do: {largest}{'' if len(judged.hot) else ', and no key is hot'}"
         if best.way == "adaptive":
@@ -51,7 +57,8 @@ class JoinVerdict(Displayed):
     @property
     def said(self) -> list[str]:
         """The verdict in words."""
-        return [self.headline, self._pairs(), *self._hot(), self._largest(), *self._adaptive(), *self._sides()]
+        shuffled = [] if self.judged.is_broadcast else [self._largest(), *self._adaptive()]
+        return [self.headline, self._pairs(), *self._hot(), *shuffled, *self._sides()]
 
     def _pairs(self) -> str:
         join, (left, right) = self.judged.join, self.judged.join.sides
@@ -92,8 +99,8 @@ class JoinVerdict(Displayed):
     def _adaptive(self) -> list[str]:
         settings, found = self.judged.settings, self.judged.adapted
         limit = f"{THRESHOLD} ({size(settings.threshold)})"
-        if self.judged.is_broadcast or not settings.is_on:
-            return [] if self.judged.is_broadcast else ["Adaptive execution of skewed joins is off."]
+        if not settings.is_on:
+            return ["Adaptive execution of skewed joins is off."]
         if found is None:
             more = f"it splits what is above {limit} and {settings.factor:g} times the median"
             return [f"Whether adaptive execution splits it is not known, as sizes are not: {more}."]
@@ -156,6 +163,8 @@ class JoinVerdict(Displayed):
         """One JSON document."""
         judged, join, found = self.judged, self.judged.join, self.judged.adapted
         loads, hot = judged.tasks, join.loads[:2, judged.hot].T.tolist()
+        largest = {"rows": float(loads.rows.max()), "pairs": float(loads.pairs.max())}
+        mean = {"rows": float(loads.rows.mean()), "pairs": float(loads.pairs.mean())}
         return {
             "schema": SCHEMA,
             "status": self.status.value,
@@ -167,8 +176,8 @@ class JoinVerdict(Displayed):
             "pairs": int(join.pairs.sum()),
             "keys": len(join.keys),
             "common_keys": int(np.count_nonzero(join.pairs)),
-            "largest": {"rows": float(loads.rows.max()), "pairs": float(loads.pairs.max())},
-            "mean": {"rows": float(loads.rows.mean()), "pairs": float(loads.pairs.mean())},
+            "largest": None if judged.is_broadcast else largest,
+            "mean": None if judged.is_broadcast else mean,
             "hot_keys": [
                 {"key": key_to_text(join.keys[key].as_py()), "left": rows[0], "right": rows[1]}
                 for key, rows in zip(judged.hot.tolist(), hot, strict=True)

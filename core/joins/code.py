@@ -111,6 +111,17 @@ class Writer:
             f" {self._on(('left_rows', 'right_rows'))};\n",
         )
 
+    def spread(self, tasks: int, side: int) -> Code:
+        """A broadcast join whose other input is dealt to tasks."""
+        frames = [f"{name}.repartition({tasks})" if at == side else name for at, name in enumerate(_SIDES)]
+        tables = [f"{name}_rows" for name in _SIDES]
+        dealt = f"(SELECT /*+ REPARTITION({tasks}) */ * FROM {tables[side]}) AS {tables[side]}"
+        told = [dealt if at == side else name for at, name in enumerate(tables)]
+        return Code(
+            f"{'' if self._same else _IMPORT}joined = {frames[0]}.join({frames[1]}, {self._on()})\n",
+            f"SELECT * FROM {told[0]} JOIN {told[1]} {self._on((tables[0], tables[1]))};\n",
+        )
+
     def split_hot(self, tasks: int, side: int) -> Code:
         """Hot keys joined apart, by a broadcast of one input's rows."""
         flags = ["is_hot", "is_hot" if self._same else "is_hot_right"]

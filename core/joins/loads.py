@@ -28,6 +28,7 @@ class Side:
     nulls: int = 0  # rows without a key
     bytes: int | None = None  # of all rows, if known
     stored: int | None = None  # bytes of its files, if known
+    files: int = 1
     columns: tuple[str, ...] = ()  # of the source, if known
     notes: tuple[str, ...] = ()  # how it was read, in words
 

@@ -18,12 +18,14 @@ from adapt.core.values import size
 MOST_HOT = 100  # hot keys that are treated apart
 MOST_BROADCAST = 100 * MIB  # bytes that are sent to every executor
 MOST_ROWS = 1_000_000  # the same in rows, where sizes are not known
+MANY_PAIRS = 1_000_000  # pairs of one task that are worth a shuffle of the rows
+LEAST_SPLIT = 4 * MIB  # bytes of a file that a task reads, at least: spark.sql.files.openCostInBytes
 _HOT = 0.5  # a hot key has at least this share of a mean task's work
 _MOST_SALTS = 512
 _AS_GOOD = 1.05
 
 
-Way: TypeAlias = Literal["nothing", "adaptive", "broadcast", "split", "salt", "partitions", "nulls"]
+Way: TypeAlias = Literal["nothing", "adaptive", "broadcast", "split", "salt", "partitions", "nulls", "spread"]
 ORDER: tuple[Way, ...] = ("adaptive", "broadcast", "split", "salt", "partitions")  # the first that is good enough
 
 
@@ -59,10 +61,15 @@ class Judged:
         self.adapted = adapted(join.left, join.right, self.tasks, settings)
         self._writer = Writer(join, self.hot)
         known = join.left.bytes is not None and join.right.bytes is not None
-        self.smaller = min(join.sides, key=lambda each: (each.bytes or 0) if known else each.rows)
+        sides = (join.right, join.left)  # of equal ones, Spark takes the right
+        self.smaller, self.larger = sorted(sides, key=lambda each: (each.bytes or 0) if known else each.rows)
         self.is_broadcast = self.smaller.stored is not None and self.smaller.stored <= settings.broadcast
-        found = [*self._as_it_is(), *(self._of_hot() if len(self.hot) else ()), *self._others()]
-        self.best = self._recommended(found)
+        if self.is_broadcast:
+            found = [*self._of_broadcast()]
+            self.best = found[int(self.few_readers)]
+        else:
+            found = [*self._as_it_is(), *(self._of_hot() if len(self.hot) else ()), *self._others()]
+            self.best = self._recommended(found)
         self.remedies = [replace(each, recommended=each is self.best) for each in found]
 
     @property
@@ -70,6 +77,19 @@ class Judged:
         """Rows of the largest task of a left join with null keys."""
         nulls, rows = self.join.left.nulls, self.tasks.rows
         return float(max(rows.max(), rows[SEED % self.partitions] + nulls)) if nulls else None
+
+    @property
+    def readers(self) -> int | None:
+        """Tasks that read the larger input at most, if known."""
+        each = self.larger
+        return None if each.stored is None else each.stored // LEAST_SPLIT + each.files
+
+    @property
+    def few_readers(self) -> bool:
+        """Whether a broadcast join has so few tasks that a shuffle pays."""
+        readers = self.readers or self.partitions
+        pairs = int(self.join.pairs.sum())
+        return readers < self.partitions and pairs > max(MANY_PAIRS * readers, 10 * self.larger.rows)
 
     def _remedy(self, way: Way, words: str, tasks: Tasks, copied: int, needs: str, code: Code) -> Remedy:
         most, now = [float(each.max()) for each in (tasks.rows, tasks.pairs)], self.tasks
@@ -81,6 +101,16 @@ class Judged:
         yield self._remedy("nothing", "nothing", self.tasks, 0, "", code)
         if found is not None and found.splits:
             yield self._remedy("adaptive", "adaptive execution, as it is", found.tasks, found.copied, "", code)
+
+    def _of_broadcast(self) -> Iterator[Remedy]:
+        """A join of which Spark broadcasts the smaller input; the other's rows are not shuffled."""
+        parts, larger, pairs = self.partitions, self.larger, float(self.join.pairs.sum())
+        code, known = self._writer.with_settings({}), self.readers == 1
+        rows, written = (float(larger.rows), pairs) if known else (None, None)
+        yield Remedy("nothing", "nothing", rows, None, written, None, self.mean, 0, "", code)
+        code, needs = self._writer.spread(parts, int(larger is self.join.right)), f"a shuffle of {larger.name}"
+        words, mean = f"repartition {larger.name} to {parts:,} tasks", (larger.rows + pairs) / parts
+        yield Remedy("spread", words, larger.rows / parts, None, pairs / parts, None, mean, 0, needs, code)
 
     def _of_hot(self) -> Iterator[Remedy]:
         """Hot keys joined apart, and salted: the input with fewer hot rows is copied."""

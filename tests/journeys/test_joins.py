@@ -195,6 +195,26 @@ def test_the_largest_task_and_all_pasted_remedies_are_as_foretold(session, tmp_p
     )
 
 
+def test_a_broadcast_join_of_one_small_file_is_spread_over_tasks(session, tmp_path):
+    from pyspark.sql import functions as F
+
+    rows = table(k=np.where(np.arange(4000) % 2 == 0, 7, np.arange(4000)))
+    frames = read(session, Pair("small", rows, renamed(rows, v="r"), "k"), tmp_path)
+    session.conf.unset(BROADCAST)
+    found = adapt.verdict(
+        str(tmp_path / "left.parquet"), join_with=str(tmp_path / "right.parquet"), key="k", channels=PARTITIONS
+    )
+    nothing, spread = found.judged.remedies
+    assert found.judged.best.way == "spread"
+    for remedy, tasks in ((nothing, 1), (spread, PARTITIONS)):
+        for joined in (ran(session, remedy.code.pyspark, frames), queried(session, remedy.code.sql)):
+            assert "BroadcastHashJoin" in joined._jdf.queryExecution().executedPlan().toString()
+            pairs = [row[1] for row in joined.groupBy(F.spark_partition_id()).count().collect()]
+            assert len(pairs) == tasks
+            assert sum(pairs) == found.judged.join.pairs.sum()
+            assert max(pairs) == pytest.approx(remedy.largest_pairs, rel=0.2)
+
+
 def plain_on(pair):
     from pyspark.sql import functions as F
 

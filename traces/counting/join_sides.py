@@ -173,8 +173,8 @@ def _of_files(sources: Sequence[str], options: SideOptions, progress: Progress) 
     footers = [pq.read_metadata(arrow_source(file.path)) for file in files] if is_parquet else []
     groups = [each.row_group(at).total_byte_size for each in footers for at in range(each.num_row_groups)]
     size = sum(groups) if is_parquet else stored  # of columns that are not compressed
-    facts: dict[str, Any] = {"bytes": size, "stored": stored, "columns": source.columns, "notes": tuple(notes)}
-    return _side(name, tuple(parts), rows.key_type, *rows.counted(), **facts)
+    facts: dict[str, Any] = {"bytes": size, "stored": stored, "files": len(files), "notes": tuple(notes)}
+    return _side(name, tuple(parts), rows.key_type, *rows.counted(), columns=source.columns, **facts)
 
 
 def _check(parts: Sequence[str], columns: Sequence[str], options: SideOptions, name: str) -> None:

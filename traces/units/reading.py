@@ -44,14 +44,6 @@ def units_of(source: str, metric: str = "", unit: Sequence[str] = ()) -> "Sample
     return None if kind is None else _read(path, kind, metric, unit)
 
 
-def read_units(path: Path, metric: str = "", unit: Sequence[str] = ()) -> "Samples":
-    """The samples of a file or folder; see `units_of`."""
-    kind = kind_of(path)
-    if kind is None:
-        raise BadInput(f"{path} holds no numbers by unit that are known")
-    return _read(path, kind, metric, unit)
-
-
 def _read(path: Path, kind: SourceKind, metric: str, unit: Sequence[str]) -> "Samples":
     match kind:
         case SourceKind.EVENTS:

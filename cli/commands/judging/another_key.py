@@ -29,7 +29,7 @@ def by_another_key(
     spark: Spark,
     progress: Progress,
 ) -> Verdict:
-    """The verdict with the best other key, and the command that judges others.
+    """The verdict with the best other key.
 
     Args:
         source: What the trace was made from; empty if `advise which-key` does not read it alike.

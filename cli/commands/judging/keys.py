@@ -1,4 +1,4 @@
-"""Keys that `adapt verdict` judges: of a table of counts, or of a trace that it makes."""
+"""Keys that `adapt verdict` judges, of counts or of a trace."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,7 +26,7 @@ OF_COUNTS = {"key", "time", "time_format", "cost", "cost_unit", "bytes_", "max_r
 def counts_of(
     source: Sequence[Any], out: Path, given: GivenOptions, count: str, spark: RunnerOptions, *, force: bool
 ) -> "Counted | None":
-    """Counted keys, or those of a table of keys and counts; None for rows.
+    """Keys of a table of counts; None for rows.
 
     Args:
         out: File of the counts of a query, to be kept.
@@ -69,7 +69,7 @@ def kept_trace(
     *,
     force: bool,
 ) -> Path:
-    """The trace of a source: itself, one made before, or a new one."""
+    """The trace of a source: itself, a kept or a new one."""
     from adapt.traces.ingest.ingest import ingest
     from adapt.traces.kept_trace import holds, remember, source_fingerprint
     from adapt.traces.locations.location import TOPIC_SCHEME

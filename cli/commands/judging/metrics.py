@@ -9,7 +9,6 @@ from adapt.cli.options.source import RawOptions
 from adapt.cli.terminal.narration import narrate_guesses
 from adapt.cli.terminal.output import narrate_written, show, verdict_of
 from adapt.core.errors import UsageError
-from adapt.traces.units.reading import units_of
 
 if TYPE_CHECKING:
     from adapt.traces.units.judging import Asked, UnitsVerdict
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
 
 def metrics_of(source: Sequence[Any], raw: RawOptions, labels: str) -> "Samples | None":
     """Samples of metrics by unit; None for rows and counts."""
+    from adapt.traces.units.reading import units_of
+
     named = tuple(each.strip() for each in labels.split(",") if each.strip())
     one = source[0] if len(source) == 1 and isinstance(source[0], str) else ""
     samples = units_of(one, raw.count, named) if one else None

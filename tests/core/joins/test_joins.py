@@ -116,6 +116,16 @@ def test_a_small_input_is_broadcast_by_spark_or_by_a_hint():
     assert small.best.way == "nothing"
 
 
+@pytest.mark.parametrize(("stored", "way"), [(MIB, "spread"), (100 * MIB, "nothing")])
+def test_a_broadcast_join_whose_pairs_one_task_writes_is_spread(stored, way):
+    rows = {"hot": 2000} | {f"k{at}": 1 for at in range(1000)}
+    left, right = side(rows, bytes=stored, stored=stored), side(rows, "right", bytes=MIB, stored=MIB)
+    found = Judged(join_of(left, right), 20, 1.2, Adaptive())
+    assert found.smaller is found.join.right
+    assert found.best.way == way
+    assert found.remedies[1].largest_pairs == (2000**2 + 1000) / 20
+
+
 def test_null_keys_are_of_no_weight_but_in_a_left_join():
     left = side({f"k{at}": 100 for at in range(1000)}, nulls=900_000)
     found = Judged(join_of(left, side({f"k{at}": 1 for at in range(1000)}, "right")), 8, 1.2, Adaptive())

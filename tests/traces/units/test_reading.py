@@ -9,7 +9,7 @@ import pytest
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.traces.sources.formats.spark_log import Faults, events
-from adapt.traces.units.reading import read_units, units_of
+from adapt.traces.units.reading import units_of
 from adapt.traces.units.samples import Amount, loads_of
 from tests.traces.calibrate.test_calibrate import served, subtasks
 
@@ -47,7 +47,7 @@ def test_a_range_query_is_read_however_it_is_written(tmp_path, indent, bare):
     found = found["data"]["result"] if bare else found
     separators = None if indent else (",", ":")
     path = file_of(tmp_path, json.dumps(found, indent=indent, separators=separators))
-    series = loads_of(read_units(path))
+    series = loads_of(units_of(str(path)))
     assert series.loads.units == ("0", "1", "2", "3")
     assert series.samples.amount is Amount.COUNTER
     np.testing.assert_allclose(series.loads.loads, np.outer([1, 2, 3, 4], np.ones(9)))
@@ -59,12 +59,12 @@ def test_totals_that_start_again_count_from_0_and_windows_in_gaps_are_dropped(tm
     whole = rising([10] * 40)
     gap = [each for at, each in enumerate(whole) if not 10 < at < 20]
     path = file_of(tmp_path, json.dumps(answer([({"partition": "0"}, whole), ({"partition": "1"}, gap)])))
-    series = loads_of(read_units(path))
+    series = loads_of(units_of(str(path)))
     np.testing.assert_allclose(series.loads.loads[0], 10)
     assert series.loads.loads.shape[1] == 30
     assert [each.evidence for each in series.findings] == ["10 windows of 40 without samples of some unit are dropped"]
     path = file_of(tmp_path, json.dumps(answer([({"partition": str(at)}, restarted) for at in range(2)])))
-    series = loads_of(read_units(path))
+    series = loads_of(units_of(str(path)))
     np.testing.assert_allclose(series.loads.loads[0], [10, 4, 10])
     assert series.findings[0].evidence.startswith("totals started again, and count from 0 then: unit 0 (1 time)")
 
@@ -72,14 +72,14 @@ def test_totals_that_start_again_count_from_0_and_windows_in_gaps_are_dropped(tm
 def test_values_that_are_no_numbers_are_dropped_and_said(tmp_path):
     odd = [[T0, "1"], [T0 + 15, "NaN"], [T0 + 30, "+Inf"], [T0 + 45, "4"]]
     path = file_of(tmp_path, json.dumps(answer([({"partition": str(at)}, odd) for at in range(2)])))
-    (finding,) = loads_of(read_units(path)).findings
+    (finding,) = loads_of(units_of(str(path))).findings
     assert finding.evidence == "4 values of numRecordsIn dropped: not a number from 0"
 
 
 def test_milliseconds_for_seconds_are_put_right_and_a_lint_finding(adapt, tmp_path):
     values = [[time * 1000, value] for time, value in rising([1] * 9)]
     path = file_of(tmp_path, json.dumps(answer([({"partition": str(at)}, values) for at in range(2)])))
-    assert loads_of(read_units(path)).loads.starts_us[0] == T0 * SECOND + SECOND // 2
+    assert loads_of(units_of(str(path))).loads.starts_us[0] == T0 * SECOND + SECOND // 2
     (finding,) = adapt.json("lint", str(path))["findings"]
     assert (finding["id"], finding["severity"]) == ("clock-unit", "warning")
 
@@ -89,13 +89,13 @@ def test_labels_and_metrics_that_may_mean_several_things_are_asked_for(tmp_path)
     more = [({"partition": "1", "job": job}, rising([2, 3])) for job in "ab"]
     path = file_of(tmp_path, json.dumps(answer(same + more)))
     with pytest.raises(UsageError, match="several series have the same partition, and differ by job"):
-        read_units(path)
-    assert loads_of(read_units(path, 'numRecordsIn{job="a"}')).loads.loads.sum() == 8
-    assert loads_of(read_units(path, unit=["partition"])).loads.loads.sum() == 16
+        units_of(str(path))
+    assert loads_of(units_of(str(path), 'numRecordsIn{job="a"}')).loads.loads.sum() == 8
+    assert loads_of(units_of(str(path), unit=["partition"])).loads.loads.sum() == 16
     with pytest.raises(UsageError, match=r"no metric 'numRecordsOn'.*did you mean 'numRecordsIn'"):
-        read_units(path, "numRecordsOn")
+        units_of(str(path), "numRecordsOn")
     with pytest.raises(UsageError, match=r"--key shard: .* has no such label"):
-        read_units(path, unit=["shard"])
+        units_of(str(path), unit=["shard"])
 
 
 EXPOSED = """# HELP kafka_topic_partition_current_offset Current Offset
@@ -109,12 +109,12 @@ go_goroutines 12
 
 
 def test_text_exposition_gives_offsets_and_lag(tmp_path):
-    samples = read_units(file_of(tmp_path, EXPOSED, "metrics.txt"))
+    samples = units_of(str(file_of(tmp_path, EXPOSED, "metrics.txt")))
     assert (samples.metric, samples.amount) == ("kafka_topic_partition_current_offset", Amount.COUNTER)
     assert samples.lag is not None
     assert samples.lag.values.tolist() == [17, 1700]
     assert loads_of(samples).loads.loads.tolist() == [[100], [1000]]
-    lag = read_units(tmp_path / "metrics.txt", "kafka_consumergroup_lag")
+    lag = units_of(str(tmp_path / "metrics.txt"), "kafka_consumergroup_lag")
     assert lag.amount is Amount.LEVEL
 
 
@@ -128,39 +128,39 @@ pay    t      2          -               70              -    -            -    
 
 def test_consumer_groups_are_read_with_their_snapshots(tmp_path):
     later = GROUPS.replace("1200            200", "1300            300").replace("9000            4000", "9900  4900")
-    samples = read_units(file_of(tmp_path, GROUPS + later, "groups.txt"))
+    samples = units_of(str(file_of(tmp_path, GROUPS + later, "groups.txt")))
     series = loads_of(samples)
     assert series.loads.loads.tolist() == [[100], [900], [0]]
     assert [unit.worker for unit in series.units] == ["c-1", "c-2", ""]
     assert not samples.is_timed
     two = GROUPS + GROUPS.replace("pay", "web")
     with pytest.raises(UsageError, match="several consumer groups; choose one with --count: pay and web"):
-        read_units(file_of(tmp_path, two, "two.txt"))
-    assert len(read_units(tmp_path / "two.txt", "web").units) == 3
+        units_of(str(file_of(tmp_path, two, "two.txt")))
+    assert len(units_of(str(tmp_path / "two.txt"), "web").units) == 3
 
 
 def test_end_offsets_are_totals(tmp_path):
-    samples = read_units(file_of(tmp_path, "t:0:10\nt:1:30\nt:2:\n", "offsets.txt"))
+    samples = units_of(str(file_of(tmp_path, "t:0:10\nt:1:30\nt:2:\n", "offsets.txt")))
     assert loads_of(samples).loads.loads.tolist() == [[10], [30]]
 
 
 def test_cloudwatch_and_flink_and_tables(tmp_path):
     times = ["2024-05-01T10:00:00+00:00", "2024-05-01T10:01:00Z"]
     results = [{"Id": f"m{at}", "Label": f"shardId-00{at}", "Timestamps": times, "Values": [at, 9]} for at in range(2)]
-    series = loads_of(read_units(file_of(tmp_path, json.dumps({"MetricDataResults": results}))))
+    series = loads_of(units_of(str(file_of(tmp_path, json.dumps({"MetricDataResults": results})))))
     assert series.loads.loads.tolist() == [[0, 9], [1, 9]]
     subtasks = [{"subtask": at, "endpoint": f"h{at}", "metrics": {"read-records": 10 * at}} for at in range(3)]
-    samples = read_units(file_of(tmp_path, json.dumps({"id": "v", "now": T0 * 1000, "subtasks": subtasks})))
+    samples = units_of(str(file_of(tmp_path, json.dumps({"id": "v", "now": T0 * 1000, "subtasks": subtasks}))))
     assert (samples.metric, samples.values.tolist()) == ("read-records", [0, 10, 20])
     rows = [{"id": f"{at}.numRecordsIn", "value": str(at)} for at in range(3)]
-    assert read_units(file_of(tmp_path, json.dumps(rows))).values.tolist() == [0, 1, 2]
+    assert units_of(str(file_of(tmp_path, json.dumps(rows)))).values.tolist() == [0, 1, 2]
     text = "timestamp,partition,value\n" + "".join(
         f"2024-05-01T10:{minute:02}:00Z,{unit},{unit + 1}\n" for minute in range(5) for unit in range(3)
     )
-    series = loads_of(read_units(file_of(tmp_path, text, "t.csv")))
+    series = loads_of(units_of(str(file_of(tmp_path, text, "t.csv"))))
     np.testing.assert_allclose(series.loads.shares, [1 / 6, 2 / 6, 3 / 6])
     wide = "Timestamp,shardId-000,shardId-001\n2024-05-01 10:00:00,1,9\n2024-05-01 10:01:00,,8\n"
-    assert loads_of(read_units(file_of(tmp_path, wide, "wide.csv"))).loads.loads.tolist() == [[1, 0], [9, 8]]
+    assert loads_of(units_of(str(file_of(tmp_path, wide, "wide.csv")))).loads.loads.tolist() == [[1, 0], [9, 8]]
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_cloudwatch_and_flink_and_tables(tmp_path):
 )
 def test_documents_without_units_are_one_sentence(tmp_path, document, said):
     with pytest.raises(BadInput, match=said):
-        read_units(file_of(tmp_path, json.dumps(document)))
+        units_of(str(file_of(tmp_path, json.dumps(document))))
 
 
 def log_of(tasks, stage="keyed"):
@@ -222,7 +222,7 @@ def test_an_event_log_is_read_in_every_form_and_up_to_where_it_is_cut(tmp_path, 
     data = log_of([5, 10, 600])
     path = tmp_path / "app"
     path.write_bytes(PACKED[form](data))
-    series = loads_of(read_units(path))
+    series = loads_of(units_of(str(path)))
     assert series.loads.loads.tolist() == [[5, 5], [10, 10], [600, 600]]
     path.write_bytes(PACKED[form](data)[:-60])
     faults = Faults()
@@ -241,7 +241,7 @@ def test_folders_of_rolling_logs_are_read_in_order(tmp_path, names):
         part = lines[at * 3 :] if at == len(names) - 1 else lines[at * 3 : at * 3 + 3]
         (folder / name).write_bytes(b"".join(part))
     assert [each["Event"] for each in events(folder, Faults())] == [json.loads(line)["Event"] for line in lines]
-    assert loads_of(read_units(folder)).loads.loads.sum() == 1230
+    assert loads_of(units_of(str(folder))).loads.loads.sum() == 1230
 
 
 def test_a_bad_line_of_a_log_is_counted_and_not_fatal(tmp_path):
@@ -250,7 +250,7 @@ def test_a_bad_line_of_a_log_is_counted_and_not_fatal(tmp_path):
     faults = Faults()
     assert len(list(events(path, faults))) == 7
     assert faults.lines == 2
-    assert "2 lines that are not events are skipped" in read_units(path).notes
+    assert "2 lines that are not events are skipped" in units_of(str(path)).notes
 
 
 @pytest.mark.parametrize(
