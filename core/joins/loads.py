@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from adapt.core.counting.exact import KeyCounts
 from adapt.core.errors import BadInput
+from adapt.core.phrases import counted
 from adapt.core.stream import KeyType, several
 from adapt.core.values import visible
 
@@ -72,11 +73,6 @@ class Join:
     def pairs(self) -> Any:
         """Rows that the join writes, by key; shape (keys,)."""
         return self.loads[2]
-
-    @property
-    def work(self) -> Any:
-        """Rows read and pairs written, by key; shape (keys,)."""
-        return self.loads.sum(axis=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +142,8 @@ def _alike(left: Side, right: Side) -> tuple[Side, Side]:
     kinds = [each.key_type.columns or (each.key_type,) for each in (left, right)]
     if len(kinds[0]) != len(kinds[1]):
         raise BadInput(
-            f"the key has {len(kinds[0])} columns in {left.name} and {len(kinds[1])} in {right.name}; name as many by"
-            " --right-key"
+            f"the key has {counted(len(kinds[0]), 'column')} in {left.name} and {len(kinds[1])} in {right.name}; name"
+            " as many by --right-key"
         )
     found = [
         max(pair, key=_WIDTHS.index) if {*pair} <= {*_WIDTHS} else pair[0] if pair[0] is pair[1] else None

@@ -178,7 +178,7 @@ class Judged:
 
 def _hot_keys(join: Join, channels: NDArray[np.int32], tasks: Tasks, most: float) -> NDArray[np.int64]:
     """Keys to take out of the busiest tasks, one after the other, until none is above a limit."""
-    own, work, waiting = join.work, tasks.work.copy(), dict[int, list[int]]()
+    own, work, waiting = join.loads.sum(axis=0), tasks.work.copy(), dict[int, list[int]]()
     heavy = np.flatnonzero((own >= _HOT * float(work.mean())) & (join.pairs > 0))
     for key in heavy[np.lexsort((heavy, own[heavy]))].tolist():
         waiting.setdefault(int(channels[key]), []).append(key)

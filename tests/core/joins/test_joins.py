@@ -140,7 +140,7 @@ def test_null_keys_are_of_no_weight_but_in_a_left_join():
         ({"a": 1}, {"b": 1}, (TEXT, TEXT), "no key of left is in right"),
         ({"a": 2**40}, {"a": 2**24}, (TEXT, TEXT), "make 18,446,744,073,709,551,616 pairs, 2^63 or more"),
         ({"1": 1}, {1: 1}, (TEXT, KeyType.INT64), "which Spark would cast"),
-        ({1: 1}, {'["a",1]': 1}, (KeyType.INT64, KeyType("(string,int32)")), "1 columns in left and 2 in right"),
+        ({1: 1}, {'["a",1]': 1}, (KeyType.INT64, KeyType("(string,int32)")), "1 column in left and 2 in right"),
     ],
 )
 def test_inputs_that_do_not_join_are_refused(left, right, kinds, why):
