@@ -263,7 +263,7 @@ def read_pieces(
             if table.num_rows < piece.skip + piece.take:
                 raise OSError(f"row group {piece.row_group} has only {table.num_rows:,} rows")
         except (OSError, pa.ArrowException, ValueError, zlib.error) as error:
-            raise damaged(piece.path, error, "restore the file, or ingest the trace again") from error
+            raise damaged(piece.path, error, "restore the file, or make it again") from error
         part = table.slice(piece.skip, piece.take)
         yield from (part if encoded else part.combine_chunks()).select(list(columns)).to_batches()
 
