@@ -15,7 +15,7 @@ def with_article(noun: str) -> str:
 
 def listed(names: Sequence[str]) -> str:
     """Names in a sentence: `a, b and c`."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def rounded(value: float, digits: int = 3) -> str:

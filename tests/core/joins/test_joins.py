@@ -13,9 +13,11 @@ from adapt.core.counting.exact import KeyCounts
 from adapt.core.engines.spark.hash import salted_hashes, spark_hash, spark_hash_of_key
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.joins.adaptive import ADVISORY, FACTOR, THRESHOLD, Adaptive, parts_of, splits_of
+from adapt.core.joins.answer import JoinVerdict
 from adapt.core.joins.loads import Side, join_of
 from adapt.core.joins.remedies import Judged
 from adapt.core.stream import KeyType
+from adapt.core.verdict.first_screen import Status
 
 TEXT = KeyType.STRING
 MIB = 1 << 20
@@ -69,6 +71,17 @@ def test_remedies_write_all_pairs(left, right):
             tasks = 4 * 8 if each.way == "partitions" else 2 * 4
             assert each.largest_pairs * tasks >= found.tasks.pairs.sum() - 1e-9
     assert sum(each.recommended for each in found.remedies) == 1
+
+
+@given(rows, rows, st.sampled_from([None, 0, MIB, 20 * MIB, 1000 * MIB]), st.sampled_from([1, 4, 200]))
+def test_every_verdict_is_said(left, right, stored, partitions):
+    if not set(left) & set(right):
+        return
+    found = JoinVerdict(judged(Counter(left), Counter(right), partitions, bytes=stored, stored=stored), is_default=True)
+    assert all(found.said)
+    assert json.dumps(found.as_data(), allow_nan=False)
+    assert found.displayed()[0].rows
+    assert bool(found.pasted) == (found.status is Status.ACT)
 
 
 @given(st.lists(st.text(max_size=9), min_size=1), st.integers(0, 500))
