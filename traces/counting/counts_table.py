@@ -25,6 +25,7 @@ from adapt.core.phrases import counted
 from adapt.core.reading import Reading, Rejects
 from adapt.core.stream import KeyType, Weight, several
 from adapt.core.units.seals import hash_of
+from adapt.traces.counting.key_columns import read_as
 from adapt.traces.ingest.mapping import Mapping, key_parts
 from adapt.traces.ingest.sieve import ISO_STEPS, SPARK_KINDS, UTC, layout_of, plain_format, plain_times
 from adapt.traces.ingest.times import EPOCH_UNITS, ISO, USUAL_NAMES, TimeFormat
@@ -202,6 +203,8 @@ def has_counts(source: Any, mapping: Mapping) -> bool:
     time = [chosen.mapping.time] if chosen.mapping.time else []
     named = [*key_parts(chosen.mapping.key, read.rows.column_names), *time]
     rows = read.rows.select(named)
+    if any(map(pa.types.is_nested, rows.schema.types)):
+        return False
     distinct = len(rows.group_by(named).aggregate([]))
     windows = len(rows.group_by(time).aggregate([])) if time else 1
     return distinct == len(rows) and 2 * windows <= max(len(rows), 2)
@@ -377,7 +380,7 @@ def _is_named_count(name: str) -> bool:
 
 def _are_numbers(column: pa.ChunkedArray) -> bool:
     if pa.types.is_string(column.type):
-        return all(_number(text) is not None for text in column.slice(0, 100).to_pylist())
+        return all(_number(text or "") is not None for text in column.slice(0, 100).to_pylist())
     return bool(pa.types.is_integer(column.type) or pa.types.is_floating(column.type))
 
 
@@ -420,13 +423,15 @@ def _keys(read: _Read, name: str, key_type: KeyType | None) -> tuple[pa.Array, K
     parts = key_parts(name, read.rows.column_names)
     if len(parts) > 1:
         found = [_keys(read, part, None) for part in parts]
+        for part in (part for part, (_, kind) in zip(parts, found, strict=True) if kind is KeyType.BINARY):
+            raise BadInput(f"{read.name}: key {part} has type binary; beside other columns, give it as text")
         rows = zip(*(column.to_pylist() for column, _ in found), strict=True)
         texts = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows]
         return pa.array(texts, pa.string()), KeyType(several([kind for _, kind in found]))
     column = read.rows[name].combine_chunks()
     column = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
     if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
-        kind = column.type
+        kind = read_as(column.type)
         column = column.cast(pa.int64()) if pa.types.is_integer(kind) else column
         own = _NARROW.get(kind) or (KeyType.BINARY if pa.types.is_binary(kind) else None)
         if own is None:

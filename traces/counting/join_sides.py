@@ -213,7 +213,9 @@ class _Rows:
         columns = [batch.column(batch.schema.get_field_index(each)) for each in self._parts]
         if self._table is None:
             named = zip(self._parts, columns, strict=True)
-            self._kinds = [KEY_TYPES.get(read_as(each.type)) or _refuse(name, each.type) for name, each in named]
+            self._kinds = [
+                KEY_TYPES.get(read_as(each.type)) or _refuse(name, read_as(each.type)) for name, each in named
+            ]
             self._table = KeyTable(self.key_type)
         self.rows += len(batch)
         if len(columns) == 1:

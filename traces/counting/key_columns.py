@@ -21,8 +21,8 @@ def read_as(kind: pa.DataType) -> pa.DataType:
         return pa.timestamp("us", kind.tz and "UTC")
     if pa.types.is_dictionary(kind):
         return read_as(kind.value_type)
-    if pa.types.is_unsigned_integer(kind):
-        return pa.int64() if kind.bit_width >= 32 else pa.int32() if kind.bit_width == 16 else pa.int16()
+    if pa.types.is_unsigned_integer(kind):  # of 64 bits, as Spark reads them
+        return {8: pa.int16(), 16: pa.int32(), 32: pa.int64(), 64: pa.decimal128(20)}[kind.bit_width]
     return pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind
 
 

@@ -266,10 +266,7 @@ class Source:
         with spark_failures("reading the source"):
             if self._is_json:
                 return self._objects(wanted).where("_reason is null").limit(rows)
-            from pyspark.sql.pandas.types import from_arrow_schema
-
-            first = self.first_rows(rows, wanted)
-            return self._spark.createDataFrame(first, from_arrow_schema(first.schema, prefer_timestamp_ntz=True))
+            return _in_spark(self._spark, self.first_rows(rows, wanted))
 
     def texts(self, lines: Mapping[int, Sequence[int]] | None) -> Any:
         """Text of rows: `_file`, `_line`, `_text`.
@@ -419,7 +416,7 @@ class Source:
             held = self.held(wanted)
             if held is not None:
                 self.rows = self.left = len(held)
-                staged = self._spark.createDataFrame(held.rename_columns(numbered.names), kinds)
+                staged = _in_spark(self._spark, held.rename_columns(numbered.names))
             else:
                 disk.make_folder(folder)
                 each = [[task] for task in range(len(tasks))]
@@ -478,6 +475,14 @@ def _first_good(
             if sum(map(len, batches)) >= rows:
                 return pa.Table.from_batches(batches)
     return pa.Table.from_batches(batches, reader_schema(wanted, forms[0].types))
+
+
+def _in_spark(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """Rows as a data frame; PySpark fails at columns without a chunk."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    rows = rows if len(rows) else rows.schema.empty_table()
+    return spark.createDataFrame(rows, from_arrow_schema(rows.schema, prefer_timestamp_ntz=True))
 
 
 def _staged_name(task: int) -> str:

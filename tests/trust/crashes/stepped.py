@@ -1,7 +1,9 @@
 """Writers in processes of their own that stop before each call which changes names, locks or syncs."""
 
 import fcntl
+import gc
 import os
+import select
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -37,6 +39,7 @@ class Writer:
         """Let it go on to its next call; False once it has ended."""
         if self.code is None:
             os.write(self._go, b"!")
+            assert select.select([self._at], [], [], 300)[0], f"it waits for ever: {self.said}"
             if os.read(self._at, 1):
                 self.steps += 1
             else:
@@ -72,6 +75,7 @@ def writers(*works: Callable[[], int], said: Path) -> Iterator[list[Writer]]:
 def _work(work: Callable[[], int], said: Path, go: int, at: int) -> None:
     """What the process does, which never returns."""
     code = 70
+    gc.freeze()  # objects of Java that the parent has are its own to let go
     try:
         out = os.open(said, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
         os.dup2(out, 1)
