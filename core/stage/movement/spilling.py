@@ -90,7 +90,7 @@ class Spilling:
     does not access its disk until it has them, since it need not write what it gives away.
 
     Stages that share their workers share memory and disk too: where all state exceeds the limit, the stage with the
-    most of it in memory writes.
+    most of it in memory writes. They read in turn.
     """
 
     def __init__(self, stage: Stage, memory: Memory, others: "Sequence[Spilling]" = ()) -> None:
@@ -111,7 +111,8 @@ class Spilling:
         self._in_memory = [deque(np.flatnonzero(owners == worker).tolist()) for worker in range(workers)]
         self._on_disk: list[deque[int]] = [deque() for _ in range(workers)]
         self._tasks: list[deque[Task]] = [deque() for _ in range(workers)]
-        self._turning = [False] * workers
+        self._turns: list[deque[Spilling]] = others[0]._turns if others else [deque() for _ in range(workers)]
+        """Stages that wait to read, by worker: the first one is next, or reads."""
         self._backlog_done: dict[int, Action] = {}
         self._chance = np.random.default_rng([stage.settings.seed, 2])
         self.written = 0
@@ -180,7 +181,7 @@ class Spilling:
         for kept in (self._in_memory, self._on_disk):
             kept[worker].clear()
         self._tasks[worker].clear()
-        self._turning[worker] = False
+        self._end_turn(worker)
         self._backlog_done.pop(worker, None)
         self._measure(worker)
         return lost
@@ -242,14 +243,28 @@ class Spilling:
 
     def _turn(self, worker: int) -> None:
         """Schedule a read of a spilled partition, if any."""
-        if self._on_disk[worker] and not self._turning[worker]:
-            self._turning[worker] = True
-            self._stage.after(self._memory.quantum_s, lambda: self._enqueue(worker, partial(self._rotate, worker)))
+        if self._on_disk[worker] and self not in self._turns[worker]:
+            self._turns[worker].append(self)
+            if self._turns[worker][0] is self:
+                self._begin_turn(worker)
+
+    def _begin_turn(self, worker: int) -> None:
+        """Read after input was served for a while."""
+        self._stage.after(self._memory.quantum_s, lambda: self._enqueue(worker, partial(self._rotate, worker)))
+
+    def _end_turn(self, worker: int) -> None:
+        """Let the next stage read."""
+        turns = self._turns[worker]
+        was_first = bool(turns) and turns[0] is self
+        if self in turns:
+            turns.remove(self)
+        if was_first and turns:
+            turns[0]._begin_turn(worker)
 
     def _rotate(self, worker: int, through: Action) -> None:
         """Read the partition longest on disk, after making room, and process its spilled input."""
         if not self._on_disk[worker]:
-            self._turning[worker] = False
+            self._end_turn(worker)
             through()
             return
         if not self._stage.settled(worker):
@@ -267,7 +282,7 @@ class Spilling:
             self._read(worker, coming, lambda: self._turned(worker, through))
 
     def _turned(self, worker: int, through: Action) -> None:
-        self._turning[worker] = False
+        self._end_turn(worker)
         self._turn(worker)
         through()
 

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass, field, replace
+from math import inf
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from adapt.core.stage.conditions.growth import Join, SerialJoin
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import Costs, Network, StageSettings
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
-from adapt.core.stage.dag.settings import DagSettings
+from adapt.core.stage.dag.settings import DagSettings, Life
 from adapt.core.stage.dag.simulation import DagControl, assemble_dag, simulate_dag
 from adapt.core.stage.movement.spilling import UNMEASURED, Memory
 from adapt.core.stage.movement.splitting import HotSplit
@@ -385,6 +386,17 @@ def test_invariants_of_dags(scenario):
     except BadInput as error:
         if not any(one.growth is not None for one in scenario.of.stages) and "must hold the largest" not in str(error):
             raise
+
+
+def test_stages_with_memory_for_one_partition_read_in_turn():
+    """Else their disk accesses leave no time for rows."""
+    network = Network(latency_s=0.0, connection_tuples=12, packet_tuples=1, flow_bits_per_s=2.5e8)
+    costs = Costs(service_s=4.5e-05, service_sd_s=3e-06, produce_s=0.0, marshal_s=2e-07, tuple_bytes=80)
+    one, state = np.array([1], np.int32), np.array([191])
+    stage = StageSettings(2, one, one - 1, network=network, costs=costs, state_tuples=state, buffer_tuples=1)
+    memory = Memory(15_281.0, disk_bytes_per_s=2e7, seek_s=1e-4, seek_sd_s=1e-5, quantum_s=1e-3)
+    of = DagSettings((stage,) * 4, (), (Life(0.0, inf),) * 4)
+    check_dag(DagScenario(of, 20, FluxPolicy.NONE, False, memory, FaultSchedule(()), 0, [0.015625]))
 
 
 def check_dag(scenario) -> None:
