@@ -165,6 +165,8 @@ def test_results_follow_their_source(adapt, spark, tmp_path, monkeypatch, seed):
 def judged(adapt, *traces):
     """What a verdict says of a stream."""
     found = as_json(adapt, "verdict", ",".join(traces), "--channels", CHANNELS, "--engine", "kafka")
+    for remedy in found["verdict"]["remedies"]:
+        remedy.pop("command")  # it names the trace
     return found["verdict"], found["frontier"]
 
 

@@ -19,6 +19,7 @@ from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, UsageErr
 from adapt.traces.ingest.ingest import IngestOptions, ingest
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.sources.formats.delimited import Delimited
+from adapt.traces.sources.formats.json_lines import JsonLines
 from adapt.traces.sources.reading import blocks
 from adapt.traces.sources.reading.blocks import PATH, cut, read_blocks
 from adapt.traces.sources.reading.files import source_files, unpacked
@@ -188,6 +189,8 @@ def read_below_spark(path: Path, reading: ReadOptions) -> None:
         with unpacked(file) as stream:
             text = stream.read()
         rows = list(read_blocks(cut(at, file, form), form, [*form.columns, PATH], with_text=True))
+        if isinstance(form, JsonLines) and not form.layout.of_lines:
+            continue  # an object may take many lines
         lines = [line for batch in rows for line in batch.column("_line").to_pylist()]
         bare = text.removeprefix(b"\xef\xbb\xbf")
         delimited = isinstance(form, Delimited) and (form.delimiter, form.quote) == (",", '"')

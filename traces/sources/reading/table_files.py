@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 from urllib.parse import unquote
 
 import numpy as np
@@ -265,7 +265,7 @@ class StoredTables:
         self, rows: pa.RecordBatch, schema: pa.Schema, block: Block, line: int, *, with_text: bool
     ) -> pa.RecordBatch:
         count, label = len(rows), block.source.label
-        texts = [json.dumps(row, ensure_ascii=False, default=str) for row in rows.to_pylist()] if with_text else None
+        texts = _as_json(rows) if with_text else None
         same = {name: of_file[label] for name, of_file in self.folders.items()} | {PATH: label}
         columns = {
             "_file": pa.array(np.full(count, block.file, np.int32)),
@@ -278,6 +278,21 @@ class StoredTables:
             kind = schema.field(name).type
             columns[name] = _cast(rows.column(name), kind) if name in rows.schema.names else pa.nulls(count, kind)
         return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+
+def _as_json(rows: pa.RecordBatch) -> list[str]:
+    values = [_values(each) for each in rows.columns]
+    named = [dict(zip(rows.schema.names, row, strict=True)) for row in zip(*values, strict=True)]
+    return [json.dumps(row, ensure_ascii=False, default=str) for row in named] or ["{}"] * len(rows)
+
+
+def _values(column: pa.Array) -> list[Any]:
+    """Values in Python, or in words where a time is in no year that Python has."""
+    try:
+        return list(column.to_pylist())
+    except (OverflowError, ValueError):
+        nested = pa.types.is_nested(column.type)
+        return ["unreadable times"] * len(column) if nested else list(column.cast(pa.string()).to_pylist())
 
 
 def stored_tables(form: TableFormat, files: Sequence[SourceFile]) -> StoredTables:
