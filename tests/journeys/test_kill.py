@@ -220,7 +220,7 @@ class Writing:
 
 
 COMMANDS = {
-    "count": Writing("partition count {}/web.trace -o", "web.freq", 5),
+    "count": Writing("partition count {}/web.trace -o", "web.freq", 4),
     "build": Writing("partition build {}/web.trace --channels 3 -o", "web.plan", 5),
     "compare": Writing("partition compare {}/web.trace --channels 3 -o", "web.plans", 11),
     "repartition": Writing("replay repartition {}/web.trace --channels 3 --period 1h -o", "web.run", 5),

@@ -1,18 +1,28 @@
 """Writers in processes of their own that stop before each call which changes names, locks or syncs."""
 
 import fcntl
-import gc
+import multiprocessing
 import os
-import select
-import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from tests.trust.crashes.recorded import calls_patched
+
+_SERVER = multiprocessing.get_context("forkserver")
+_SERVER.set_forkserver_preload(
+    [
+        *("pandas", "pytest", "adapt.cli.main", "adapt.functions", "tests.trust.crashes.test_two_writers"),
+        *(f"adapt.traces.{name}" for name in ("counting.count_cache", "ingest.ingest", "store.plans", "store.runs")),
+        *(f"adapt.core.{name}" for name in ("partitioning.build", "report.page", "stage.simulate")),
+    ]
+)
+"""Forks from a process without threads: those of the tests may be Java's and Rust's, which a fork waits for."""
 
 
 class Writer:
@@ -20,15 +30,15 @@ class Writer:
 
     def __init__(self, work: Callable[[], int], said: Path) -> None:
         self._said, self.steps, self.code = said, 0, None
-        go, self._go = os.pipe()
-        self._at, at = os.pipe()
-        self._process = os.fork()
-        if not self._process:
-            os.close(self._go)  # so that it ends with its parent
-            _work(work, said, go, at)
-        os.close(go)
-        os.close(at)
-        os.read(self._at, 1)
+        with chdir(Path(__file__).parents[3]):  # where it finds the tests
+            forkserver.ensure_running()
+        go, self._go = _SERVER.Pipe(duplex=False)
+        self._at, at = _SERVER.Pipe(duplex=False)
+        self._process = _SERVER.Process(target=_work, args=(work, said, go, at))
+        self._process.start()
+        go.close()
+        at.close()
+        self._at.recv_bytes()
 
     @property
     def said(self) -> str:
@@ -38,12 +48,14 @@ class Writer:
     def step(self) -> bool:
         """Let it go on to its next call; False once it has ended."""
         if self.code is None:
-            os.write(self._go, b"!")
-            assert select.select([self._at], [], [], 300)[0], f"it waits for ever: {self.said}"
-            if os.read(self._at, 1):
+            self._go.send_bytes(b"!")
+            assert self._at.poll(300), f"it waits for ever: {self.said}"
+            try:
+                self._at.recv_bytes()
                 self.steps += 1
-            else:
-                self.code = os.waitstatus_to_exitcode(os.waitpid(self._process, 0)[1])
+            except EOFError:
+                self._process.join()
+                self.code = self._process.exitcode
         return self.code is None
 
     def pass_calls(self, most: int | None = None) -> bool:
@@ -53,10 +65,11 @@ class Writer:
     def close(self) -> None:
         """Kill it if it has not ended."""
         if self.code is None:
-            os.kill(self._process, signal.SIGKILL)
-            self.code = os.waitstatus_to_exitcode(os.waitpid(self._process, 0)[1])
-        os.close(self._go)
-        os.close(self._at)
+            self._process.kill()
+            self._process.join()
+            self.code = self._process.exitcode
+        self._go.close()
+        self._at.close()
 
 
 @contextmanager
@@ -72,10 +85,9 @@ def writers(*works: Callable[[], int], said: Path) -> Iterator[list[Writer]]:
             each.close()
 
 
-def _work(work: Callable[[], int], said: Path, go: int, at: int) -> None:
+def _work(work: Callable[[], int], said: Path, go: Connection, at: Connection) -> None:
     """What the process does, which never returns."""
     code = 70
-    gc.freeze()  # objects of Java that the parent has are its own to let go
     try:
         out = os.open(said, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
         os.dup2(out, 1)
@@ -83,8 +95,10 @@ def _work(work: Callable[[], int], said: Path, go: int, at: int) -> None:
         sys.stdout = sys.stderr = open(1, "w", closefd=False)  # noqa: SIM115
 
         def stop() -> None:
-            os.write(at, b"!")
-            if not os.read(go, 1):
+            at.send_bytes(b"!")
+            try:
+                go.recv_bytes()
+            except EOFError:  # whoever steps it has ended
                 os._exit(71)
 
         def watch(_: str, real: Callable[..., Any]) -> Callable[..., Any]:

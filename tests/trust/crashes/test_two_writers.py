@@ -54,7 +54,9 @@ def saved_state(text: str, *, force: bool) -> None:
 def plan_of(text: str, *, force: bool) -> None:
     """A plan with pinned keys in a file of their own."""
     plan = Plan(Scheme.HYBRID, 4, KeyType.STRING, explicit={text: 1, "b": 2})
-    write_plan(plan, Path(OUT), Provenance("a test"), force=force)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("adapt.traces.store.plans.MOST_KEYS_IN_JSON", 1)
+        write_plan(plan, Path(OUT), Provenance("a test"), force=force)
 
 
 LAYERS = {"folder": folder_of, "file": file_of, "state": saved_state, "plan": plan_of}
@@ -93,7 +95,6 @@ def calls_of(work: Callable[[], int], said: Path) -> int:
 
 @pytest.mark.parametrize(("one", "other", "over"), PAIRS if SOAK else random.Random(3).sample(PAIRS, 4))
 def test_of_two_writers_one_is_refused_or_comes_after(tmp_path, monkeypatch, promise, one, other, over):
-    monkeypatch.setattr("adapt.traces.store.plans.MOST_KEYS_IN_JSON", 1)
     place = tmp_path / "place"
 
     def fresh() -> None:
@@ -151,7 +152,7 @@ def made_by(adapt, inputs: Path, name: str, form: int) -> object:
 
 
 def command(line: list[str]) -> Callable[[], int]:
-    return partial(run, line)
+    return partial(run, list(map(str, line)))
 
 
 COMMANDS = random.Random(5).sample(list(combinations_with_replacement(WRITERS, 2)), 153 if SOAK else 1)
