@@ -195,6 +195,8 @@ def read_below_spark(path: Path, reading: ReadOptions) -> None:
         bare = text.removeprefix(b"\xef\xbb\xbf")
         delimited = isinstance(form, Delimited) and (form.delimiter, form.quote) == (",", '"')
         counted = plain_records(bare) if delimited else plain_lines(bare)
+        if delimited and form.comment:
+            counted = [each for each in counted if not bare.startswith(form.comment.encode(), each[0])]
         if delimited or not isinstance(form, Delimited):
             headed = form.header is not None and counted != []
             assert len(lines) == len(counted) - headed
