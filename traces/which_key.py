@@ -2,8 +2,8 @@
 
 import json
 import re
+from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as Columns
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -135,6 +135,12 @@ def which_key(sources: Sequence[Any], question: Question, spark: Spark, progress
                     raise UsageError(_named_again(str(error), kept)) from error
                 unfit[wanted[int(found[1] or 0)]] = found[2]
                 continue
+            read = _types_in(made.trace, kept.values())
+            for name in (name for name in wanted if read[kept[name]] not in KEY_TYPES):
+                if not is_auto or name in question.needs:
+                    _check_type(name, read[kept[name]])
+                unfit[name] = str(read[kept.pop(name)])
+            chosen = _some([each for each in chosen if unfit.keys().isdisjoint(each.columns)])
             return _judged(made.trace, kept, chosen, question, tuple(f"{name} ({unfit[name]})" for name in unfit))
 
 
@@ -179,7 +185,7 @@ def _of_trace(trace: Trace, question: Question) -> WhichKey:
     if question.time:
         raise UsageError(f"{trace.path} is a trace, where --time has no effect; omit it, or give a raw file")
     own = columns_of(trace)
-    types = {each.name: each.type for each in next(trace.batches(own)).schema}
+    types = _types_in(trace, own)
     fit = [name for name in own if types[name] in KEY_TYPES]
     chosen = _chosen(question, fit if question.candidates == AUTO else own)
     wanted = _columns(chosen, question.needs)
@@ -213,12 +219,21 @@ def _chosen(question: Question, names: Sequence[str]) -> list[_Candidate]:
             raise UsageError(f"--needs {name!r} does not exist or cannot be a key{did_you_mean(name, names)}")
     if question.candidates != AUTO:
         return [_parsed(text, names) for text in dict.fromkeys(map(str.strip, question.candidates.split(",")))]
-    if not names:
-        raise BadInput("the source has no columns that can be keys; ingest it with --keep COLUMN")
-    found = [_Candidate(name, (name,)) for name in names]
+    found = _some([_Candidate(name, (name,)) for name in names])
     found += [_Candidate("+".join(pair), pair) for pair in combinations(question.needs, 2)]
     salts = min(MOST_SALTS, question.channels)
     return found + [_Candidate(f"{name}#{salts}", (name,), salts) for name in question.needs if salts > 1]
+
+
+def _some(found: list[_Candidate]) -> list[_Candidate]:
+    """The candidates, of which there must be some."""
+    if not found:
+        raise BadInput("the source has no columns that can be keys; ingest it with --keep COLUMN")
+    return found
+
+
+def _types_in(trace: Trace, names: Iterable[str]) -> Columns[str, pa.DataType]:
+    return {each.name: each.type for each in next(trace.batches([*names])).schema}
 
 
 def _parsed(text: str, names: Sequence[str]) -> _Candidate:

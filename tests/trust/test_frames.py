@@ -1,11 +1,16 @@
-"""Frames of any columns: each question about one ends in an answer or in one sentence."""
+"""Tables of any columns, as frames and files: each question ends in an answer or in one sentence."""
 
+import json
+from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import pairwise
+from pathlib import Path
 from random import Random
 
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 
 import adapt
@@ -61,23 +66,40 @@ def frame(chance):
     return pa.table({name: column(chance, chance.choice([pa.string(), any_kind(chance)]), rows) for name in names})
 
 
+def source(chance, asked, name="asked"):
+    """A table as a frame, or as a file if its types allow it."""
+    write = chance.choice([None, pa.csv.write_csv, pq.write_table, lines])
+    if write is not None:
+        with suppress(pa.ArrowException):
+            write(asked, name)
+            return name
+    return asked
+
+
+def lines(asked, name):
+    Path(name).write_text("".join(json.dumps(row, default=str) + "\n" for row in asked.to_pylist()))
+
+
 def which_key(chance):
     asked, engine = frame(chance), chance.choice(["spark", "kafka", "flink", "pulsar", "kinesis"])
     names = chance.choice(["auto", asked.column_names[0], *("+".join(pair) for pair in pairwise(asked.column_names))])
     needs = chance.choice(["", asked.column_names[0]])
-    return adapt.advise.which_key(asked, candidates=names, needs=needs, channels=chance.choice([1, 8]), engine=engine)
+    return adapt.advise.which_key(
+        source(chance, asked), candidates=names, needs=needs, channels=chance.choice([1, 8]), engine=engine
+    )
 
 
 def join(chance):
     kind = any_kind(chance)
     left, right = (pa.table({"k": column(chance, kind, chance.choice(ROWS))}) for _ in range(2))
-    return adapt.verdict(left, join_with=right if chance.random() < 0.8 else frame(chance), key="k")
+    right = source(chance, right if chance.random() < 0.8 else frame(chance), "right")
+    return adapt.verdict(source(chance, left), join_with=right, key="k")
 
 
 def verdict(chance):
     asked, engine = frame(chance), chance.choice(["spark", "kafka", "flink", "pulsar", "kinesis"])
     key, channels = chance.choice([asked.column_names[0], ",".join(asked.column_names[:2])]), chance.choice([1, 8])
-    return adapt.verdict(asked, key=key, channels=channels, engine=engine, force=True)
+    return adapt.verdict(source(chance, asked), key=key, channels=channels, engine=engine, force=True)
 
 
 @pytest.mark.usefixtures("spark")

@@ -32,7 +32,7 @@ from adapt.traces.ingest.times import EPOCH_UNITS, ISO, USUAL_NAMES, TimeFormat
 from adapt.traces.sources.frames import frame_name, frame_reader, is_frame, is_spark_frame
 from adapt.traces.sources.names import FormatName
 from adapt.traces.sources.reading.files import SourceFile, head_of, source_files
-from adapt.traces.sources.reading.records import InDoubt
+from adapt.traces.sources.reading.records import InDoubt, no_doubt
 from adapt.traces.sources.sniff import ReadOptions, Recognized, offered_columns, recognize
 from adapt.traces.sources.source import Source, beginning
 from adapt.traces.spark.lazy import Later
@@ -200,6 +200,8 @@ def has_counts(source: Any, mapping: Mapping) -> bool:
         if not mapping.key:
             raise
         return False
+    except InDoubt:  # rows, which Spark reads
+        return False
     time = [chosen.mapping.time] if chosen.mapping.time else []
     named = [*key_parts(chosen.mapping.key, read.rows.column_names), *time]
     rows = read.rows.select(named)
@@ -253,11 +255,11 @@ def _of_files(path: Path, count: str) -> _Read:
 
     def refuse() -> None:
         raise BadInput(
-            f"{path} has lines without an object, or fields of several types; write objects such as"
-            ' {"key": "a", "count": 3}'
+            f"{path} has lines without an object, fields of several types, or numbers of more than 64 bits; write"
+            ' objects such as {"key": "a", "count": 3}'
         )
 
-    with TemporaryDirectory(prefix="adapt-") as staging:
+    with TemporaryDirectory(prefix="adapt-") as staging, no_doubt(refuse):
         spark: Any = Later(refuse)  # only it reads such JSON
         source = Source(spark, files, found.form, Path(staging), silent, found.by_file, MOST_BYTES, here=True)
         rows = source.held(source.columns)

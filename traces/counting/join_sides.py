@@ -33,6 +33,7 @@ from adapt.traces.sources.formats.parquet import ParquetFiles
 from adapt.traces.sources.frames import Query, frame_name, frame_reader, frame_schema, is_frame, is_spark_frame
 from adapt.traces.sources.names import FormatName
 from adapt.traces.sources.reading.files import STDIN, source_files
+from adapt.traces.sources.reading.records import no_doubt
 from adapt.traces.sources.reading.table_files import StoredTables, quoted
 from adapt.traces.sources.sniff import ReadOptions, offered_columns, recognize
 from adapt.traces.sources.source import Source
@@ -151,7 +152,7 @@ def _of_files(sources: Sequence[str], options: SideOptions, progress: Progress) 
     def refuse() -> None:
         raise BadInput(f"{name}: only Spark reads its fields; give it as a Spark DataFrame, or make it Parquet")
 
-    with TemporaryDirectory(prefix="adapt-") as staging:
+    with TemporaryDirectory(prefix="adapt-") as staging, no_doubt(refuse):
         spark: Any = Later(refuse)
         source = Source(spark, files, found.form, Path(staging), progress, found.by_file, here=True)
         parts = key_parts(options.key, source.columns)

@@ -1,7 +1,8 @@
 """Boundaries and line numbers of records in raw bytes."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
@@ -201,6 +202,15 @@ def quoted_name(name: str) -> str:
 
 class InDoubt(Exception):
     """Only Spark can tell what it makes of a value."""
+
+
+@contextmanager
+def no_doubt(refuse: Callable[[], None]) -> Iterator[None]:
+    """Refuse what only Spark can read."""
+    try:
+        yield
+    except InDoubt:
+        refuse()
 
 
 NOT_UTF8 = "not UTF-8 text"
