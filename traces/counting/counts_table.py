@@ -426,7 +426,7 @@ def _keys(read: _Read, name: str, key_type: KeyType | None) -> tuple[pa.Array, K
     if len(parts) > 1:
         found = [_keys(read, part, None) for part in parts]
         for part in (part for part, (_, kind) in zip(parts, found, strict=True) if kind is KeyType.BINARY):
-            raise BadInput(f"{read.name}: key {part} has type binary; beside other columns, give it as text")
+            raise BadInput(f"{read.name}: key {part} has type binary; in a key of several columns, give it as text")
         rows = zip(*(column.to_pylist() for column, _ in found), strict=True)
         texts = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows]
         return pa.array(texts, pa.string()), KeyType(several([kind for _, kind in found]))
