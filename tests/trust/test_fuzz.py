@@ -15,6 +15,8 @@ import pytest
 from adapt.calling import command_named
 from tests.journeys.test_unusual_values import LINES, drawn, fault, limited, made_inputs, no_java
 from tests.tiers import SEED, SOAK, soak
+from tests.traces.ingest.mutation import changes_of, mutated
+from tests.traces.units.test_reading import EXPOSED, GROUPS, T0, answer, rising
 
 
 @pytest.fixture
@@ -120,3 +122,23 @@ def test_what_is_kept_of_polluted_csv_is_what_python_reads(adapt, here, promise,
         kept = pq.read_table(part).to_pylist()
         assert Counter((row["key"], int(row["ts"].timestamp()), row["text"]) for row in kept) == Counter(good), where
     promise("pollution").checked(40 if SOAK else 8)
+
+
+TIMES = [f"2024-01-01T00:0{at}:00Z" for at in range(4)]
+METRICS = [
+    json.dumps(answer([({"partition": str(at)}, rising([at, 1, 2])) for at in range(4)])),
+    json.dumps({"MetricDataResults": [{"Label": f"s{at}", "Timestamps": TIMES, "Values": [1, at]} for at in range(4)]}),
+    json.dumps({"id": "v", "now": T0 * 1000, "subtasks": [{"subtask": at, "metrics": {"n": at}} for at in range(4)]}),
+    "".join(f"t:{at}:{at}0\n" for at in range(4)),
+    EXPOSED,
+    GROUPS,
+]
+
+
+@pytest.mark.parametrize("batch", range(10 if SOAK else 1))
+def test_mutated_metrics_end_in_an_answer_or_one_sentence(adapt, here, batch):
+    for seed in range(300 if SOAK else 40):
+        chance = Random(f"{SEED} {batch} {seed}")
+        Path("in").write_bytes(mutated(chance.choice(METRICS).encode(), changes_of(chance)))
+        said = adapt("verdict", "in", *chance.choice([[], ["--key=partition"], ["--channels=2", "--key=k"]]), "--force")
+        assert not fault(said), f"{SEED} {batch} {seed}: {said}"

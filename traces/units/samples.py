@@ -78,6 +78,11 @@ class Samples:
         notes: Sequence[str] = (),
     ) -> "Samples":
         """Samples of some series; those of the same unit are put together."""
+        if not series:
+            raise BadInput(f"{metric} has values of 0 units; at least 2 are needed")
+        for unit, times, values in series:
+            if len(times) != len(values):
+                raise BadInput(f"{unit.name} has {len(times):,} times, but {len(values):,} values; get it again")
         names: dict[str, int] = {}
         units: list[Unit] = []
         for unit, *_ in series:

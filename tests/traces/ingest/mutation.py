@@ -5,6 +5,7 @@ import gzip
 import lzma
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from random import Random
 
 import pyarrow as pa
 from hypothesis import strategies as st
@@ -101,3 +102,17 @@ def mutated(content: bytes, changes: Sequence[tuple[str, float, object]]) -> byt
                 first = int(other * len(source))
                 content = content[:at] + source[first : first + length] + content[at + length :]
     return content
+
+
+def changes_of(random: Random) -> list[tuple[str, float, object]]:
+    """Some changes, as `mutations` has them, by plain chance."""
+    kinds = {
+        "flip": lambda: random.randrange(8),
+        "delete": lambda: random.randint(1, 40),
+        "insert": lambda: random.choice(ODD_BYTES),
+        "truncate": lambda: None,
+        "double": lambda: random.randint(1, 40),
+        "splice": lambda: (random.choice(sorted(GOOD)), random.random(), random.randint(1, 40)),
+    }
+    chosen = random.choices(sorted(kinds), [1, 3, 3, 3, 3, 1], k=random.randint(1, 5))
+    return [(kind, random.random(), kinds[kind]()) for kind in chosen]

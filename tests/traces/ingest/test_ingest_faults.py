@@ -31,7 +31,7 @@ from adapt.traces.spark.session import SparkOptions
 from adapt.traces.store import disk
 from adapt.traces.store.trace import open_trace
 from tests.tiers import SOAK
-from tests.traces.ingest.mutation import GOOD, ODD_BYTES, mutated, mutations
+from tests.traces.ingest.mutation import GOOD, changes_of, mutated, mutations
 from tests.traces.sources.plain_records import plain_lines, plain_records
 
 STEPS = ("make_folder", "write_bytes", "sync", "rename", "exchange", "remove_tree")
@@ -232,20 +232,6 @@ def test_every_record_of_a_mutated_file_is_kept_or_refused(tmp_path, name, chang
     if refused is not None:
         assert "\n" not in str(refused)
         assert refused.exit_code in (2, 3)
-
-
-def changes_of(random: Random) -> list[tuple[str, float, object]]:
-    """Some changes, as `mutations` has them, by plain chance."""
-    kinds = {
-        "flip": lambda: random.randrange(8),
-        "delete": lambda: random.randint(1, 40),
-        "insert": lambda: random.choice(ODD_BYTES),
-        "truncate": lambda: None,
-        "double": lambda: random.randint(1, 40),
-        "splice": lambda: (random.choice(sorted(GOOD)), random.random(), random.randint(1, 40)),
-    }
-    chosen = random.choices(sorted(kinds), [1, 3, 3, 3, 3, 1], k=random.randint(1, 5))
-    return [(kind, random.random(), kinds[kind]()) for kind in chosen]
 
 
 MAPPINGS = {
