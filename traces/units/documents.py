@@ -29,7 +29,7 @@ def read_document(path: Path, found: Any, metric: str = "") -> Samples:
             return _subtasks(path, found, metric)
         if isinstance(found, Sequence) and found and isinstance(found[0], Mapping) and "id" in found[0]:
             return _metrics(path, found, metric)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise BadInput(f"{path}: a part is missing or of another kind ({error}); export it again") from None
     if isinstance(found, Mapping) and "vertices" in found:
         raise BadInput(f"{path} has totals by vertex; save /jobs/JOB/vertices/VERTEX, which has the subtasks")

@@ -27,8 +27,9 @@ def read_groups(lines: Sequence[str], group: str = "") -> Samples:
     rows: list[Mapping[str, str]] = []
     for line in lines:
         words = line.split()
-        if GROUPS_HEADER.match(line):
-            columns = [_OLD_COLUMNS.get(word.lower(), word.upper()) for word in words]
+        named = [_OLD_COLUMNS.get(word.lower(), word.upper()) for word in words]
+        if GROUPS_HEADER.match(line) and {"TOPIC", "PARTITION", "LAG"} <= {*named}:
+            columns = named
         elif columns and len(words) >= columns.index("LAG") + 1 and words[columns.index("PARTITION")].isdecimal():
             rows.append(dict(zip(columns, words, strict=False)))
     groups = sorted({row.get("GROUP", "") for row in rows})

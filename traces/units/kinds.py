@@ -21,7 +21,8 @@ OFFSETS_LINE = re.compile(r"^([\w.-]+):(\d+):(\d*)\s*$")
 """A line of `kafka-get-offsets`."""
 
 EXPOSED = re.compile(
-    r"^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+([+-]?(?:\d[\d.eE+-]*|Inf|inf|NaN|nan))(?:\s+(-?\d+(?:\.\d+)?))?\s*(?:#.*)?$"
+    r"^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+([+-]?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|Inf|inf|NaN|nan))"
+    r"(?:\s+(-?\d{1,15}(?:\.\d+)?))?\s*(?:#.*)?$"
 )
 """A line of Prometheus's text exposition: metric, labels, value, time."""
 

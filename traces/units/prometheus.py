@@ -37,6 +37,7 @@ _RATE = re.compile(r"(per_?second|_rate|busy|back_?pressure|utili[sz]ation)", re
 _LEVEL = re.compile(r"(lag|depth|size|queue|pending|backlog)", re.I)
 
 _VALUES = b',"values":[['
+_NEVER_US = 1 << 62  # no time is so far away
 _LABEL = re.compile(r'([a-zA-Z_]\w*)\s*(=~|!~|!=|=)\s*"((?:[^"\\]|\\.)*)"')
 
 
@@ -95,15 +96,15 @@ def _series(path: Path, data: mmap, start: int, end: int) -> Labelled:
         try:
             labels = orjson.loads(data[start:at] + b"}")["metric"]
             return Labelled(labels, *_columns(data[at + len(_VALUES) : data.find(b"]]", at, end)]))
-        except (orjson.JSONDecodeError, pa.ArrowInvalid):
+        except ValueError:
             pass  # written otherwise
     text = data[start:end].rstrip().rstrip(b",")
     while text:  # what closes the whole document follows the last series
         try:
             found = orjson.loads(text)
             values = found["values"] if "values" in found else [found["value"]]
-            times = np.array([float(time) * 1e6 for time, _ in values])
-            return Labelled(found["metric"], times.round().astype(np.int64), np.array([float(v) for _, v in values]))
+            times = _in_us(np.array([float(time) for time, _ in values]))
+            return Labelled(found["metric"], times, np.array([float(value) for _, value in values]))
         except orjson.JSONDecodeError:
             text = text[: text.rfind(b"}", 0, len(text) - 1) + 1]
         except (KeyError, TypeError, ValueError):
@@ -121,8 +122,15 @@ def _columns(pairs: bytes) -> tuple[NDArray[np.int64], Floats]:
             column_types={"time": pa.float64(), "value": pa.float64()}, null_values=["NaN"]
         ),
     )
-    times = (table["time"].to_numpy() * 1e6).round().astype(np.int64)
-    return times, table["value"].to_numpy()
+    return _in_us(table["time"].to_numpy()), table["value"].to_numpy()
+
+
+def _in_us(seconds: Floats) -> NDArray[np.int64]:
+    """Times in microseconds; a ValueError for what is no time."""
+    times = (seconds * 1e6).round()
+    if not (np.abs(times) < _NEVER_US).all():
+        raise ValueError("no times")
+    return times.astype(np.int64)
 
 
 def read_exposed(path: Path) -> tuple[list[Labelled], dict[str, str]]:
@@ -131,7 +139,7 @@ def read_exposed(path: Path) -> tuple[list[Labelled], dict[str, str]]:
     A series without times that occurs again is the next scrape of the same exporter.
     """
     types: dict[str, str] = {}
-    samples: dict[tuple[tuple[str, str], ...], list[tuple[float | None, float]]] = defaultdict(list)
+    samples: dict[tuple[tuple[str, str], ...], list[tuple[int | None, float]]] = defaultdict(list)
     bad = 0
     with readable(path), path.open(encoding="utf-8", errors="replace") as file:
         for line in file:
@@ -147,12 +155,12 @@ def read_exposed(path: Path) -> tuple[list[Labelled], dict[str, str]]:
                 name, labels, value, time = found.groups()
                 given = {label: text.replace('\\"', '"') for label, _, text in _LABEL.findall(labels or "")}
                 key = tuple(sorted({**given, "__name__": name}.items()))
-                samples[key].append((None if time is None else float(time), float(value)))
+                samples[key].append((None if time is None else round(float(time) * 1e3), float(value)))
     if not samples:
         raise BadInput(f"{path} has no metrics in the text format of Prometheus ({bad:,} other lines)")
     made = []
     for labels, each in samples.items():
-        times = [number if time is None else round(time * 1e3) for number, (time, _) in enumerate(each)]
+        times = [number if time is None else time for number, (time, _) in enumerate(each)]
         made.append(Labelled(dict(labels), np.array(times, np.int64), np.array([value for _, value in each])))
     return made, types
 
