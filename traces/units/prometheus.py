@@ -126,10 +126,10 @@ def _columns(pairs: bytes) -> tuple[NDArray[np.int64], Floats]:
 
 
 def _in_us(seconds: Floats) -> NDArray[np.int64]:
-    """Times in microseconds; a ValueError for what is no time."""
+    """Times in microseconds; a ValueError if they are too far away."""
     times = (seconds * 1e6).round()
     if not (np.abs(times) < _NEVER_US).all():
-        raise ValueError("no times")
+        raise ValueError("times that are too far away")
     return times.astype(np.int64)
 
 
