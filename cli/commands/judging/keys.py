@@ -12,7 +12,7 @@ from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.narration import narrate_guesses
 from adapt.cli.terminal.output import narrate, narrate_written
 from adapt.core.errors import EnvironmentFailure, UsageError
-from adapt.traces.locations.location import location
+from adapt.traces.locations.location import TOPIC_SCHEME, location
 from adapt.traces.sources.names import FormatName
 
 if TYPE_CHECKING:
@@ -72,7 +72,6 @@ def kept_trace(
     """The trace of a source: itself, a kept or a new one."""
     from adapt.traces.ingest.ingest import ingest
     from adapt.traces.kept_trace import holds, remember, source_fingerprint
-    from adapt.traces.locations.location import TOPIC_SCHEME
     from adapt.traces.series import traces_of
     from adapt.traces.store.trace import open_trace
 
